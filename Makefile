@@ -1,0 +1,81 @@
+# make demo   one private exchange, end to end
+# make test   every check that a change must pass
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+UV     := $(shell command -v uv 2>/dev/null)
+PROTOS := $(shell find proto -name '*.proto')
+
+.PHONY: help demo test check lint types imports proto proto-check proto-release lock clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+demo: $(STAMP)
+	@$(BIN)/askew demo
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+check: lint types imports proto-check
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy shared client server tests
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Askew needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@echo "Setting up $(VENV), once ..."
+ifdef UV
+	@$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
+	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+else
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || $(PYTHON) -m venv --without-pip $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(BIN)/python install -q pip
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+endif
+	@touch $@
+
+# Dependencies, with a hash for every file. Needs uv.
+lock:
+	uv pip compile -q pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+	uv pip compile -q --group proto --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
+
+# Generated code is committed. The oldest supported grpcio-tools makes it, away from the
+# development environment, because generated code sets the floor of what can run it.
+.venv-proto/.installed: requirements-proto.lock
+	@$(PYTHON) -m venv .venv-proto
+	@.venv-proto/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+PROTOC = PATH="$(CURDIR)/.venv-proto/bin:$$PATH" .venv-proto/bin/python -m grpc_tools.protoc -Iproto \
+  --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
+
+proto: .venv-proto/.installed
+	$(call PROTOC,shared)
+
+# Fails when the committed code is not what the .proto files say, and when they break a client.
+proto-check: .venv-proto/.installed $(STAMP)
+	@rm -rf build/proto && mkdir -p build/proto
+	@$(call PROTOC,build/proto)
+	diff -r -x __init__.py -x __pycache__ build/proto/askew/wire/v1 shared/askew/wire/v1
+	$(BIN)/buf lint proto
+	$(BIN)/buf breaking proto --against proto/released.json
+
+# Makes today's protocol the one that later changes must not break. For a release.
+proto-release: $(STAMP)
+	$(BIN)/buf build proto -o proto/released.json
+
+clean:
+	rm -rf $(VENV) .venv-proto build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,5 @@
+"""`python -m askew_client`."""
+
+from askew_client.cli import main
+
+main()

@@ -1,0 +1,65 @@
+"""`askew ask` and `askew catalog`, wired to a real network and a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from askew.model_card import Catalog, Item
+from askew.randomness import SystemBits
+from askew_client.exchange import Exchange
+from askew_client.grpc_transport import GrpcTransport
+from askew_client.profile_store import read_ratings
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The results, best first, and the pick. For the person's own eyes."""
+
+    source: str
+    simulated: bool
+    picked: Item = field(repr=False)
+    items: tuple[Item, ...] = field(repr=False)
+
+    def as_lines(self) -> Iterator[str]:
+        """The ranking as text, the pick marked."""
+        for item in self.items:
+            yield f"{'*' if item is self.picked else ' '} {item.label}"
+        yield f"({self.source}; * is your pick, chosen on this device)"
+
+    def as_json(self) -> dict[str, object]:
+        """The ranking as JSON values."""
+        return {
+            "pick": self.picked.label,
+            "results": [item.label for item in self.items],
+            "source": self.source,
+            "simulated": self.simulated,
+        }
+
+
+async def ask_once(
+    settings: ClientSettings, server: str, lines: Sequence[str], slot: str, ledger: Path
+) -> Ranking:
+    """One question of this slot. Everything that can be refused is, before anything is drawn."""
+    async with GrpcTransport(server, settings.timeout) as network:
+        card = await network.model_card()
+        catalog = await network.catalog(card)
+        ratings = read_ratings(lines, catalog, card.space.scale)
+        exchange = Exchange(card, catalog, settings, ratings)
+        store = SignalStore(ledger, settings.lifetime_cap)
+        slate = await network.retrieve(exchange.ask(slot, store, SystemBits()), card)
+    return Ranking(
+        source=card.source,
+        simulated=card.simulated,
+        picked=catalog.items[exchange.pick(slate)],
+        items=tuple(catalog.items[item] for item in exchange.rank(slate)),
+    )
+
+
+async def fetch_catalog(server: str) -> Catalog:
+    """The whole public catalog."""
+    async with GrpcTransport(server, ClientSettings().timeout) as network:
+        return await network.catalog(await network.model_card())

@@ -1,0 +1,78 @@
+"""`askew demo`: one made-up person's exchange with a real server, explained on the screen."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from askew.errors import LedgerError
+from askew.model_card import Catalog
+from askew.randomness import SystemBits
+from askew.vectors import FeatureSpace
+from askew.wire.convert import query_to_bytes
+from askew_client.demo_screen import DemoScreen
+from askew_client.demo_server import demo_server, wait_until_healthy
+from askew_client.exchange import Exchange
+from askew_client.expectation import compare
+from askew_client.grpc_transport import GrpcTransport
+from askew_client.paths import ledger_file
+from askew_client.profile_store import read_ratings
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
+
+DRAWS = 300
+# A person who loves science fiction and would rather not sing.
+FAVORITES = """title,rating
+Alien (1979),5
+Blade Runner (1982),5
+Arrival (2016),5
+The Matrix (1999),4.5
+2001: A Space Odyssey (1968),4.5
+Toy Story (1995),2.5
+Casablanca (1942),1.5
+Singin' in the Rain (1952),1
+"""
+
+
+async def play(settings: ClientSettings, slot: str, screen: DemoScreen) -> None:
+    """Play the exchange. Leaves nothing behind: neither a process nor a file."""
+    screen.opening()
+    with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
+        store = SignalStore(ledger_file(Path(directory)), settings.lifetime_cap)
+        async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
+            await wait_until_healthy(network.channel)
+            screen.listening(address)
+            await _exchange(settings, slot, screen, store, network)
+    screen.closing()
+
+
+async def _exchange(
+    settings: ClientSettings,
+    slot: str,
+    screen: DemoScreen,
+    store: SignalStore,
+    network: GrpcTransport,
+) -> None:
+    card = await network.model_card()
+    catalog = await network.catalog(card)
+    exchange = Exchange(card, catalog, settings, _favorites(catalog, card.space))
+    screen.person(exchange)
+
+    query = exchange.ask(slot, store, SystemBits())
+    sent = query_to_bytes(query)
+    screen.question(exchange, query, sent)
+
+    slate = await network.retrieve(query, card)
+    screen.answer(exchange, query, slate)
+
+    with screen.progress(DRAWS) as step:
+        comparison = compare(exchange, DRAWS, SystemBits(), step)
+    screen.quality(comparison, settings.k, DRAWS)
+
+    if query_to_bytes(exchange.ask(slot, store, SystemBits())) != sent:
+        raise LedgerError("asked again in the same slot, the device made another question")
+    screen.ledger(store.charges(), settings, card.space)
+
+
+def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:
+    return read_ratings(FAVORITES.splitlines(), catalog, space.scale)

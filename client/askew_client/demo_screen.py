@@ -1,0 +1,146 @@
+"""What the demo shows, in 80 columns of plain terminal text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from askew.ranking import Slate, distances
+from askew.signal import Query
+from askew.vectors import FeatureSpace
+from askew_client.exchange import Exchange
+from askew_client.expectation import Comparison, Quality
+from askew_client.map_picture import draw_map
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import Charge
+
+WIDTH = 80
+
+
+class DemoScreen:
+    """Writes the demo's steps to a console. Whatever came from a server is text, never markup."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def opening(self) -> None:
+        """Say what is about to happen."""
+        self._heading("Askew: one private exchange, from a device to a server and back")
+        self._say("Starting askew-server as a separate process ...")
+
+    def listening(self, address: str) -> None:
+        """Who answers."""
+        self._say(f"It listens on {address} and is healthy.")
+
+    def person(self, exchange: Exchange) -> None:
+        """Who asks, and for what."""
+        card = exchange.card
+        self._say(f"Its catalog: {card.n_items} {card.source}.")
+        self._heading("1  The person (made up) and their ratings: these stay on the device")
+        for item, rating in exchange.ratings.items():
+            self._say(f"     {rating:>4g}  {exchange.catalog.items[item].label}")
+
+    def question(self, exchange: Exchange, query: Query, sent: bytes) -> None:
+        """What is true, and what left."""
+        signal = query.signal
+        self._heading("2  What is true, and what left the device")
+        self._say(f"  true profile   {_point(exchange.profile.vector)}   on this screen only")
+        self._say(f"  noisy signal   {_point(signal.vector(len(signal.coordinates)))}   sent")
+        integers = ", ".join(str(z) for z in signal.coordinates)
+        self._say(f"  The signal travels as the integers ({integers}), in steps of")
+        self._say(
+            f"  2^-{signal.lattice.step_exponent}. The whole question is {len(sent)} bytes, "
+            f"with k = {query.k} in it; no name, no"
+        )
+        self._say("  rating, no clock. Another person's question has the same size.")
+
+    def answer(self, exchange: Exchange, query: Query, slate: Slate) -> None:
+        """What came back, ranked in private."""
+        self._heading(f"3  The {query.k} results that came back, ranked on the device")
+        order, picked = exchange.rank(slate), exchange.pick(slate)
+        far = dict(
+            zip(slate.item_ids, distances(exchange.profile.vector, slate.positions), strict=True)
+        )
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
+        table.add_column("distance", justify="right")
+        table.add_column("film")
+        table.add_column("")
+        for item in order:
+            seen = "already rated" if item in exchange.ratings else ""
+            note = Text("the pick: never sent", "bold green") if item == picked else Text(seen)
+            table.add_row(f"{far[item]:.2f}", Text(exchange.catalog.items[item].label), note)
+        self._console.print(table)
+        if exchange.card.space.dimension == 2:
+            self._say("")
+            self._say(draw_map(exchange, query, slate, picked))
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[], None]]:
+        """A progress bar over draws of the noise; gone when done."""
+        self._heading("4  How good is the pick?")
+        columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
+        with Progress(*columns, console=self._console, transient=True) as bar:
+            task = bar.add_task("drawing the noise again", total=total)
+            yield lambda: bar.advance(task)
+
+    def quality(self, comparison: Comparison, k: int, draws: int) -> None:
+        """The pick beside what no privacy, one result and no question would have given."""
+        self._say(f"  Mean of {draws} draws of the noise, played on the device; nothing was sent.")
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
+        table.add_column("")
+        table.add_column("distance", justify="right")
+        table.add_column("place among unrated", justify="right")
+        rows: Sequence[tuple[str, Quality, str]] = (
+            ("no privacy: the server sees the profile", comparison.no_privacy, ""),
+            (f"Askew: noisy signal, k = {k}, private pick", comparison.many, "bold"),
+            ("the same signal, k = 1", comparison.one, ""),
+            (f"no signal at all: the same {k} for anybody", comparison.nothing_sent, ""),
+        )
+        for label, quality, style in rows:
+            table.add_row(label, f"{quality.distance:.2f}", f"{quality.place:.0f}", style=style)
+        self._console.print(table)
+
+    def ledger(
+        self, charges: Sequence[Charge], settings: ClientSettings, space: FeatureSpace
+    ) -> None:
+        """What it cost."""
+        self._heading("5  What the budget ledger says")
+        for charge in charges:
+            self._say(f"  {charge.slot}   one signal, epsilon {charge.epsilon} per unit distance")
+        spent = sum((charge.epsilon for charge in charges), Fraction(0))
+        self._say(f"  spent {spent} of a lifetime cap of {settings.lifetime_cap}")
+        self._say("  Asked again in the same month: the same bytes, and no new charge.")
+        epsilon = float(settings.epsilon)
+        self._say("")
+        self._say("  In words: the unit of distance is the median distance between two people. The")
+        self._say(
+            f"  signal tells two people that far apart by odds of at most e^{epsilon:g}, and any"
+        )
+        widest = f"{epsilon * space.diameter:.1f}"
+        self._say(
+            f"  two people at all by at most e^{widest} (the space is {space.diameter:.2f} wide)."
+        )
+
+    def closing(self) -> None:
+        """Say that nothing is left running."""
+        self._say("")
+        self._say("The server has stopped. Ratings, scores and the pick never left the device.")
+
+    def _heading(self, text: str) -> None:
+        self._console.print()
+        self._console.print(Text(text, "bold"))
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text))
+
+
+def _point(vector: NDArray[np.float64]) -> str:
+    return "(" + ", ".join(f"{value:+.2f}" for value in vector) + ")"

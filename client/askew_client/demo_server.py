@@ -1,0 +1,72 @@
+"""The server of the demo: its own process on a free port of this machine, gone when we are."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from askew.errors import ServerFailed, Unreachable
+
+_COMMAND = ("-m", "askew_server", "serve", "--demo", "--port", "0", "--with-parent")
+_PATIENCE = 30.0  # seconds; training takes one on a slow machine
+
+
+@asynccontextmanager
+async def demo_server() -> AsyncIterator[str]:
+    """The address of a running demo server; it is stopped on the way out, whatever happens.
+
+    Raises ServerFailed when it does not start.
+    """
+    # In a session of its own, Ctrl-C reaches only us, and we stop the server in order.
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+    )
+    try:
+        yield await _address(process)
+    finally:
+        await _stop(process)
+
+
+async def wait_until_healthy(channel: grpc.aio.Channel) -> None:
+    """Return when the server's health check says that it serves. Raises Unreachable."""
+    stub = health_pb2_grpc.HealthStub(channel)
+    try:
+        reply = await stub.Check(
+            health_pb2.HealthCheckRequest(), timeout=_PATIENCE, wait_for_ready=True
+        )
+    except grpc.aio.AioRpcError:
+        raise Unreachable("the server did not pass its health check") from None
+    if reply.status != health_pb2.HealthCheckResponse.SERVING:
+        raise Unreachable("the server is up but does not serve")
+
+
+async def _address(process: Process) -> str:
+    """The address in the line "listening on HOST:PORT, ..." that the server prints first."""
+    output, complaints = process.stdout, process.stderr
+    if output is None or complaints is None:  # both are pipes: for the type checker
+        raise ServerFailed("askew-server has no output")
+    try:
+        line = await asyncio.wait_for(output.readline(), _PATIENCE)
+    except TimeoutError:
+        raise ServerFailed("askew-server did not start in time") from None
+    if not line:
+        last = (await complaints.read()).decode(errors="replace").strip().rpartition("\n")[2]
+        raise ServerFailed(f"askew-server did not start (is askew[server] installed?): {last}")
+    return line.decode().removeprefix("listening on ").partition(",")[0].strip()
+
+
+async def _stop(process: Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.communicate(), timeout=10)
+    except TimeoutError:
+        process.kill()
+        await process.wait()

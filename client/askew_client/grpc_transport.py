@@ -1,0 +1,126 @@
+"""The network: one gRPC channel to one server.
+
+Messages cross as bytes; `askew.wire.convert` makes and checks them. A retry is made below the call
+and sends the same bytes. Plain text is spoken to this machine only; everywhere else it is TLS.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+import grpc
+import grpc.aio
+
+from askew.errors import AskewError, Malformed, ParameterError
+from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query
+from askew.wire import convert, status
+from askew.wire.v1 import retrieval_pb2 as pb
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
+_MAX_CATALOG_BYTES = 256 * 2**20
+_RETRIES = {
+    "methodConfig": [
+        {
+            "name": [{"service": _SERVICE}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                # A server that drains answers CANCELLED for calls it had not accepted yet.
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
+            },
+        }
+    ]
+}
+_OPTIONS = [
+    ("grpc.service_config", json.dumps(_RETRIES)),
+    ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
+]
+_Value = TypeVar("_Value")
+
+
+class GrpcTransport:
+    """A channel to `target` ("host:port"). Use as an async context manager.
+
+    Raises ParameterError for a target that is not host:port.
+    """
+
+    def __init__(self, target: str, timeout: float) -> None:
+        host, colon, port = target.rpartition(":")
+        if not (colon and host and port.isdigit() and 0 < int(port) < 65536):
+            raise ParameterError("server", target, "host:port, such as 127.0.0.1:7571")
+        self._timeout = timeout
+        if is_loopback(host):
+            self.channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
+        else:
+            credentials = grpc.ssl_channel_credentials()
+            self.channel = grpc.aio.secure_channel(target, credentials, options=_OPTIONS)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.channel.close()
+
+    async def model_card(self) -> ModelCard:
+        """The public card of the model that serves."""
+        data = await self._call("GetModelCard", pb.GetModelCardRequest().SerializeToString())
+        return _checked(lambda: convert.card_from_bytes(data))
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        """The whole public catalog that the card names."""
+        method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes]
+        method = self.channel.unary_stream(f"/{_SERVICE}/GetCatalog")
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            request = pb.GetCatalogRequest().SerializeToString()
+            async for chunk in method(request, timeout=self._timeout):
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > _MAX_CATALOG_BYTES or len(chunks) > card.n_items:
+                    raise Malformed("the catalog is larger than its card says")
+        except grpc.aio.AioRpcError as error:
+            raise status.error_of(error.code()) from None
+        return _checked(lambda: convert.catalog_from_chunks(chunks, card))
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        """The server's answer: exactly query.k items. The same query sends the same bytes."""
+        data = await self._call("Retrieve", convert.query_to_bytes(query))
+        return _checked(lambda: convert.slate_from_bytes(data, card, query.k))
+
+    async def _call(self, method: str, request: bytes) -> bytes:
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+        call = self.channel.unary_unary(f"/{_SERVICE}/{method}")
+        try:
+            return await call(request, timeout=self._timeout)
+        except grpc.aio.AioRpcError as error:
+            raise status.error_of(error.code()) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _checked(convert_reply: Callable[[], _Value]) -> _Value:
+    """A reply as a core type. Whatever is wrong with it is the server's doing: a WireError."""
+    try:
+        return convert_reply()
+    except AskewError as error:
+        raise Malformed(f"the server's answer was refused: {error}") from None

@@ -1,0 +1,158 @@
+"""The device's memory of what it sent and what that cost: one SQLite file, mode 0600.
+
+A signal and its charge are written in one transaction, before anything is sent. So a crash loses
+budget, never privacy, and a retry, a restart or a changed setting finds the stored signal.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from askew.errors import AskewError, BudgetExceeded, LedgerError
+from askew.lattice import Lattice
+from askew.signal import Signal
+
+_VERSION = 1
+_SCHEMA = f"""
+CREATE TABLE charges (
+    id INTEGER PRIMARY KEY,
+    space_version TEXT NOT NULL,
+    slot TEXT NOT NULL,
+    numerator INTEGER NOT NULL CHECK (numerator > 0),
+    denominator INTEGER NOT NULL CHECK (denominator > 0)
+) STRICT;
+CREATE TABLE signals (
+    space_version TEXT NOT NULL,
+    slot TEXT NOT NULL,
+    charge INTEGER NOT NULL UNIQUE REFERENCES charges (id),
+    step_exponent INTEGER NOT NULL,
+    inverse_rate INTEGER NOT NULL,
+    coordinates BLOB NOT NULL,
+    PRIMARY KEY (space_version, slot)
+) STRICT;
+PRAGMA user_version = {_VERSION};
+"""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One fresh signal: when and where it was spent, and its epsilon per unit distance."""
+
+    space_version: str
+    slot: str
+    epsilon: Fraction
+
+
+class SignalStore:
+    """Signals and charges of one device. Safe for several processes at once.
+
+    Every method raises LedgerError when the file cannot be read, trusted or written.
+    """
+
+    def __init__(self, path: Path, lifetime_cap: Fraction) -> None:
+        self._path = path
+        self._cap = lifetime_cap
+
+    def remember(
+        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+    ) -> Signal:
+        """The stored signal of (space version, slot), or a fresh one, charged and stored first.
+
+        Raises BudgetExceeded, before drawing, if the charge would pass the lifetime cap.
+        """
+        with self._transaction() as database:
+            stored = _find(database, space_version, slot)
+            if stored is not None:
+                return stored
+            spent = _spent(database)
+            if spent + charge > self._cap:
+                raise BudgetExceeded(charge, spent, self._cap)
+            signal = draw()
+            _insert(database, slot, charge, signal)
+        return signal
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge, oldest first."""
+        with self._transaction() as database:
+            return _charges(database)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One immediate transaction: nobody else reads or writes until it ends."""
+        try:
+            database = self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise LedgerError(f"the ledger {self._path} cannot be opened: {error}") from None
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LedgerError(f"the ledger {self._path} cannot be used: {error}") from None
+        finally:
+            database.close()  # rolls back what was not committed
+
+    def _open(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path.touch(mode=0o600)
+        self._path.chmod(0o600)
+        database = sqlite3.connect(self._path, isolation_level=None, timeout=10)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        _create_if_new(database, self._path)
+        return database
+
+
+def _create_if_new(database: sqlite3.Connection, path: Path) -> None:
+    if database.execute("PRAGMA user_version").fetchone()[0] == 0:
+        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version != _VERSION:
+        raise LedgerError(f"the ledger {path} has version {version}, this program reads {_VERSION}")
+
+
+def _find(database: sqlite3.Connection, space_version: str, slot: str) -> Signal | None:
+    row = database.execute(
+        "SELECT step_exponent, inverse_rate, coordinates FROM signals"
+        " WHERE space_version = ? AND slot = ?",
+        (space_version, slot),
+    ).fetchone()
+    if row is None:
+        return None
+    step_exponent, inverse_rate, packed = row
+    try:
+        coordinates = struct.unpack(f"<{len(packed) // 4}i", packed)
+        return Signal(space_version, Lattice(step_exponent, inverse_rate), coordinates)
+    except (struct.error, AskewError):
+        raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
+
+
+def _spent(database: sqlite3.Connection) -> Fraction:
+    return sum((charge.epsilon for charge in _charges(database)), Fraction(0))
+
+
+def _charges(database: sqlite3.Connection) -> tuple[Charge, ...]:
+    rows = database.execute(
+        "SELECT space_version, slot, numerator, denominator FROM charges ORDER BY id"
+    )
+    return tuple(Charge(space, slot, Fraction(n, d)) for space, slot, n, d in rows)
+
+
+def _insert(database: sqlite3.Connection, slot: str, charge: Fraction, signal: Signal) -> None:
+    where = (signal.space_version, slot)
+    cursor = database.execute(
+        "INSERT INTO charges (space_version, slot, numerator, denominator) VALUES (?, ?, ?, ?)",
+        (*where, charge.numerator, charge.denominator),
+    )
+    packed = struct.pack(f"<{len(signal.coordinates)}i", *signal.coordinates)
+    lattice = signal.lattice
+    database.execute(
+        "INSERT INTO signals VALUES (?, ?, ?, ?, ?, ?)",
+        (*where, cursor.lastrowid, lattice.step_exponent, lattice.inverse_rate, packed),
+    )

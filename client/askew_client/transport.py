@@ -1,0 +1,22 @@
+"""What the device needs of a network, whatever it is made of."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query
+
+
+class Transport(Protocol):
+    """A way to one server. Every method raises a TransportError or a WireError."""
+
+    async def model_card(self) -> ModelCard:
+        """The public card of the model that serves."""
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        """The whole public catalog that the card names."""
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        """The server's answer: exactly query.k items. The same query sends the same bytes."""

@@ -1,0 +1,1 @@
+"""The server's role: it trains a model and answers noisy signals."""

@@ -1,0 +1,5 @@
+"""`python -m askew_server`."""
+
+from askew_server.cli import main
+
+main()

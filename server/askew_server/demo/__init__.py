@@ -1,0 +1,1 @@
+"""The embedded demo data: facts about films, with simulated ratings."""

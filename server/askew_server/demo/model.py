@@ -1,0 +1,26 @@
+"""The demo's model, trained on the embedded films and their simulated ratings in about a second."""
+
+from __future__ import annotations
+
+from askew_server.demo.simulation import films, simulate
+from askew_server.item_model import ItemModel, TrainingOptions, train
+from askew_server.ratings import ItemRow, RatingTable
+
+SOURCE = "well-known films with SIMULATED ratings"
+N_PEOPLE = 2000
+OPTIONS = TrainingOptions(dimension=2, item_radius=2.0)
+
+
+def demo_model() -> ItemModel:
+    """Deterministic; the card says that nobody gave these ratings."""
+    catalog = films()
+    ratings = simulate(catalog, n_people=N_PEOPLE)
+    table = RatingTable(
+        person=ratings.person,
+        item=ratings.item,
+        rating=ratings.rating,
+        n_people=N_PEOPLE,
+        item_keys=tuple(film.title for film in catalog),
+    )
+    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in catalog}
+    return train(table, rows, OPTIONS, source=SOURCE, simulated=True)

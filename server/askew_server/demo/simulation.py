@@ -1,0 +1,178 @@
+"""Simulated ratings of the demo films: a generative model with a fixed seed.
+
+The films are real, the people are not. Every draw comes from one PCG64 generator that the seed
+starts, so anyone can repeat it: this is simulation, and it protects nobody.
+
+A vector has 15 coordinates: the 14 genres in the order of GENRES, then the era. For a film f,
+
+    x_f = (1[f has genre g] / sqrt(number of genres of f), (decade_f - 1980) / 30) + 0.2 * z_f
+    quality_f = 0.25 * a_f
+    popularity_f = 0.5 * b_f + 0.6 * quality_f + 0.15 * (decade_f - 1980) / 30
+
+with z_f, a_f and b_f standard normal. So a film's taste vector is its genres, its decade and an
+idiosyncratic part. For a person p, ARCHETYPES gives 8 taste vectors A_k, and
+
+    w_p ~ Dirichlet(0.15, ..., 0.15)                          soft membership, mostly one archetype
+    t_p = sum_k w_pk * (A_k - mean of A) + 0.25 * z_p         z_p standard normal
+    t_p <- t_p less the mean of its genre coordinates, on those coordinates
+
+so the 14 genre coordinates of t_p sum to 0, and what some people love others dislike. With
+liking_pf = t_p . x_f, person p sees
+
+    n_p = round(20 + 100 * Beta(1.6, 2.4))                    films, without replacement,
+    P(the next film seen is f) proportional to exp(popularity_f + 0.6 * liking_pf)
+
+by the Gumbel top-n trick, and rates each of them with
+
+    rating_pf = round to a half star of clip(3.0 + quality_f + 1.2 * liking_pf + e_pf, 0.5, 5.0)
+
+with e_pf normal of mean 0 and standard deviation 0.4.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+
+GENRES: Final = (
+    "Action",
+    "Adventure",
+    "Animation",
+    "Comedy",
+    "Crime",
+    "Documentary",
+    "Drama",
+    "Family",
+    "Fantasy",
+    "Horror",
+    "Musical",
+    "Romance",
+    "Science Fiction",
+    "Thriller",
+)
+
+# Columns: the 14 genres in the order of GENRES, then the era (above 0 prefers newer films).
+ARCHETYPES: Final = np.array(
+    [
+        # Act   Adv   Ani   Com   Cri   Doc   Dra   Fam   Fan   Hor   Mus   Rom   SF    Thr   era
+        [+0.2, +0.0, -0.5, -0.2, +0.3, -0.4, -0.1, -1.2, +0.0, +1.8, -1.0, -0.8, +0.8, +1.1, +0.0],
+        [+0.9, +0.6, -0.1, -0.2, +0.1, -0.4, -0.4, -0.7, +0.1, +0.6, -1.2, -1.1, +1.7, +0.7, +0.2],
+        [+1.2, +1.2, +0.1, +0.0, +0.3, -0.9, -0.8, -0.2, +0.5, +0.1, -0.8, -0.8, +0.8, +0.4, +0.4],
+        [+0.3, -0.1, -0.7, -0.2, +1.4, +0.1, +0.5, -1.1, -0.7, +0.5, -0.8, -0.2, +0.0, +1.2, -0.3],
+        [-0.3, +0.4, +1.5, +0.4, -0.9, -0.2, -0.4, +1.6, +0.8, -1.6, +0.8, -0.1, -0.2, -1.3, +0.3],
+        [-0.7, -0.1, +0.7, +0.5, -0.7, +0.0, -0.1, +0.9, +0.2, -1.3, +1.6, +0.6, -0.8, -1.1, -0.3],
+        [-0.9, -0.4, -0.6, +0.4, -0.2, +0.0, +0.9, -0.3, -0.1, -1.1, +0.3, +1.6, -0.8, -0.4, +0.0],
+        [-1.0, -0.5, -0.5, -0.1, +0.3, +1.3, +1.4, -0.6, -0.3, -0.5, -0.1, +0.8, -0.4, -0.2, -0.4],
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Film:
+    """One film of the catalog."""
+
+    title: str
+    year: int
+    genres: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SimulatedRatings:
+    """Parallel 1-D arrays, one row per rating; item is the film's position in the catalog."""
+
+    person: NDArray[np.int64]
+    item: NDArray[np.int64]
+    rating: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Latents:
+    """What the model knows of each film, one row per film."""
+
+    vectors: NDArray[np.float64]
+    quality: NDArray[np.float64]
+    popularity: NDArray[np.float64]
+
+
+def films() -> tuple[Film, ...]:
+    """The demo catalog, in the order of films.csv."""
+    table = resources.files("askew_server.demo").joinpath("films.csv")
+    rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
+    return tuple(
+        Film(row["title"], int(row["year"]), tuple(row["genres"].split("|"))) for row in rows
+    )
+
+
+def simulate(
+    catalog: Sequence[Film], *, n_people: int = 2000, seed: int = 20261121
+) -> SimulatedRatings:
+    """Ratings of the catalog by simulated people, sorted by person and then by item.
+
+    Each person sees at most the whole catalog. ParameterError if n_people is below 1, the
+    catalog is empty, or a film has no genre or a genre outside GENRES.
+    """
+    if n_people < 1:
+        raise ParameterError("n_people", n_people, "at least 1")
+    if not catalog:
+        raise ParameterError("catalog", catalog, "at least one film")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    latents = _draw_films(catalog, rng)
+    liking = _draw_tastes(n_people, rng) @ latents.vectors.T
+    person, item = _draw_views(latents.popularity + 0.6 * liking, rng)
+    noise = 0.4 * rng.standard_normal(person.size)
+    stars = 3.0 + latents.quality[item] + 1.2 * liking[person, item] + noise
+    return SimulatedRatings(person, item, np.round(2.0 * np.clip(stars, 0.5, 5.0)) / 2.0)
+
+
+def _draw_films(catalog: Sequence[Film], rng: np.random.Generator) -> _Latents:
+    decade = np.array([film.year // 10 * 10 for film in catalog], dtype=np.float64)
+    era = (decade - 1980.0) / 30.0
+    vectors = np.column_stack([_genre_rows(catalog), era])
+    vectors += 0.2 * rng.standard_normal(vectors.shape)
+    quality = 0.25 * rng.standard_normal(len(catalog))
+    popularity = 0.5 * rng.standard_normal(len(catalog)) + 0.6 * quality + 0.15 * era
+    return _Latents(vectors, quality, popularity)
+
+
+def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
+    """Genre indicators of each film, each row of length 1."""
+    rows = np.zeros((len(catalog), len(GENRES)))
+    for row, film in zip(rows, catalog, strict=True):
+        if not film.genres or not set(film.genres) <= set(GENRES):
+            raise ParameterError("genres", film.genres, f"one or more of {', '.join(GENRES)}")
+        row[[GENRES.index(genre) for genre in film.genres]] = 1.0
+    unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
+
+
+def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Taste vectors, one row per person; the genre coordinates of each row sum to 0."""
+    membership = rng.dirichlet(np.full(len(ARCHETYPES), 0.15), size=n_people)
+    tastes: NDArray[np.float64] = membership @ (ARCHETYPES - ARCHETYPES.mean(axis=0))
+    tastes += 0.25 * rng.standard_normal(tastes.shape)
+    genres = tastes[:, : len(GENRES)]
+    genres -= genres.mean(axis=1, keepdims=True)
+    return tastes
+
+
+def _draw_views(
+    appeal: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Persons and items of the films seen, from log-weights with one row per person."""
+    n_people, n_films = appeal.shape
+    seen = np.round(20.0 + 100.0 * rng.beta(1.6, 2.4, size=n_people)).astype(np.int64)
+    # Sorting log-weights plus Gumbel noise draws without replacement, for everyone at once.
+    order = np.argsort(-(appeal + rng.gumbel(size=appeal.shape)), axis=1)
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(n_films)[np.newaxis, :], axis=1)
+    person, item = np.nonzero(rank < seen[:, np.newaxis])
+    return person.astype(np.int64), item.astype(np.int64)

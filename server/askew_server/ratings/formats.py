@@ -1,0 +1,176 @@
+"""The accepted text formats, recognized from a file's name and first line.
+
+Ratings:
+    MovieLens csv     header userId,movieId,rating,timestamp
+    generic csv       header with user, item and rating, in any order, extra columns allowed
+    ml-1m             ratings.dat, user::item::rating::timestamp
+    ml-100k           u.data, the same four fields separated by tabs
+    parquet           columns user,item,rating or userId,movieId,rating (see `parquet`)
+Items:
+    MovieLens csv     header movieId,title,genres
+    generic csv       header with item and title, optionally year and genres
+    ml-1m             movies.dat, item::title::genres
+    ml-100k           u.item, 24 fields separated by "|", the last 19 are flags of genres
+
+A row of csv is one line: a quoted field cannot hold a line break, so that a quote which never
+closes costs one row and not the rest of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from askew.errors import DataError
+from askew_server.ratings.source import first_line
+
+RATING_FORMATS = (
+    "csv with the columns userId,movieId,rating or user,item,rating; "
+    "ml-1m ratings.dat (user::item::rating::timestamp); "
+    "ml-100k u.data (user, item, rating and timestamp separated by tabs); "
+    "parquet with the columns userId,movieId,rating or user,item,rating"
+)
+ITEM_FORMATS = (
+    "csv with the columns movieId,title,genres or item,title and optionally year,genres; "
+    "ml-1m movies.dat (item::title::genres); "
+    "ml-100k u.item (24 fields separated by |)"
+)
+
+ML_100K_GENRES = (
+    "unknown",
+    "Action",
+    "Adventure",
+    "Animation",
+    "Children's",
+    "Comedy",
+    "Crime",
+    "Documentary",
+    "Drama",
+    "Fantasy",
+    "Film-Noir",
+    "Horror",
+    "Musical",
+    "Mystery",
+    "Romance",
+    "Sci-Fi",
+    "Thriller",
+    "War",
+    "Western",
+)
+
+_RATING_NAMES = (("user", "item", "rating"), ("userId", "movieId", "rating"))
+_ITEM_NAMES = (("item", "title"), ("movieId", "title"))
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """How a file is cut into lines and fields."""
+
+    separator: str
+    n_fields: int
+    encoding: str
+    has_header: bool
+
+    def suits(self, path: Path, usual_name: str, line: str) -> bool:
+        """Whether the name or the number of fields in the first line gives the format away."""
+        named = path.name.removesuffix(".gz") == usual_name
+        return named or len(line.split(self.separator)) == self.n_fields
+
+
+@dataclass(frozen=True, slots=True)
+class RatingFormat:
+    """Where the fields of a rating lie."""
+
+    text: TextFormat
+    user: int
+    item: int
+    rating: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFormat:
+    """Where the fields of an item lie; with `flags`, genres is the first of their columns."""
+
+    text: TextFormat
+    item: int
+    title: int
+    year: int | None
+    genres: int | None
+    flags: tuple[str, ...] = ()
+
+
+_ML_1M_RATINGS = RatingFormat(TextFormat("::", 4, "latin-1", False), 0, 1, 2)
+_ML_100K_RATINGS = RatingFormat(TextFormat("\t", 4, "latin-1", False), 0, 1, 2)
+_ML_1M_ITEMS = ItemFormat(TextFormat("::", 3, "latin-1", False), 0, 1, None, 2)
+_ML_100K_ITEMS = ItemFormat(
+    TextFormat("|", 24, "latin-1", False), 0, 1, None, 5, flags=ML_100K_GENRES
+)
+
+
+def rating_format(path: Path) -> RatingFormat:
+    """The format of a text file of ratings."""
+    line = first_line(path)
+    header = _csv_header(line)
+    columns = rating_columns(header)
+    if columns:
+        user, item, rating = columns
+        return RatingFormat(_csv_format(header), user, item, rating)
+    if _ML_1M_RATINGS.text.suits(path, "ratings.dat", line):
+        return _ML_1M_RATINGS
+    if _ML_100K_RATINGS.text.suits(path, "u.data", line):
+        return _ML_100K_RATINGS
+    raise unrecognized_ratings(path)
+
+
+def item_format(path: Path) -> ItemFormat:
+    """The format of a text file of items."""
+    line = first_line(path)
+    header = _csv_header(line)
+    columns = _positions(header, _ITEM_NAMES)
+    if columns:
+        item, title = columns
+        year, genres = _position(header, "year"), _position(header, "genres")
+        return ItemFormat(_csv_format(header), item, title, year, genres)
+    if _ML_1M_ITEMS.text.suits(path, "movies.dat", line):
+        return _ML_1M_ITEMS
+    if _ML_100K_ITEMS.text.suits(path, "u.item", line):
+        return _ML_100K_ITEMS
+    raise DataError(
+        f"{path}: not a known format of items; accepted, gzipped or not: {ITEM_FORMATS}"
+    )
+
+
+def rating_columns(header: Sequence[str]) -> tuple[int, ...] | None:
+    """The positions of user, item and rating among named columns."""
+    return _positions(header, _RATING_NAMES)
+
+
+def unrecognized_ratings(path: Path) -> DataError:
+    """The error for a file of ratings in no accepted format."""
+    return DataError(
+        f"{path}: not a known format of ratings; accepted, text gzipped or not: {RATING_FORMATS}"
+    )
+
+
+def _csv_header(line: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader((line,), strict=True))]
+    except csv.Error:
+        return []
+
+
+def _csv_format(header: list[str]) -> TextFormat:
+    return TextFormat(",", len(header), "utf-8-sig", has_header=True)
+
+
+def _positions(header: Sequence[str], choices: Sequence[tuple[str, ...]]) -> tuple[int, ...] | None:
+    for names in choices:
+        if all(header.count(name) == 1 for name in names):
+            return tuple(header.index(name) for name in names)
+    return None
+
+
+def _position(header: Sequence[str], name: str) -> int | None:
+    return header.index(name) if name in header else None

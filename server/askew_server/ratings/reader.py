@@ -1,0 +1,125 @@
+"""Reads a file of ratings or of items, leaving out and counting the bad rows."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from askew_server.ratings import fields
+from askew_server.ratings.builder import TableBuilder
+from askew_server.ratings.fields import BadField
+from askew_server.ratings.formats import ItemFormat, TextFormat, item_format, rating_format
+from askew_server.ratings.parquet import is_parquet, parquet_ratings
+from askew_server.ratings.rejects import RejectLog
+from askew_server.ratings.source import Progress, numbered_lines
+from askew_server.ratings.table import ItemRow, RatingTable, Rejects
+
+
+def read_ratings(path: Path, *, progress: Progress | None = None) -> tuple[RatingTable, Rejects]:
+    """The ratings of a file, and the rows that were left out.
+
+    A row is left out when it has another number of fields than the format, an empty user or
+    item, or a rating that is no finite number from -1000 to 1000, and when the same person rates
+    the same item again further down. `progress` is told the bytes done and in total.
+
+    Raises DataError when the format is unknown, the file cannot be read or no row is usable.
+    """
+    rejects = RejectLog(path)
+    builder = TableBuilder()
+    for line, user, item, rating in _rating_rows(path, rejects, progress):
+        try:
+            builder.add(
+                line, fields.key("user", user), fields.key("item", item), fields.rating(rating)
+            )
+        except BadField as reason:
+            rejects.add(line, reason)
+    table = builder.table(rejects)
+    return table, rejects.summary()
+
+
+def read_items(
+    path: Path, *, progress: Progress | None = None
+) -> tuple[dict[str, ItemRow], Rejects]:
+    """The items of a file by key, and the rows that were left out; of two rows the last stays.
+
+    Raises DataError when the format is unknown, the file cannot be read or no row is usable.
+    """
+    layout = item_format(path)
+    rejects = RejectLog(path)
+    items: dict[str, ItemRow] = {}
+    lines: dict[str, int] = {}
+    for line, row in _text_rows(path, layout.text, rejects, progress):
+        try:
+            key, item = _item(row, layout)
+        except BadField as reason:
+            rejects.add(line, reason)
+            continue
+        if key in items:
+            rejects.add(lines[key], f"listed again on line {line}")
+        items[key], lines[key] = item, line
+    if not items:
+        raise rejects.nothing_good("item")
+    return items, rejects.summary()
+
+
+def _rating_rows(
+    path: Path, rejects: RejectLog, progress: Progress | None
+) -> Iterator[tuple[int, str, str, str]]:
+    if is_parquet(path):
+        yield from parquet_ratings(path, progress)
+        return
+    layout = rating_format(path)
+    for line, row in _text_rows(path, layout.text, rejects, progress):
+        yield line, row[layout.user], row[layout.item], row[layout.rating]
+
+
+def _item(row: list[str], layout: ItemFormat) -> tuple[str, ItemRow]:
+    key = fields.key("item", row[layout.item])
+    title, year = fields.title_and_year(row[layout.title])
+    if layout.year is not None:
+        year = fields.year(row[layout.year]) or year
+    return key, ItemRow(title, year, _genres(row, layout))
+
+
+def _genres(row: list[str], layout: ItemFormat) -> tuple[str, ...]:
+    if layout.genres is None:
+        return ()
+    if layout.flags:
+        return fields.flagged_genres(row[layout.genres :], layout.flags)
+    return fields.joined_genres(row[layout.genres])
+
+
+def _text_rows(
+    path: Path, text: TextFormat, rejects: RejectLog, progress: Progress | None
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the right number of fields; the others go to the rejects."""
+    lines = numbered_lines(path, text.encoding, progress)
+    if text.has_header:
+        next(lines)
+    for number, line in lines:
+        try:
+            row = _split(line, text)
+        except BadField as reason:
+            rejects.add(number, reason)
+            continue
+        yield number, row
+
+
+def _split(line: str, text: TextFormat) -> list[str]:
+    if "\0" in line:
+        raise BadField("row", "text without NUL characters", line)
+    row = line.split(text.separator)
+    # The csv module is only needed, and several times slower, where there are quotes.
+    if text.separator == "," and '"' in line:
+        row = _split_quoted(line)
+    if len(row) != text.n_fields:
+        raise BadField("row", f"{text.n_fields} fields separated by {text.separator!r}", line)
+    return row
+
+
+def _split_quoted(line: str) -> list[str]:
+    try:
+        return next(csv.reader((line,), strict=True))
+    except csv.Error as error:
+        raise BadField("row", f"one line of csv ({error})", line) from error

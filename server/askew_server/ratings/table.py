@@ -1,0 +1,68 @@
+"""What the loaders give: ratings as parallel arrays, items by key, and the rows left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatingTable:
+    """Ratings as three parallel arrays; a person rates an item at most once.
+
+    Persons are coded 0..n_people-1 in the order of their first row. Items are coded by their
+    place in `item_keys`, which is sorted, so the item codes do not depend on the order of rows.
+    """
+
+    person: NDArray[np.int64]
+    item: NDArray[np.int64]
+    rating: NDArray[np.float64]
+    n_people: int
+    item_keys: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name, column in (("item", self.item), ("rating", self.rating)):
+            if column.shape != self.person.shape or column.ndim != 1:
+                raise ParameterError(name, column.shape, "one-dimensional and as long as person")
+        _check_codes("person", self.person, self.n_people)
+        _check_codes("item", self.item, len(self.item_keys))
+
+    def __len__(self) -> int:
+        """The number of ratings."""
+        return len(self.rating)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """What is known about one item."""
+
+    title: str
+    year: int | None
+    genres: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that was left out; the reason names the field and its limit."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejects:
+    """How many rows were left out, with the first ones found as examples."""
+
+    count: int
+    examples: tuple[BadRow, ...]
+
+
+def _check_codes(name: str, codes: NDArray[np.int64], n_codes: int) -> None:
+    if codes.size and not 0 <= codes.min() <= codes.max() < n_codes:
+        span = f"{codes.min()}..{codes.max()}"
+        raise ParameterError(name, span, f"codes from 0 to {n_codes - 1}")

@@ -1,0 +1,33 @@
+"""From probes to items: results must be things that exist."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+from askew.ranking import distances, nearest
+
+
+def snap(
+    signal: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    positions: NDArray[np.float32],
+    k: int,
+) -> tuple[int, ...]:
+    """Exactly k distinct items for a signal (d,), offsets (n, d), item positions (n_items, d).
+
+    Each probe signal + offset takes its nearest item; duplicates leave places free, which go to the
+    items nearest the signal. Ascending ids. Depends on the signal alone, so it is post-processing.
+    Raises ParameterError unless 1 <= k <= n_items. O(n * n_items * d).
+    """
+    if not 1 <= k <= len(positions):
+        raise ParameterError("k", k, f"from 1 to the number of items, {len(positions)}")
+    # On the line, offsets come as (n,) and the space has one coordinate.
+    probes = signal + offsets.reshape(-1, len(signal))
+    chosen = dict.fromkeys(int(nearest(distances(probe, positions), 1)[0]) for probe in probes)
+    for item in nearest(distances(signal, positions), len(positions)):
+        if len(chosen) >= k:
+            break
+        chosen.setdefault(int(item))
+    return tuple(sorted(chosen))

@@ -1,0 +1,1 @@
+"""The only part of Askew that knows protobuf and gRPC."""

@@ -1,0 +1,79 @@
+"""The one table between Askew's errors and gRPC's status codes, total in both directions.
+
+Only the texts of WireErrors travel: they name public limits. Any other error crosses the wire as
+its code and a fixed text, so that no exception text ever leaks.
+"""
+
+from __future__ import annotations
+
+import grpc
+
+from askew.errors import (
+    ArtifactError,
+    AskewError,
+    BudgetExceeded,
+    DataError,
+    DimensionMismatch,
+    LedgerError,
+    Malformed,
+    OutOfRange,
+    Overloaded,
+    ParameterError,
+    ProfileError,
+    ServerFailed,
+    StaleSpace,
+    TooSlow,
+    TransportError,
+    Unreachable,
+    WireError,
+)
+
+FIXED_TEXT = "the server could not answer"
+
+# The most specific class decides; every class of the tree inherits a row.
+_STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
+    AskewError: grpc.StatusCode.INTERNAL,
+    ParameterError: grpc.StatusCode.INTERNAL,
+    ProfileError: grpc.StatusCode.INTERNAL,
+    BudgetExceeded: grpc.StatusCode.INTERNAL,
+    LedgerError: grpc.StatusCode.INTERNAL,
+    DataError: grpc.StatusCode.INTERNAL,
+    ArtifactError: grpc.StatusCode.INTERNAL,
+    WireError: grpc.StatusCode.INVALID_ARGUMENT,
+    Malformed: grpc.StatusCode.INVALID_ARGUMENT,
+    DimensionMismatch: grpc.StatusCode.INVALID_ARGUMENT,
+    OutOfRange: grpc.StatusCode.OUT_OF_RANGE,
+    StaleSpace: grpc.StatusCode.FAILED_PRECONDITION,
+    TransportError: grpc.StatusCode.INTERNAL,
+    Unreachable: grpc.StatusCode.UNAVAILABLE,
+    TooSlow: grpc.StatusCode.DEADLINE_EXCEEDED,
+    Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    ServerFailed: grpc.StatusCode.INTERNAL,
+}
+
+
+def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
+    """The status code and the text that the other side may see."""
+    for kind in type(error).__mro__:
+        if kind in _STATUS_OF:
+            return _STATUS_OF[kind], str(error) if isinstance(error, WireError) else FIXED_TEXT
+    return grpc.StatusCode.INTERNAL, FIXED_TEXT
+
+
+def error_of(code: grpc.StatusCode) -> AskewError:
+    """The error that a device raises for a status code. The server's own text is never shown."""
+    match code:
+        case grpc.StatusCode.INVALID_ARGUMENT:
+            return Malformed("the server did not understand the question")
+        case grpc.StatusCode.OUT_OF_RANGE:
+            return OutOfRange("k or the lattice", "within the server's limits")
+        case grpc.StatusCode.FAILED_PRECONDITION:
+            return StaleSpace()
+        case grpc.StatusCode.UNAVAILABLE:
+            return Unreachable("no connection to the server")
+        case grpc.StatusCode.DEADLINE_EXCEEDED:
+            return TooSlow("the server did not answer in time")
+        case grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return Overloaded("the server is too busy to answer now")
+        case _:
+            return ServerFailed(f"the server failed ({code.name})")

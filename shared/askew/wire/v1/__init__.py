@@ -1,0 +1,1 @@
+"""Generated from proto/askew/wire/v1; see `make proto`."""
