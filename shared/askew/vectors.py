@@ -84,9 +84,10 @@ class FeatureSpace:
     @cached_property
     def version(self) -> str:
         """32 hexadecimal digits that no other space shares: a digest of every field."""
-        fields = [list(self.lower), list(self.upper), self.gain, self.weight_floor]
-        fields += [self.scale.lowest, self.scale.highest, self.basis, self.metric]
-        text = json.dumps(fields)
+        scalars = (self.gain, self.weight_floor, self.scale.lowest, self.scale.highest)
+        # As floats throughout, since 1 and 1.0 are the same space and not the same text.
+        numbers = [list(map(float, each)) for each in (self.lower, self.upper, scalars)]
+        text = json.dumps([*numbers, self.basis, self.metric])
         return hashlib.sha256(text.encode()).hexdigest()[: 2 * VERSION_BYTES]
 
     def clamp(self, point: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,185 @@
+"""A small world: twelve films on a lattice of quarters, so that every distance is exact."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from askew.errors import BudgetExceeded
+from askew.model_card import Catalog, Item, ModelCard
+from askew.randomness import RandomBits, ReplayBits
+from askew.ranking import Slate
+from askew.signal import Query, Signal
+from askew.vectors import FeatureSpace, RatingScale
+from askew.wire import convert
+from askew_client.exchange import Exchange
+from askew_client.settings import ClientSettings
+from askew_server.retrieval import Retriever
+
+POSITIONS = [
+    (-2.0, 0.0),
+    (-1.5, 0.5),
+    (-1.0, -1.0),
+    (-0.5, 0.25),
+    (0.0, 0.0),
+    (0.0, 1.0),
+    (0.25, -0.5),
+    (0.5, 0.5),
+    (1.0, -1.0),
+    (1.0, 1.0),
+    (1.5, -0.25),
+    (2.0, 2.0),
+]
+SHARED_SLATE = (4, 9, 2, 7, 0, 10)
+MAX_SLATE_SIZE = 6
+
+
+class Pair:
+    """Both roles with a fake network in between: exchange, convert, retrieval, no socket."""
+
+    def __init__(self, retriever: Retriever) -> None:
+        self._retriever = retriever
+        self.requests: list[bytes] = []
+        self.card = convert.card_from_bytes(convert.card_to_bytes(retriever.card))
+        chunks = convert.catalog_to_chunks(retriever.catalog)
+        self.catalog = convert.catalog_from_chunks(chunks, self.card)
+
+    def exchange(
+        self, ratings: dict[int, float], settings: ClientSettings | None = None
+    ) -> Exchange:
+        """One person's side."""
+        return Exchange(self.card, self.catalog, settings or ClientSettings(k=4), ratings)
+
+    def retrieve(self, query: Query) -> Slate:
+        """The server's answer; the request is kept as it crossed."""
+        request = convert.query_to_bytes(query)
+        self.requests.append(request)
+        understood = convert.query_from_bytes(request, self._retriever.card)
+        reply = convert.slate_to_bytes(self._retriever.answer(understood))
+        return convert.slate_from_bytes(reply, self.card, query.k)
+
+
+class Memory:
+    """Signals in a dictionary, and everything that was asked of it."""
+
+    def __init__(self, cap: Fraction = Fraction(1000)) -> None:
+        self.cap = cap
+        self.signals: dict[tuple[str, str], Signal] = {}
+        self.charges: list[Fraction] = []
+        self.calls: list[tuple[str, str, Fraction]] = []
+
+    def remember(
+        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+    ) -> Signal:
+        """What the real store does, without a file."""
+        self.calls.append((space_version, slot, charge))
+        if (space_version, slot) not in self.signals:
+            spent = sum(self.charges, Fraction(0))
+            if spent + charge > self.cap:
+                raise BudgetExceeded(charge, spent, self.cap)
+            self.signals[space_version, slot] = draw()
+            self.charges.append(charge)
+        return self.signals[space_version, slot]
+
+
+class UntouchableMemory:
+    """Fails the test that touches it."""
+
+    def remember(
+        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+    ) -> Signal:
+        """Never to be called."""
+        pytest.fail("the memory was touched")
+
+
+class SilentBits(RandomBits):
+    """Fails the test that reads a byte."""
+
+    def read(self, count: int) -> bytes:
+        """Never to be called."""
+        pytest.fail("a random byte was read")
+
+
+def made_space(width: float = 4.0, gain: float = 1.0) -> FeatureSpace:
+    """A square around zero, with a rating scale from 1 to 5."""
+    half = width / 2
+    return FeatureSpace(
+        lower=(-half, -half),
+        upper=(half, half),
+        gain=gain,
+        weight_floor=2.0,
+        scale=RatingScale(1.0, 5.0),
+        basis="ab" * 32,
+    )
+
+
+def made_catalog(positions: list[tuple[float, float]]) -> Catalog:
+    """Films with plain titles at these positions."""
+    items = tuple(Item(f"Film {i}", 1960 + i, ("Drama",)) for i in range(len(positions)))
+    shared = tuple(item for item in SHARED_SLATE if item < len(items))
+    return Catalog(items, np.array(positions, dtype=np.float32), shared)
+
+
+def made_retriever(space: FeatureSpace, catalog: Catalog) -> Retriever:
+    """The server's side of a space and a catalog."""
+    card = ModelCard(
+        space=space,
+        catalog_version=catalog.version,
+        n_items=len(catalog),
+        max_slate_size=min(MAX_SLATE_SIZE, len(catalog)),
+        source="made-up films with SIMULATED ratings",
+        simulated=True,
+    )
+    return Retriever(card, catalog)
+
+
+@pytest.fixture
+def retriever() -> Retriever:
+    """The server's side of the small world."""
+    return made_retriever(made_space(), made_catalog(POSITIONS))
+
+
+@pytest.fixture
+def pair(retriever: Retriever) -> Pair:
+    """Both sides of the small world."""
+    return Pair(retriever)
+
+
+@pytest.fixture
+def pair_in_a_space() -> Callable[..., Pair]:
+    """Makes both sides of the same films in a space of another width or gain."""
+    return lambda **kind: Pair(made_retriever(made_space(**kind), made_catalog(POSITIONS)))
+
+
+@pytest.fixture
+def pair_with_films() -> Callable[[list[tuple[float, float]]], Pair]:
+    """Makes both sides of another catalog."""
+    return lambda positions: Pair(made_retriever(made_space(128.0), made_catalog(positions)))
+
+
+@pytest.fixture
+def memory() -> Memory:
+    """An empty memory."""
+    return Memory()
+
+
+@pytest.fixture
+def untouchable_memory() -> UntouchableMemory:
+    """A memory that fails the test when touched."""
+    return UntouchableMemory()
+
+
+@pytest.fixture
+def silent_bits() -> SilentBits:
+    """Randomness that fails the test when read."""
+    return SilentBits()
+
+
+@pytest.fixture
+def replay() -> Callable[[str], ReplayBits]:
+    """The same bytes for the same word, a million of them."""
+    return lambda word: ReplayBits(hashlib.shake_256(word.encode()).digest(1_000_000))

@@ -1,0 +1,160 @@
+"""Noninterference: once the noise is drawn, nothing that leaves the device depends on the person."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew.lattice import Lattice
+from askew.randomness import RandomBits, ReplayBits
+from askew.signal import Signal
+from askew_client.exchange import Exchange
+
+if TYPE_CHECKING:
+    from client.conftest import Memory, Pair, SilentBits
+
+    Replay = Callable[[str], ReplayBits]
+
+SLOT = "2026-11"
+FAN = {3: 5.0, 0: 4.0, 9: 1.0}
+STRANGER = {8: 5.0}
+
+
+class IoWatch:
+    """Hears every file, socket, process and database that this process opens."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self._on = False
+        sys.addaudithook(self._hear)  # for good, so one watch serves the whole run
+
+    def _hear(self, event: str, _: tuple[object, ...]) -> None:
+        if self._on and event.startswith(("open", "os.", "socket.", "sqlite3.", "subprocess.")):
+            self.heard.append(event)
+
+    @contextmanager
+    def on(self) -> Iterator[list[str]]:
+        self.heard, self._on = [], True
+        try:
+            yield self.heard
+        finally:
+            self._on = False
+
+
+@cache
+def io_watch() -> IoWatch:
+    return IoWatch()
+
+
+def test_the_watch_hears_a_file(tmp_path: Path) -> None:
+    with io_watch().on() as heard:
+        (tmp_path / "file").write_text("x")
+    assert heard == ["open"]
+
+
+def test_picking_touches_neither_network_nor_memory(
+    pair: Pair, memory: Memory, replay: Replay
+) -> None:
+    """Planted bugs: remembering, logging or reporting the pick."""
+    exchange = pair.exchange(FAN)
+    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")))
+    calls, requests = list(memory.calls), list(pair.requests)
+    with io_watch().on() as heard:
+        exchange.rank(slate)
+        exchange.pick(slate)
+    assert heard == []
+    assert (memory.calls, pair.requests) == (calls, requests)
+
+
+Play = Callable[[Exchange, "Pair", "Memory", RandomBits], None]
+
+
+def honest(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
+    slate = pair.retrieve(exchange.ask(SLOT, memory, bits))
+    exchange.rank(slate)
+    exchange.pick(slate)
+
+
+def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
+    query = exchange.ask(SLOT, memory, bits)
+    picked = exchange.pick(pair.retrieve(query))
+    pair.retrieve(replace(query, k=1 + picked % 6))
+
+
+def redraws_with_the_profile(
+    exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
+) -> None:
+    pair.retrieve(exchange.ask(f"{SLOT} {exchange.profile.vector}", memory, bits))
+
+
+def asks_for_more_with_more_ratings(
+    exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
+) -> None:
+    pair.retrieve(replace(exchange.ask(SLOT, memory, bits), k=len(exchange.ratings)))
+
+
+def asks_again_when_it_shows_what_is_rated(
+    exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
+) -> None:
+    query = exchange.ask(SLOT, memory, bits)
+    if exchange.ratings.keys() & set(pair.retrieve(query).item_ids):
+        pair.retrieve(query)
+
+
+def _seen_from_outside(
+    play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
+) -> tuple[list[bytes], list[tuple[str, str, Fraction]], list[str]]:
+    """Requests, memory calls and other I/O of one play whose noise is drawn already."""
+    pair.requests.clear()
+    memory.calls.clear()
+    memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
+    exchange = pair.exchange(ratings)
+    with io_watch().on() as heard:
+        play(exchange, pair, memory, bits)
+    return list(pair.requests), list(memory.calls), list(heard)
+
+
+def _frozen(pair: Pair) -> Signal:
+    return Signal(pair.card.space.version, Lattice.for_epsilon(Fraction(2)), (-1200, 300))
+
+
+@pytest.mark.parametrize("other", [STRANGER, {3: 1.0}, dict.fromkeys(range(12), 2.5)])
+def test_under_frozen_noise_two_people_look_the_same(
+    pair: Pair, memory: Memory, silent_bits: SilentBits, other: dict[int, float]
+) -> None:
+    """Noninterference. The planted bugs that it catches are played in the next test."""
+    fan = _seen_from_outside(honest, pair, memory, FAN, silent_bits)
+    assert _seen_from_outside(honest, pair, memory, other, silent_bits) == fan
+    requests, calls, io = fan
+    assert (len(requests), len(calls), io) == (1, 1, [])
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        sends_the_pick,
+        redraws_with_the_profile,
+        asks_for_more_with_more_ratings,
+        asks_again_when_it_shows_what_is_rated,
+    ],
+)
+def test_a_planted_leak_makes_two_people_look_different(
+    pair: Pair, memory: Memory, replay: Replay, leak: Play
+) -> None:
+    fan = _seen_from_outside(leak, pair, memory, FAN, replay("fan"))
+    assert _seen_from_outside(leak, pair, memory, STRANGER, replay("stranger")) != fan
+
+
+def test_two_people_look_the_same_when_printed(pair: Pair) -> None:
+    """Planted bug: a rating or the profile in a repr, and so in a log or a traceback."""
+    fan, stranger = pair.exchange(FAN), pair.exchange(STRANGER)
+    assert repr(fan) == repr(stranger)
+    assert repr(fan.profile) == repr(stranger.profile)

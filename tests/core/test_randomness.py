@@ -1,0 +1,74 @@
+"""Coins of exact probability, thrown by comparing with a uniform real."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from askew.randomness import Coins, RationalOdds, ReplayBits, SystemBits
+
+THIRD = Coins([RationalOdds(Fraction(1, 3))])
+WORD = 1 << 128
+
+
+def words(*values: int) -> ReplayBits:
+    return ReplayBits(b"".join(value.to_bytes(16) for value in values))
+
+
+@pytest.mark.parametrize(
+    ("word", "heads"), [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)]
+)
+def test_one_word_decides_away_from_the_boundary(word: int, heads: bool) -> None:
+    assert THIRD.low.shape == (1, 2)
+    assert words(word).throw(THIRD)[0, 0] == heads
+
+
+@pytest.mark.parametrize(
+    ("second", "heads"),
+    [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)],
+)
+def test_the_boundary_word_is_decided_by_the_next_one(second: int, heads: bool) -> None:
+    # 2**128 / 3 has the fraction 1/3, so given the boundary word the coin again has odds 1/3.
+    assert words(WORD // 3, second).throw(THIRD)[0, 0] == heads
+
+
+def test_the_boundary_may_take_many_words() -> None:
+    boundary = WORD // 3
+    assert words(boundary, boundary, boundary, 0).throw(THIRD)[0, 0]
+    assert not words(boundary, boundary, boundary, WORD - 1).throw(THIRD)[0, 0]
+
+
+def test_a_coin_with_no_chance_never_falls_heads() -> None:
+    assert not words(0).throw(Coins([RationalOdds(Fraction(0))]))[0, 0]
+
+
+def test_a_coin_that_misses_certainty_by_little_can_still_fall_tails() -> None:
+    nearly = Coins([RationalOdds(1 - Fraction(1, 1 << 200))])
+    assert words(WORD - 2).throw(nearly)[0, 0]
+    # U = 0.111...1 (128 ones), then 72 ones and 56 zeros: exactly p, which is not below p.
+    last = WORD - (1 << 56)
+    assert not words(WORD - 1, last).throw(nearly)[0, 0]
+    assert words(WORD - 1, last - 1).throw(nearly)[0, 0]
+
+
+def test_a_row_of_coins_is_thrown_row_by_row() -> None:
+    coins = Coins([RationalOdds(Fraction(1, 2)), RationalOdds(Fraction(1, 4))])
+    heads = words(0, WORD // 2, WORD // 2, 0).throw(coins, times=2)
+    assert heads.tolist() == [[True, False], [False, True]]
+
+
+def test_a_recording_that_runs_out_says_so() -> None:
+    with pytest.raises(EOFError, match="16 bytes"):
+        words().throw(THIRD)
+
+
+def test_the_kernels_coin_has_its_probability() -> None:
+    """100,000 throws at 1/3: six standard deviations, a false alarm in 10**9 runs."""
+    share = SystemBits().throw(THIRD, 100_000).mean()
+    assert abs(share - 1 / 3) < 6.2 * np.sqrt(2 / 9 / 100_000)
+
+
+def test_two_reads_of_the_kernel_differ() -> None:
+    assert SystemBits().read(32) != SystemBits().read(32)

@@ -1,0 +1,139 @@
+"""The one table between errors and gRPC status codes is total, and leaks no text."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import grpc
+import pytest
+
+import askew
+import askew_client
+import askew_server
+from askew import errors
+from askew.errors import AskewError, TransportError, WireError
+from askew.wire import status
+
+SECRET = "rated Alien 5 stars"
+Code = grpc.StatusCode
+
+# A new error has to be entered here, by somebody who thought about what a caller may learn.
+CODES = {
+    "AskewError": Code.INTERNAL,
+    "ParameterError": Code.INTERNAL,
+    "InfiniteCost": Code.INTERNAL,
+    "ProfileError": Code.INTERNAL,
+    "BudgetExceeded": Code.INTERNAL,
+    "LedgerError": Code.INTERNAL,
+    "DataError": Code.INTERNAL,
+    "ArtifactError": Code.INTERNAL,
+    "WireError": Code.INVALID_ARGUMENT,
+    "Malformed": Code.INVALID_ARGUMENT,
+    "DimensionMismatch": Code.INVALID_ARGUMENT,
+    "OutOfRange": Code.OUT_OF_RANGE,
+    "StaleSpace": Code.FAILED_PRECONDITION,
+    "TransportError": Code.INTERNAL,
+    "Unreachable": Code.UNAVAILABLE,
+    "TooSlow": Code.DEADLINE_EXCEEDED,
+    "Overloaded": Code.RESOURCE_EXHAUSTED,
+    "ServerFailed": Code.INTERNAL,
+}
+
+KINDS = {
+    Code.INVALID_ARGUMENT: errors.Malformed,
+    Code.OUT_OF_RANGE: errors.OutOfRange,
+    Code.FAILED_PRECONDITION: errors.StaleSpace,
+    Code.UNAVAILABLE: errors.Unreachable,
+    Code.DEADLINE_EXCEEDED: errors.TooSlow,
+    Code.RESOURCE_EXHAUSTED: errors.Overloaded,
+}
+
+
+def modules() -> Iterator[str]:
+    for package in (askew, askew_client, askew_server):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                yield module.name
+
+
+def tree(root: type[AskewError]) -> list[type[AskewError]]:
+    """The class and all below it, wherever in our packages they are."""
+    below = [kind for each in root.__subclasses__() for kind in tree(each)]
+    return [
+        root,
+        *(kind for kind in below if kind.__module__.partition(".")[0].startswith("askew")),
+    ]
+
+
+def with_secret(kind: type[AskewError]) -> AskewError:
+    """An instance whose text is the secret, whatever arguments its class asks for."""
+    return kind.__new__(kind, SECRET)
+
+
+def test_every_error_of_every_package_has_its_documented_code() -> None:
+    for name in modules():
+        importlib.import_module(name)
+    assert CODES == {
+        kind.__name__: status.status_of(with_secret(kind))[0] for kind in tree(AskewError)
+    }
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_every_error_is_in_the_drawn_tree(name: str) -> None:
+    assert name in (errors.__doc__ or "").split()
+
+
+@pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
+def test_every_status_code_is_an_error_for_the_device(code: grpc.StatusCode) -> None:
+    assert KINDS.get(code, errors.ServerFailed) is type(status.error_of(code))
+
+
+@pytest.mark.parametrize("code", Code)
+def test_what_the_device_shows_is_one_plain_line(code: grpc.StatusCode) -> None:
+    text = str(status.error_of(code))
+    assert text
+    assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    "kind", tree(WireError) + tree(TransportError)[2:], ids=lambda k: k.__name__
+)
+def test_an_error_survives_the_round_trip_by_code(kind: type[AskewError]) -> None:
+    code, _ = status.status_of(with_secret(kind))
+    received = status.error_of(code)
+    assert isinstance(received, WireError if issubclass(kind, WireError) else kind)
+    assert code is status.status_of(received)[0]
+
+
+@pytest.mark.parametrize("kind", tree(WireError), ids=lambda kind: kind.__name__)
+def test_the_text_of_a_wire_error_travels(kind: type[AskewError]) -> None:
+    assert SECRET == status.status_of(with_secret(kind))[1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(with_secret(kind) for kind in tree(AskewError) if not issubclass(kind, WireError)),
+        ValueError(SECRET),
+        KeyError(SECRET),
+        MemoryError(SECRET),
+        RecursionError(SECRET),
+        BaseException(SECRET),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_no_text_of_another_error_reaches_the_wire(error: BaseException) -> None:
+    assert "the server could not answer" == status.status_of(error)[1]
+
+
+def test_an_error_of_no_kind_that_is_known_is_internal() -> None:
+    assert (Code.INTERNAL, status.FIXED_TEXT) == status.status_of(ZeroDivisionError(SECRET))
+
+
+def test_a_new_kind_of_error_inherits_the_row_of_its_parent() -> None:
+    class Garbled(errors.Malformed):
+        """A subclass that the table does not name."""
+
+    assert (Code.INVALID_ARGUMENT, "no") == status.status_of(Garbled("no"))
