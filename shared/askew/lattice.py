@@ -110,8 +110,11 @@ class Lattice:
 
     def _round(self, profile: NDArray[np.float64], bits: RandomBits) -> list[int]:
         """Randomized rounding: up with the probability of the fraction, so right on average."""
-        exact = [Fraction(float(u)) * (1 << self.step_exponent) for u in profile]
-        below = [x.__floor__() for x in exact]
-        coins = Coins([RationalOdds(x - j) for x, j in zip(exact, below, strict=True)])
-        up = bits.throw(coins)[0]
-        return [j + int(heads) for j, heads in zip(below, up, strict=True)]
+        below, odds = [], []
+        for coordinate in profile.tolist():
+            numerator, denominator = coordinate.as_integer_ratio()  # exact: floats are rationals
+            whole, rest = divmod(numerator << self.step_exponent, denominator)
+            below.append(whole)
+            odds.append(RationalOdds(Fraction(rest, denominator)))
+        up = bits.throw(Coins(odds))[0]
+        return [point + int(heads) for point, heads in zip(below, up, strict=True)]

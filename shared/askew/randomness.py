@@ -42,8 +42,9 @@ class RationalOdds:
 
     def bounds(self, precision: int) -> tuple[int, int]:
         """Floor and ceiling of p * 2**precision."""
-        scaled = self.probability * (1 << precision)
-        return scaled.__floor__(), scaled.__ceil__()
+        numerator, denominator = self.probability.as_integer_ratio()
+        scaled = numerator << precision
+        return scaled // denominator, -(-scaled // denominator)
 
 
 class Coins:

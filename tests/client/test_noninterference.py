@@ -1,4 +1,4 @@
-"""Noninterference: once the noise is drawn, nothing that leaves the device depends on the person."""
+"""Noninterference: after the draw, nothing that leaves the device depends on the person."""
 
 from __future__ import annotations
 

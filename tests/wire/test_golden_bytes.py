@@ -70,23 +70,26 @@ def card_of(space: FeatureSpace) -> ModelCard:
 
 def test_a_request_is_these_bytes() -> None:
     query = Query(Signal(VERSION, Lattice(5, 1024), (0, -1, 2**31 - 1)), 7)
-    assert REQUEST == convert.query_to_bytes(query)
+    expected = REQUEST
+    assert expected == convert.query_to_bytes(query)
 
 
 def test_a_reply_is_these_bytes() -> None:
     positions = np.array([[1.0, -2.5], [0.0, 0.5]], dtype=np.float32)
-    assert REPLY == convert.slate_to_bytes(Slate(VERSION, (0, 259), positions))
+    expected = REPLY
+    assert expected == convert.slate_to_bytes(Slate(VERSION, (0, 259), positions))
 
 
 def test_these_bytes_are_a_reply() -> None:
     plane = FeatureSpace((-1.0,) * 2, (1.0,) * 2, 2.5, 8.0, RatingScale(0.5, 5.0), BASIS)
     slate = convert.slate_from_bytes(REPLY, card_of(plane), 2)
-    assert (0, 259) == slate.item_ids
-    assert [[1.0, -2.5], [0.0, 0.5]] == slate.positions.tolist()
+    expected = ((0, 259), [[1.0, -2.5], [0.0, 0.5]])
+    assert expected == (slate.item_ids, slate.positions.tolist())
 
 
 def test_a_card_is_these_bytes() -> None:
-    assert CARD == convert.card_to_bytes(card_of(SPACE))
+    expected = CARD
+    assert expected == convert.card_to_bytes(card_of(SPACE))
 
 
 def test_these_bytes_are_a_card() -> None:
@@ -95,7 +98,7 @@ def test_these_bytes_are_a_card() -> None:
 
 def test_the_version_of_a_space_is_a_digest_of_this_text() -> None:
     """Devices and servers compute it apart, so another spelling would make every signal stale."""
-    text = f'[[-1.0], [1.0], 2.5, 8.0, 0.5, 5.0, "{BASIS}", "l1"]'
+    text = f'[[-1.0], [1.0], [2.5, 8.0, 0.5, 5.0], "{BASIS}", "l1"]'
     assert hashlib.sha256(text.encode()).hexdigest()[:32] == SPACE.version
 
 

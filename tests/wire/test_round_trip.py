@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from askew.lattice import COORDINATE_LIMIT, Lattice
+from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query, Signal
@@ -19,21 +19,8 @@ from askew.wire import convert
 World = Callable[[int, int], tuple[ModelCard, Catalog]]
 
 # Values whose varint or zigzag encodings would have every length from nothing to ten bytes.
-COORDINATES = (
-    0,
-    1,
-    -1,
-    63,
-    -64,
-    64,
-    127,
-    128,
-    -129,
-    2**14,
-    -(2**21),
-    COORDINATE_LIMIT,
-    -(2**31 - 1),
-)
+LIMIT = 2**31 - 1
+COORDINATES = (0, 1, -1, 63, -64, 64, 127, 128, -129, 2**14, -(2**21), LIMIT, -LIMIT)
 
 
 def query_of(card: ModelCard, coordinates: tuple[int, ...], k: int = 3) -> Query:
@@ -157,7 +144,7 @@ def test_the_size_of_a_reply_depends_on_k_and_the_dimension_alone(
     world: World, dimension: int, k: int
 ) -> None:
     card, catalog = world(dimension, 300)
-    starts = range(0, 300 - k)  # ids below and above 128 and 256, positions of every size
+    starts = range(300 - k)  # ids below and above 128 and 256, positions of every size
     slates = [slate_of(card, catalog, tuple(range(i, i + k))) for i in starts]
     zeros = np.zeros((k, dimension), dtype=np.float32)
     slates.append(Slate(card.catalog_version, tuple(range(k)), zeros))
