@@ -43,7 +43,7 @@ class RationalNumber(click.ParamType[Fraction]):
 _k = click.option("-k", default=8, show_default=True, help="Results to ask for.")
 _epsilon = click.option(
     "--epsilon",
-    default="2",
+    default="4",
     show_default=True,
     type=RationalNumber(),
     help="Privacy loss per unit distance of one signal; smaller is more private.",

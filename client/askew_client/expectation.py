@@ -47,13 +47,13 @@ def compare(
     nothing_sent is the pick from the k items that the server would show to anybody.
     """
     settings, catalog = exchange.settings, exchange.catalog
-    lattice = Lattice.for_epsilon(settings.epsilon)
-    noise = Laplace(float(lattice.epsilon), exchange.card.space.dimension)
+    lattice, space = Lattice.for_epsilon(settings.epsilon), exchange.card.space
+    noise = Laplace(float(lattice.epsilon), space.dimension)
     rules = [(k, place(noise, Identity(), k).offsets) for k in (settings.k, 1)]
     scores = _Scores(exchange)
     picks: tuple[list[int], list[int]] = ([], [])
     for _ in range(draws):
-        signal = np.array(lattice.perturb(exchange.profile.vector, bits)) * lattice.step
+        signal = space.clamp(np.array(lattice.perturb(exchange.profile.vector, bits)) * lattice.step)
         for (k, offsets), found in zip(rules, picks, strict=True):
             found.append(scores.best_of(snap(signal, offsets, catalog.positions, k)))
         progress()

@@ -22,7 +22,7 @@ class ClientSettings:
     timeout: seconds for one call. Raises ParameterError for a setting out of range.
     """
 
-    epsilon: Fraction = Fraction(2)
+    epsilon: Fraction = Fraction(4)
     k: int = 8
     lifetime_cap: Fraction = Fraction(48)
     max_diameter: float = 32.0

@@ -23,8 +23,9 @@ class Retriever:
 
     def answer(self, query: Query) -> Slate:
         """The k items at the optimal offsets around the signal."""
-        dimension = self.card.space.dimension
-        signal = query.signal.vector(dimension)
+        space = self.card.space
+        # No person is outside the space, so a signal out there says no more than its nearest point.
+        signal = space.clamp(query.signal.vector(space.dimension))
         offsets = self._place(query.signal.lattice, query.k).offsets
         chosen = snap(signal, offsets, self.catalog.positions, query.k)
         return Slate(self.card.catalog_version, chosen, self.catalog.positions[list(chosen)])

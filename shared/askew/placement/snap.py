@@ -25,9 +25,9 @@ def snap(
         raise ParameterError("k", k, f"from 1 to the number of items, {len(positions)}")
     # On the line, offsets come as (n,) and the space has one coordinate.
     probes = signal + offsets.reshape(-1, len(signal))
-    chosen = dict.fromkeys(int(nearest(distances(probe, positions), 1)[0]) for probe in probes)
-    for item in nearest(distances(signal, positions), len(positions)):
-        if len(chosen) >= k:
-            break
-        chosen.setdefault(int(item))
+    chosen = {int(distances(probe, positions).argmin()) for probe in probes}
+    if len(chosen) < k:
+        nearby = nearest(distances(signal, positions), k).tolist()
+        free = [item for item in nearby if item not in chosen]
+        chosen.update(free[: k - len(chosen)])
     return tuple(sorted(chosen))

@@ -70,7 +70,7 @@ def error_of(code: grpc.StatusCode) -> AskewError:
         case grpc.StatusCode.FAILED_PRECONDITION:
             return StaleSpace()
         case grpc.StatusCode.UNAVAILABLE:
-            return Unreachable("no connection to the server")
+            return Unreachable("no connection to the server; is it running there?")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow("the server did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
