@@ -53,7 +53,9 @@ def compare(
     scores = _Scores(exchange)
     picks: tuple[list[int], list[int]] = ([], [])
     for _ in range(draws):
-        signal = space.clamp(np.array(lattice.perturb(exchange.profile.vector, bits)) * lattice.step)
+        signal = space.clamp(
+            np.array(lattice.perturb(exchange.profile.vector, bits)) * lattice.step
+        )
         for (k, offsets), found in zip(rules, picks, strict=True):
             found.append(scores.best_of(snap(signal, offsets, catalog.positions, k)))
         progress()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
@@ -54,7 +55,7 @@ class GrpcTransport:
 
     def __init__(self, target: str, timeout: float) -> None:
         host, colon, port = target.rpartition(":")
-        if not (colon and host and port.isdigit() and 0 < int(port) < 65536):
+        if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
             raise ParameterError("server", target, "host:port, such as 127.0.0.1:7571")
         self._timeout = timeout
         if is_loopback(host):

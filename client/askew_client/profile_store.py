@@ -21,20 +21,27 @@ def read_ratings(lines: Iterable[str], catalog: Catalog, scale: RatingScale) -> 
     Raises ProfileError, naming the line, for an unknown or unclear title, a rating that is no
     number on the scale, a missing column, or no ratings at all.
     """
-    titles = _titles(catalog)
     reader = csv.DictReader(lines, skipinitialspace=True)
-    if not {"title", "rating"} <= set(reader.fieldnames or ()):
-        raise ProfileError('the file of ratings must begin with the line "title,rating"')
-    ratings: dict[int, float] = {}
     try:
-        for row in reader:
-            where = f"line {reader.line_num} of the ratings"
-            item = _item(titles, row["title"] or "", where)
-            ratings[item] = _rating(row["rating"] or "", scale, where)
+        if not {"title", "rating"} <= set(reader.fieldnames or ()):
+            raise ProfileError('the file of ratings must begin with the line "title,rating"')
+        ratings = _ratings(reader, _titles(catalog), scale)
     except csv.Error:
         raise ProfileError(f"line {reader.line_num} of the ratings is no csv") from None
     if not ratings:
         raise ProfileError("there are no ratings yet: rate at least one title")
+    return ratings
+
+
+def _ratings(
+    reader: csv.DictReader[str], titles: dict[str, set[int]], scale: RatingScale
+) -> dict[int, float]:
+    ratings: dict[int, float] = {}
+    for row in reader:
+        where = f"line {reader.line_num} of the ratings"
+        if None in row or None in row.values():
+            raise ProfileError(f"{where}: more or fewer fields than the first line")
+        ratings[_item(titles, row["title"], where)] = _rating(row["rating"], scale, where)
     return ratings
 
 

@@ -19,7 +19,10 @@ from askew.lattice import Lattice
 from askew.signal import Signal
 
 _VERSION = 1
+_PATIENCE = 10  # seconds to wait for another process
+_APPLICATION = 0x41736B77  # marks the file as ours: "Askw"
 _SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION};
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY,
     space_version TEXT NOT NULL,
@@ -100,21 +103,40 @@ class SignalStore:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._path.touch(mode=0o600)
-        self._path.chmod(0o600)
-        database = sqlite3.connect(self._path, isolation_level=None, timeout=10)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        _create_if_new(database, self._path)
+        if not self._path.exists():
+            self._path.touch(mode=0o600)
+        if not self._path.is_file():
+            raise LedgerError(f"the ledger {self._path} is no regular file")
+        database = sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE)
+        try:
+            _create_if_new(database, self._path)
+            self._path.chmod(0o600)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            database.close()
+            raise
         return database
 
 
 def _create_if_new(database: sqlite3.Connection, path: Path) -> None:
-    if database.execute("PRAGMA user_version").fetchone()[0] == 0:
-        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    version = database.execute("PRAGMA user_version").fetchone()[0]
+    """Make the tables in an empty file; refuse a file that is not ours, and leave it as it is."""
+    database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, the others wait
+    version = _pragma(database, "user_version")
+    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        for statement in _SCHEMA.split(";"):
+            database.execute(statement)
+        version = _VERSION
+    elif _pragma(database, "application_id") != _APPLICATION:
+        raise LedgerError(f"{path} is not a ledger of this program")
     if version != _VERSION:
         raise LedgerError(f"the ledger {path} has version {version}, this program reads {_VERSION}")
+    database.execute("COMMIT")
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> int:
+    value: int = database.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
 
 
 def _find(database: sqlite3.Connection, space_version: str, slot: str) -> Signal | None:

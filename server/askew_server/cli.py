@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -95,7 +96,13 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
 @click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
 @click.option("--demo", is_flag=True, help="Serve the embedded films with simulated ratings.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=DEFAULT_PORT, show_default=True, help="Port; 0 takes a free one.")
+@click.option(
+    "--port",
+    default=DEFAULT_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port; 0 takes a free one.",
+)
 @click.option("--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes.")
 def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: bool) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
@@ -132,8 +139,9 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
 
 def main() -> None:
     """Run the command; a deliberate error is one line and exit code 1."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
-    except (AskewError, RuntimeError) as error:  # gRPC reports a taken port as RuntimeError
+    except (AskewError, OSError, RuntimeError) as error:  # a taken port is a RuntimeError
         click.echo(f"askew-server: {error}", err=True)
         sys.exit(1)

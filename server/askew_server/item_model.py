@@ -51,6 +51,8 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.dimension <= MAX_DIMENSION:
             raise ParameterError("dimension", self.dimension, f"from 1 to {MAX_DIMENSION}")
+        if not 0 <= self.seed < 2**32:
+            raise ParameterError("seed", self.seed, "from 0 to 4294967295")
         if self.min_ratings < 1:
             raise ParameterError("min_ratings", self.min_ratings, "at least 1")
         for name in ("item_radius", "weight_floor"):
@@ -64,7 +66,7 @@ class ItemModel:
 
     card: ModelCard
     catalog: Catalog
-    training: Mapping[str, int | float]
+    training: Mapping[str, int | float | str]
 
 
 def train(
@@ -113,6 +115,8 @@ def train(
 
 
 def _scale_of(table: RatingTable) -> RatingScale:
+    if not len(table):
+        raise DataError("there are no ratings")
     lowest, highest = float(table.rating.min()), float(table.rating.max())
     if lowest == highest:
         raise DataError(f"every rating is {lowest:g}: there is no scale to learn from")
@@ -172,7 +176,14 @@ def _space(
 
 def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
     row = rows.get(key)
-    return Item(row.title, row.year, row.genres) if row else Item(f"item {key}")
+    if row is None:
+        return Item(_plain(f"item {key}"))
+    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres)))
+
+
+def _plain(text: str) -> str:
+    """Text that every device accepts: a no-break space becomes a space, a zero width one goes."""
+    return "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
 
 
 def _shared_slate(

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.vectors import VERSION_BYTES, FeatureSpace
 
-MAX_TITLE_LENGTH = 500
+MAX_TEXT = 500
+MAX_YEAR = 9999
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,25 @@ class ModelCard:
     def __post_init__(self) -> None:
         if not 1 <= self.max_slate_size <= self.n_items:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
+        check_text("the source of a model", self.source)
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that can be recommended. Titles are text from outside: never markup."""
+    """One thing that can be recommended. Titles are text from outside: never markup.
+
+    Raises OutOfRange for text that is empty, long or not printable, or a year beyond 1..9999.
+    """
 
     title: str
     year: int | None = None
     genres: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for text in (self.title, *self.genres):
+            check_text("a title or genre", text)
+        if self.year is not None and not 1 <= self.year <= MAX_YEAR:
+            raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
 
     @property
     def label(self) -> str:
@@ -74,8 +85,6 @@ class Catalog:
             not 0 <= item < n for item in self.shared_slate
         ):
             raise OutOfRange("the shared slate", "distinct items of the catalog")
-        if any(len(item.title) > MAX_TITLE_LENGTH for item in self.items):
-            raise OutOfRange("a title", f"at most {MAX_TITLE_LENGTH} characters")
 
     def __len__(self) -> int:
         return len(self.items)
@@ -88,6 +97,12 @@ class Catalog:
         digest.update(np.ascontiguousarray(self.positions, dtype="<f4").tobytes())
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
+
+
+def check_text(name: str, text: str) -> None:
+    """Raises OutOfRange unless the text is short and plain: control characters steer terminals."""
+    if not (0 < len(text) <= MAX_TEXT and text.isprintable()):
+        raise OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
 
 
 def _lines(items: Sequence[Item]) -> bytes:

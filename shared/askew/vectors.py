@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from askew.privacy import Metric
 
 MAX_DIMENSION = 64
 MAX_BOUND = 64.0  # in units of distance; larger spaces would not fit the wire
+MAX_FACTOR = 1e6  # for gain and weight floor: no product of valid numbers overflows
+MAX_RATING = 1000.0
 VERSION_BYTES = 16
 
 
@@ -32,8 +34,10 @@ class RatingScale:
     highest: float
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.lowest) and isfinite(self.highest) and self.lowest < self.highest):
-            raise OutOfRange("a rating scale", "finite, its lowest below its highest")
+        # Written so that NaN is refused too; the least width keeps the middle apart from the ends.
+        if not -MAX_RATING <= self.lowest <= self.highest - 1e-3 <= MAX_RATING:
+            limit = f"within {MAX_RATING:g} of zero, its highest above its lowest by 0.001"
+            raise OutOfRange("a rating scale", limit)
 
     def weight(self, rating: float) -> float:
         """A rating as a weight in [-1, 1]: dislike to like. Raises ProfileError off the scale."""
@@ -68,8 +72,10 @@ class FeatureSpace:
         for low, high in zip(self.lower, self.upper, strict=True):
             if not -MAX_BOUND <= low < high <= MAX_BOUND:
                 raise OutOfRange("a bound of a feature space", f"at most {MAX_BOUND:g} in size")
-        if not (0 < self.gain < float("inf") and 0 < self.weight_floor < float("inf")):
-            raise OutOfRange("gain and weight floor", "positive and finite")
+        if not all(1 / MAX_FACTOR <= each <= MAX_FACTOR for each in (self.gain, self.weight_floor)):
+            raise OutOfRange("gain and weight floor", f"from {1 / MAX_FACTOR:g} to {MAX_FACTOR:g}")
+        if not re.fullmatch("[0-9a-f]{64}", self.basis):
+            raise OutOfRange("the basis of a feature space", "64 hexadecimal digits")
 
     @property
     def dimension(self) -> int:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import io
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +21,7 @@ from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
+from askew_client import cli
 from askew_client.exchange import Exchange
 from askew_client.settings import ClientSettings
 from askew_server.retrieval import Retriever
@@ -36,6 +42,7 @@ POSITIONS = [
 ]
 SHARED_SLATE = (4, 9, 2, 7, 0, 10)
 MAX_SLATE_SIZE = 6
+K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
 
 
 class Pair:
@@ -52,7 +59,7 @@ class Pair:
         self, ratings: dict[int, float], settings: ClientSettings | None = None
     ) -> Exchange:
         """One person's side."""
-        return Exchange(self.card, self.catalog, settings or ClientSettings(k=4), ratings)
+        return Exchange(self.card, self.catalog, settings or K4, ratings)
 
     def retrieve(self, query: Query) -> Slate:
         """The server's answer; the request is kept as it crossed."""
@@ -158,7 +165,7 @@ def pair_in_a_space() -> Callable[..., Pair]:
 @pytest.fixture
 def pair_with_films() -> Callable[[list[tuple[float, float]]], Pair]:
     """Makes both sides of another catalog."""
-    return lambda positions: Pair(made_retriever(made_space(128.0), made_catalog(positions)))
+    return lambda positions: Pair(made_retriever(made_space(16.0), made_catalog(positions)))
 
 
 @pytest.fixture
@@ -183,3 +190,47 @@ def silent_bits() -> SilentBits:
 def replay() -> Callable[[str], ReplayBits]:
     """The same bytes for the same word, a million of them."""
     return lambda word: ReplayBits(hashlib.shake_256(word.encode()).digest(1_000_000))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Askew = Callable[..., Outcome]
+
+
+@pytest.fixture
+def askew(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Askew:
+    """Runs the command in this process, from its arguments to its exit code."""
+
+    def run(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["askew", *map(str, arguments)])
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", "")  # or click says pytest
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        assert isinstance(code, int)
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def demo_address() -> Iterator[str]:
+    """The demo's server in a process of its own; its address."""
+    command = (sys.executable, "-m", "askew_server", "serve", "--demo", "--port", "0")
+    with subprocess.Popen(
+        [*command, "--with-parent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield process.stdout.readline().removeprefix("listening on ").partition(",")[0]
+        process.stdin.close()

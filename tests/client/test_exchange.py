@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SLOT = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
-K4 = ClientSettings(k=4)
+K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
 
 
 def test_asking_gives_a_query_whose_signal_is_in_the_memory(

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_there_is_one_signal_for_each_space_and_slot(store: SignalStore) -> None
         (OTHER_SPACE, "2026-11"): signal(3, space=OTHER_SPACE),
     }
     for (space, slot), drawn in kept.items():
-        store.remember(space, slot, Fraction(1), lambda drawn=drawn: drawn)
+        store.remember(space, slot, Fraction(1), partial(signal, *drawn.coordinates, space=space))
     found = {key: store.remember(*key, Fraction(1), never) for key in kept}
     assert found == kept
     assert len(store.charges()) == 3

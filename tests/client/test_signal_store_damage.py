@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -127,6 +128,14 @@ def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
         SignalStore(path, Fraction(10)).charges()
     assert tables(path) == {"photos"}
     assert path.read_bytes() == before
+
+
+def test_a_directory_in_its_place_keeps_its_mode(path: Path) -> None:
+    put_a_directory_in_its_place(path)
+    path.chmod(0o755)
+    with pytest.raises(LedgerError):
+        SignalStore(path, Fraction(10)).charges()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
 ROWS = {

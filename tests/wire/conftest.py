@@ -7,8 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
+from askew.wire import convert
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +20,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
     """Makes the card and the catalog of n_items in d dimensions."""
 
     def make(dimension: int, n_items: int) -> tuple[ModelCard, Catalog]:
-        positions = np.arange(n_items * dimension, dtype=np.float32) / 4 - 1
+        positions = np.arange(n_items * dimension) / 4 - 1
         items = (
             Item("Alien", 1979, ("Horror", "Science Fiction")),
             Item("Amélie & 'friends', 100 % «fun»", 2001, ("Comedy",)),
@@ -25,7 +29,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
         )
         catalog = Catalog(
             items[:n_items],
-            positions.reshape(n_items, dimension),
+            positions.astype(np.float32).reshape(n_items, dimension),
             tuple(range(min(n_items, 8)))[::-1],
         )
         space = FeatureSpace(
@@ -59,3 +63,29 @@ def card(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> ModelCard:
 def catalog(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> Catalog:
     """The catalog that `card` names."""
     return world(2, 5)[1]
+
+
+@pytest.fixture(scope="session")
+def request_bytes(card: ModelCard) -> bytes:
+    """A proper request for three items."""
+    signal = Signal(card.space.version, Lattice(10, 1024), (1500, -300))
+    return convert.query_to_bytes(Query(signal, 3))
+
+
+@pytest.fixture(scope="session")
+def reply_bytes(card: ModelCard, catalog: Catalog) -> bytes:
+    """A proper reply of three items."""
+    slate = Slate(card.catalog_version, (0, 2, 4), catalog.positions[[0, 2, 4]])
+    return convert.slate_to_bytes(slate)
+
+
+@pytest.fixture(scope="session")
+def card_bytes(card: ModelCard) -> bytes:
+    """The card."""
+    return convert.card_to_bytes(card)
+
+
+@pytest.fixture(scope="session")
+def chunk(catalog: Catalog) -> bytes:
+    """The whole catalog of five items, in its only chunk."""
+    return next(convert.catalog_to_chunks(catalog))

@@ -52,9 +52,8 @@ CARD = bytes.fromhex(
     "21 0000000000002040"  # weight_floor 8.0
     "29 000000000000e03f"  # lowest_rating 0.5
     "31 0000000000001440"  # highest_rating 5.0
-    "3a 20"
-    + BASIS  # basis: 32 bytes
-    + "12 10 000102030405060708090a0b0c0d0e0f"  # field 2: catalog_version
+    f"3a 20 {BASIS}"  # basis: 32 bytes
+    "12 10 000102030405060708090a0b0c0d0e0f"  # field 2: catalog_version
     "1d 2c010000"  # field 3, fixed32: 300 items
     "25 40000000"  # field 4, fixed32: slates of at most 64
     "2a 05 6e6f747465"  # field 5: the source, "notte"

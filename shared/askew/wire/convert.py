@@ -23,7 +23,6 @@ from askew.wire.v1 import retrieval_pb2 as pb
 
 CHUNK_ITEMS = 1000
 MAX_ITEMS = 2_000_000
-MAX_TEXT = 500
 
 _Message = TypeVar("_Message", bound=Message)
 
@@ -120,7 +119,7 @@ def card_from_bytes(data: bytes) -> ModelCard:
         catalog_version=_version(message.catalog_version),
         n_items=message.n_items,
         max_slate_size=message.max_slate_size,
-        source=_text(message.source),
+        source=message.source,
         simulated=message.simulated,
     )
 
@@ -172,14 +171,7 @@ def _version(digest: bytes) -> str:
 
 
 def _item(message: pb.Item) -> Item:
-    return Item(_text(message.title), message.year or None, tuple(map(_text, message.genres)))
-
-
-def _text(value: str) -> str:
-    """Text as it came, if it is short and plain: control characters could steer a terminal."""
-    if len(value) > MAX_TEXT or not value.isprintable():
-        raise Malformed(f"text must be printable and at most {MAX_TEXT} characters")
-    return value
+    return Item(message.title, message.year or None, tuple(message.genres))
 
 
 def _floats_to_bytes(rows: NDArray[np.float32]) -> bytes:

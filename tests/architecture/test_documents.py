@@ -1,0 +1,115 @@
+"""What the documents tell people to type exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from askew_client.cli import cli as askew
+from askew_server.cli import cli as askew_server
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROGRAMS: dict[str, click.Group] = {"askew": askew, "askew-server": askew_server}
+
+
+def typed(text: str) -> Iterator[str]:
+    """The lines of fenced blocks that a person is to type, one command each, joined if broken."""
+    for block in re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            command = re.sub(r"^\s*\$ ", "", line).strip()
+            if re.match(r"(askew|askew-server|make)( |$)", command):
+                yield command
+
+
+def first_program(command: str) -> list[str]:
+    """The words of the first program of a line: no comment, pipe, redirection or second command."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    ends = (at for at, word in enumerate(words) if set(word) <= set("|&;<>()"))
+    return words[: next(ends, len(words))]
+
+
+def complaint(command: str) -> str | None:
+    """What is wrong with a command, or None."""
+    program, *arguments = first_program(command)
+    if program == "make":
+        targets = [each for each in arguments if "=" not in each and not each.startswith("-")]
+        unknown = set(targets) - make_targets()
+        return f"no such target: {unknown}" if unknown else None
+    current: click.Command = PROGRAMS[program]
+    if isinstance(current, click.Group) and arguments and not arguments[0].startswith("-"):
+        found = PROGRAMS[program].commands.get(arguments.pop(0))
+        if found is None:
+            return "no such command"
+        current = found
+    known = {flag for each in current.params for flag in (*each.opts, *each.secondary_opts)}
+    known |= {"-h", "--help"}
+    used = {each.partition("=")[0] for each in arguments if re.match(r"--?[a-z]", each)}
+    return f"no such option: {used - known}" if used - known else None
+
+
+def make_targets() -> set[str]:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z][a-z-]*):(?!=)", makefile, re.MULTILINE))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_command_in_a_document_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    wrong = {command: complaint(command) for command in typed(text) if complaint(command)}
+    assert wrong == {}
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    commands = [*typed((ROOT / "README.md").read_text(encoding="utf-8"))]
+    assert [first_program(each) for each in commands[:2]] == [["make", "demo"], ["make", "test"]]
+
+
+def test_make_help_names_only_targets() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"^# make (\S+)", makefile, re.MULTILINE))
+    assert {"demo", "test"} <= named <= make_targets()
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("```\nmake demo\n```", ["make demo"]),
+        ("```console\n$ askew demo -k 3\nIt listens on\n```", ["askew demo -k 3"]),
+        ("```sh\naskew-server serve \\\n  --demo\n```", ["askew-server serve    --demo"]),
+        ("make nothing\n```\naskew: an error\nmakes sense\n```\n", []),
+    ],
+)
+def test_typed_commands_are_found(text: str, commands: list[str]) -> None:
+    assert list(typed(text)) == commands
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make demo",
+        "make PYTHON=python3.12 test",
+        "askew demo -k 16 --epsilon 1  # a comment",
+        "askew catalog | grep -i alien",
+        "askew ask --ratings - --json < my-ratings.csv",
+        "askew --help",
+        "askew-server serve --model=model && make nothing",
+    ],
+)
+def test_a_real_command_passes(command: str) -> None:
+    assert complaint(command) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["make coffee", "askew dance", "askew ask --loud", "askew-server train --ratings a --fast"],
+)
+def test_a_made_up_command_is_seen(command: str) -> None:
+    assert complaint(command) is not None

@@ -1,0 +1,210 @@
+"""Who may import whom: the contracts hold, each can fail, and no module slips past them."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TREES = (ROOT / "shared/askew", ROOT / "client/askew_client", ROOT / "server/askew_server")
+LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
+CONTRACTS = {
+    contract["id"]: contract
+    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
+}
+
+
+def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LINT_IMPORTS, "--no-logo", "--no-cache", "--config", directory / "pyproject.toml"],
+        cwd=directory,
+        env={"PYTHONPATH": str(directory), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The three source trees side by side, with the contracts."""
+    for tree in TREES:
+        shutil.copytree(tree, tmp_path / tree.name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_the_contracts_hold(copy: Path) -> None:
+    run = lint_imports(copy)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count(" KEPT") == len(CONTRACTS)
+
+
+# (contract, module, what is planted in it)
+VIOLATIONS = [
+    ("roles", "askew/errors.py", "import askew_client.paths"),
+    ("roles", "askew/vectors.py", "from askew_server import cli"),
+    ("roles", "askew_client/settings.py", "import askew_server.retrieval"),
+    ("roles", "askew_server/retrieval.py", "from askew_client.exchange import Exchange"),
+    ("core-layers", "askew/errors.py", "from askew import privacy"),
+    ("core-layers", "askew/randomness.py", "from askew.geometric import Digit"),
+    ("core-layers", "askew/vectors.py", "from askew.randomness import RandomBits"),
+    ("core-layers", "askew/lattice.py", "from askew.signal import Signal"),
+    ("core-layers", "askew/signal.py", "from askew.ranking import Slate"),
+    ("core-layers", "askew/ranking.py", "from askew import placement"),
+    ("core-layers", "askew/placement/line.py", "from askew.wire import convert"),
+    ("core-layers", "askew/surprise.py", "VALUE = 1"),
+    ("noise-is-blind", "askew/lattice.py", "from askew.vectors import Profile"),
+    ("noise-is-blind", "askew/signal.py", "from askew.model_card import ModelCard"),
+    ("pure-core", "askew/errors.py", "import logging"),
+    ("pure-core", "askew/vectors.py", "from google.protobuf import message"),
+    ("pure-core", "askew/ranking.py", "def late() -> None:\n    import grpc.aio"),
+    ("pure-core", "askew/lattice.py", "import os"),
+    ("pure-core", "askew/randomness.py", "import random"),
+    ("pure-core", "askew/placement/grid.py", "import sqlite3"),
+    ("pure-core", "askew/placement/new_rule.py", "from sklearn.cluster import KMeans"),
+    ("no-wire-in-the-rules", "askew_client/exchange.py", "from askew.wire import convert"),
+    ("no-wire-in-the-rules", "askew_client/signal_store.py", "import grpc"),
+    ("no-wire-in-the-rules", "askew_server/retrieval.py", "import askew.wire.v1.retrieval_pb2"),
+    ("no-wire-in-the-rules", "askew_server/ratings/table.py", "from google import protobuf"),
+    ("small-device", "askew_client/cli.py", "import sklearn"),
+    ("small-device", "askew_client/expectation.py", "from scipy.stats import laplace"),
+    ("small-device", "askew_client/demo_server.py", "def late() -> None:\n    import askew_server"),
+    ("small-device", "askew/vectors.py", "import scipy.special"),
+]
+
+
+@pytest.mark.parametrize(("contract", "module", "planted"), VIOLATIONS)
+def test_a_planted_violation_breaks_its_contract(
+    copy: Path, contract: str, module: str, planted: str
+) -> None:
+    """Without this, a contract with a misspelt module would hold for ever."""
+    path = copy / module
+    path.write_text((path.read_text("utf-8") if path.exists() else "") + f"\n{planted}\n", "utf-8")
+    run = lint_imports(copy)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert f"{CONTRACTS[contract]['name']} BROKEN" in run.stdout
+
+
+def test_every_contract_was_seen_to_fail() -> None:
+    assert {contract for contract, _, _ in VIOLATIONS} == set(CONTRACTS)
+
+
+def modules(tree: Path) -> set[str]:
+    """The modules and packages right inside a package."""
+    files = (path for path in tree.iterdir() if path.suffix == ".py" or path.is_dir())
+    return {f"{tree.name}.{path.stem}" for path in files} - {
+        f"{tree.name}.__init__",
+        f"{tree.name}.__pycache__",
+    }
+
+
+def test_the_pure_core_is_all_of_it_but_the_wire() -> None:
+    """A new module of askew must be listed, or no contract would look at it."""
+    listed = set(CONTRACTS["pure-core"]["source_modules"])
+    assert listed == modules(ROOT / "shared/askew") - {"askew.wire"}
+
+
+# The only modules of the two roles that may know protobuf and gRPC, and those that wire them up.
+NETWORKED = {
+    "askew_client.__main__",
+    "askew_client.asking",
+    "askew_client.cli",
+    "askew_client.demo",
+    "askew_client.demo_server",
+    "askew_client.grpc_transport",
+    "askew_server.__main__",
+    "askew_server.cli",
+    "askew_server.grpc_service",
+    "askew_server.serving",
+}
+
+
+def test_every_module_of_a_role_is_a_rule_or_networked() -> None:
+    """A new module of a role is a rule without a wire, unless this list says otherwise."""
+    rules = set(CONTRACTS["no-wire-in-the-rules"]["source_modules"])
+    roles = modules(ROOT / "client/askew_client") | modules(ROOT / "server/askew_server")
+    assert rules == roles - NETWORKED
+
+
+LIGHT = [
+    "askew",
+    "askew.errors",
+    "askew.placement",
+    "askew.signal",
+    "askew.ranking",
+    "askew_client.cli",
+    "askew_client.exchange",
+    "askew_client.expectation",
+    "askew_client.profile_store",
+    "askew_client.signal_store",
+]
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_importing_a_rule_loads_no_heavy_library(module: str) -> None:
+    """The contracts read source; this is what the interpreter in fact loads."""
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(run.stdout.split())
+    heavy = {"duckdb", "grpc", "google.protobuf", "rich", "scipy", "sklearn", "textual"}
+    assert loaded & heavy == set()
+    assert module in loaded
+
+
+SEEDED = {"random", "RandomState", "Generator", "PCG64", "MT19937", "default_rng", "seed"}
+
+
+def weak_randomness(source: str) -> Iterator[str]:
+    """Every mention of a generator that is not the kernel's."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name for each in names if SEEDED & set(each.name.split(".")))
+            case ast.ImportFrom(module=module, names=names):
+                parts = {*(module or "").split("."), *(each.name for each in names)}
+                yield from sorted(SEEDED & parts)
+            case ast.Attribute(attr=name) | ast.Name(id=name) if name in SEEDED:
+                yield name
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "import random",
+        "import numpy.random as chance",
+        "from random import gauss",
+        "from numpy import random",
+        "from numpy.random import laplace",
+        "from numpy.random._generator import default_rng",
+        "import numpy as np\nnp.random.laplace()",
+        "import numpy\nnumpy.random.default_rng(3)",
+        "def f(np):\n    return np.random",
+    ],
+)
+def test_weak_randomness_is_seen(planted: str) -> None:
+    assert list(weak_randomness(planted))
+
+
+SOURCES = sorted(
+    path for tree in TREES[:2] for path in tree.rglob("*.py") if "wire/v1" not in path.as_posix()
+)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nothing_on_a_device_uses_weak_randomness(path: Path) -> None:
+    """A seeded or floating-point generator protects nobody; training may use one."""
+    assert list(weak_randomness(path.read_text(encoding="utf-8"))) == []

@@ -1,0 +1,108 @@
+"""The released protocol: a change that would break a device in the field does not pass."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUF = Path(sys.executable).with_name("buf")
+PROTO = "askew/wire/v1/retrieval.proto"
+
+
+@pytest.fixture
+def proto(tmp_path: Path) -> Path:
+    """A copy of the protocol's sources."""
+    shutil.copytree(ROOT / "proto", tmp_path / "proto")
+    return tmp_path / "proto"
+
+
+def breaking(proto: Path) -> subprocess.CompletedProcess[str]:
+    released = ROOT / "proto/released.json"
+    return subprocess.run(
+        [BUF, "breaking", proto, "--against", released, "--error-format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def change(proto: Path, before: str, after: str) -> None:
+    path = proto / PROTO
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def test_todays_protocol_breaks_nobody(proto: Path) -> None:
+    run = breaking(proto)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            "repeated sfixed32 coordinates = 5;",
+            "repeated sfixed32 coordinates = 5;\n  // Later.\n  bytes more = 6;",
+            id="a field",
+        ),
+        pytest.param(
+            "  // The public description of the model that serves.",
+            "  // Later.\n  rpc Later(GetModelCardRequest) returns (GetModelCardResponse);\n"
+            "  // The public description of the model that serves.",
+            id="a method",
+        ),
+        pytest.param("// Its title: text, never markup.", "// Its title.", id="a comment"),
+    ],
+)
+def test_an_addition_breaks_nobody(proto: Path, before: str, after: str) -> None:
+    change(proto, before, after)
+    run = breaking(proto)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rule"),
+    [
+        pytest.param("  fixed32 k = 4;\n", "", "FIELD_NO_DELETE", id="delete"),
+        pytest.param(
+            "  fixed32 k = 4;\n", "  reserved 4;\n", "FIELD_NO_DELETE", id="delete and reserve"
+        ),
+        pytest.param("fixed32 k = 4;", "fixed32 k = 6;", "FIELD_NO_DELETE", id="renumber"),
+        pytest.param("fixed32 k = 4;", "uint32 k = 4;", "FIELD_SAME_TYPE", id="retype"),
+        pytest.param("fixed32 k = 4;", "fixed32 count = 4;", "FIELD_SAME_NAME", id="rename"),
+        pytest.param(
+            "repeated sfixed32 coordinates = 5;",
+            "sfixed32 coordinates = 5;",
+            "FIELD_SAME_CARDINALITY",
+            id="one in place of many",
+        ),
+        pytest.param(
+            "  rpc Retrieve(RetrieveRequest) returns (RetrieveResponse);\n",
+            "",
+            "RPC_NO_DELETE",
+            id="delete a method",
+        ),
+        pytest.param(
+            "returns (stream GetCatalogResponse)",
+            "returns (GetCatalogResponse)",
+            "RPC_SAME_SERVER_STREAMING",
+            id="no stream",
+        ),
+        pytest.param(
+            "package askew.wire.v1;", "package askew.wire.v2;", "PACKAGE", id="another package"
+        ),
+    ],
+)
+def test_a_change_that_breaks_a_device_is_refused(
+    proto: Path, before: str, after: str, rule: str
+) -> None:
+    change(proto, before, after)
+    run = breaking(proto)
+    assert run.returncode == 100, run.stdout + run.stderr  # buf's code for "it breaks"
+    assert rule in run.stdout

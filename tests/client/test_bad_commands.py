@@ -1,0 +1,181 @@
+"""What `askew` refuses: one line, an exit code, and neither a change nor a word of the person."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew.lattice import Lattice
+from askew.signal import Signal
+from askew_client.signal_store import Charge, SignalStore
+
+if TYPE_CHECKING:
+    from client.conftest import Askew, Outcome
+
+RATINGS = b"title,rating\nAlien (1979),4.25\nCasablanca (1942),1.75\n"
+PRIVATE = ("Alien", "Casablanca", "Secret Film", "lie (2001)", "4.25", "1.75", "adored")
+
+BAD_RATINGS = {
+    "an unknown film": (b"title,rating\nSecret Film,4.25\n", "line 2 .* no such title"),
+    "an empty profile": (b"title,rating\n", "rate at least one"),
+    "an empty file": (b"", "must begin with"),
+    "no header": (b"Alien (1979),4.25\n", "must begin with"),
+    "a rating that is no number": (b"title,rating\nAlien (1979),nan\n", "line 2 .* a number"),
+    "a word for a rating": (b"title,rating\nAlien (1979),adored\n", "line 2 .* a number"),
+    "a rating off the scale": (b"title,rating\nAlien (1979),44.25\n", "line 2 .* a number"),
+    "another encoding": (b"title,rating\nAm\xe9lie (2001),4.25\n", "UTF-8"),
+    "another file altogether": (bytes(range(256)) * 10, ""),
+}
+BAD_OPTIONS: dict[str, tuple[list[str], int, str]] = {
+    "k of zero": (["-k", "0"], 1, "k must be"),
+    "k below zero": (["-k", "-3"], 1, "k must be"),
+    "k that is no number": (["-k", "many"], 2, "many"),
+    "k above the slate": (["-k", "65"], 1, "k must be at most what this server answers, 64"),
+    "k above the catalog": (["-k", "418"], 1, "k must be at most"),
+    "epsilon of zero": (["--epsilon", "0"], 1, "epsilon must be"),
+    "epsilon below zero": (["--epsilon", "-1"], 1, "epsilon must be"),
+    "epsilon that is no number": (["--epsilon", "nan"], 2, "not a number"),
+    "epsilon without end": (["--epsilon", "inf"], 2, "not a number"),
+    "epsilon over zero": (["--epsilon", "1/0"], 2, "not a number"),
+    "a huge epsilon": (["--epsilon", "1e9"], 1, "epsilon must be"),
+    "a host without a port": (["--server", "localhost"], 1, "host:port"),
+    "a port beyond all": (["--server", "localhost:99999"], 1, "host:port"),
+    "a name for a port": (["--server", "localhost:http"], 1, "host:port"),
+    "a film on the command line": (["Secret"], 2, "unexpected"),
+}
+
+
+def refused(found: Outcome, code: int, reason: str) -> None:
+    """One line that a person understands (after the usage, if that was wrong), on stderr."""
+    *usage, message = found.err.strip().splitlines()
+    assert (found.code, found.out) == (code, "")
+    assert re.search(reason, message)
+    assert [word for word in PRIVATE if word in found.err] == []
+    if code == 2:
+        assert usage[0].startswith("Usage: askew ")
+        assert message.startswith("Error: ")
+    else:
+        assert usage == []
+        assert message.startswith("askew: ")
+
+
+@pytest.fixture(params=["no ledger", "a ledger"])
+def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A data directory that is not there yet, or one with a charge in it."""
+    data = tmp_path / "data"
+    if request.param == "a ledger":
+        drawn = Signal("f" * 32, Lattice(11, 1024), (1, 2))
+        store = SignalStore(data / "signals.sqlite", Fraction(48))
+        store.remember("f" * 32, "2026-10", Fraction(2), lambda: drawn)
+    return data
+
+
+def files(data: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in data.iterdir()} if data.exists() else {}
+
+
+@pytest.mark.parametrize("case", BAD_RATINGS)
+def test_bad_ratings_are_refused_and_change_nothing(
+    askew: Askew, demo_address: str, data: Path, case: str
+) -> None:
+    """Planted bugs: a title in the message; opening the ledger before the ratings are read."""
+    ratings, reason = BAD_RATINGS[case]
+    before = files(data)
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
+    refused(askew(*command, stdin=ratings), 1, reason)
+    assert files(data) == before
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options_are_refused_and_change_nothing(
+    askew: Askew, demo_address: str, data: Path, case: str
+) -> None:
+    options, code, reason = BAD_OPTIONS[case]
+    before = files(data)
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, *options)
+    refused(askew(*command, stdin=RATINGS), code, reason)
+    assert files(data) == before
+
+
+def test_a_question_beyond_the_budget_is_exit_code_3(
+    askew: Askew, demo_address: str, data: Path
+) -> None:
+    before = charges(data)
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
+    refused(askew(*command, "--epsilon", "50", stdin=RATINGS), 3, "lifetime cap 48")
+    assert charges(data) == before
+
+
+def charges(data: Path) -> tuple[Charge, ...]:
+    path = data / "signals.sqlite"
+    return SignalStore(path, Fraction(48)).charges() if path.exists() else ()
+
+
+@pytest.mark.parametrize("command", [("ask", "--ratings", "-"), ("catalog",)], ids=str)
+def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[str, ...]) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))  # held, and never listened on
+        address = f"127.0.0.1:{holder.getsockname()[1]}"
+        data = ("--data", tmp_path / "data") if "ask" in command else ()
+        found = askew(*command, "--server", address, *data, stdin=RATINGS)
+    refused(found, 4, "no connection to the server")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ([], "'--ratings'"),
+        (["--ratings", "no-such-file.csv"], "No such file"),
+        (["--ratings", "/"], "directory"),
+    ],
+    ids=str,
+)
+def test_a_file_that_cannot_be_read_is_wrong_usage(
+    askew: Askew, options: list[str], reason: str
+) -> None:
+    refused(askew("ask", *options), 2, reason)
+
+
+def test_a_damaged_ledger_stops_the_question(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "signals.sqlite").write_bytes(b"no database" * 100)
+    before = files(tmp_path)
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path)
+    refused(askew(*command, stdin=RATINGS), 1, "ledger")
+    assert files(tmp_path) == before
+
+
+def test_a_file_in_place_of_the_data_directory_stops_the_question(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("mine")
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path / "data")
+    refused(askew(*command, stdin=RATINGS), 1, "ledger")
+    assert (tmp_path / "data").read_text() == "mine"
+
+
+@pytest.mark.parametrize("options", [["-k", "0"], ["--epsilon", "0"]], ids=str)
+def test_a_demo_with_bad_settings_starts_nothing(askew: Askew, options: list[str]) -> None:
+    refused(askew("demo", *options), 1, "must be")
+
+
+def test_a_refusal_of_the_real_program_has_no_traceback(tmp_path: Path) -> None:
+    """The one above run `main` in this process; this is the command as it is installed."""
+    run = subprocess.run(
+        [sys.executable, "-m", "askew_client", "ask", "--ratings", "-", "--server", "nowhere"],
+        input=RATINGS,
+        capture_output=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert run.stderr.startswith(b"askew: server must be host:port")
+    assert run.stderr.count(b"\n") == 1

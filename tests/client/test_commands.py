@@ -1,0 +1,174 @@
+"""The command `askew`: what it answers, and what it takes to answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from askew.lattice import Lattice
+from askew_client import cli
+from askew_client.signal_store import Charge, SignalStore
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
+
+RATINGS = "title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nToy Story (1995),2.5\n"
+
+
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    path = tmp_path / "ratings.csv"
+    path.write_text(RATINGS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Where the ledger would be; not there yet."""
+    return tmp_path / "data"
+
+
+def charges(data: Path) -> tuple[Charge, ...]:
+    path = data / "signals.sqlite"
+    return SignalStore(path, Fraction(48)).charges() if path.exists() else ()
+
+
+def test_a_question_is_answered_from_a_file(
+    askew: Askew, demo_address: str, ratings: Path, data: Path
+) -> None:
+    found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
+    *films, footer = found.out.splitlines()
+    assert (found.code, found.err, len(films)) == (0, "", 5)
+    assert [line[0] for line in films].count("*") == 1
+    assert "SIMULATED" in footer
+    assert len(charges(data)) == 1
+
+
+@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a BOM"])
+def test_standard_input_is_as_good_as_a_file(
+    askew: Askew, demo_address: str, ratings: Path, data: Path, prefix: bytes
+) -> None:
+    where = ("--server", demo_address, "--data", data)
+    from_input = askew("ask", "--ratings", "-", *where, stdin=prefix + RATINGS.encode())
+    assert from_input.code == 0
+    assert askew("ask", "--ratings", ratings, *where) == from_input
+
+
+def test_asking_twice_gives_one_answer_and_one_charge(
+    askew: Askew, demo_address: str, ratings: Path, data: Path
+) -> None:
+    """Planted bug: a fresh draw for every run of the program."""
+    command = (
+        "ask",
+        "--ratings",
+        ratings,
+        "--server",
+        demo_address,
+        "--data",
+        data,
+        "--epsilon",
+        "1/3",
+    )
+    first, again = askew(*command), askew(*command)
+    assert first == again
+    assert [charge.epsilon for charge in charges(data)] == [
+        Lattice.for_epsilon(Fraction(1, 3)).epsilon
+    ]
+
+
+def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data: Path) -> None:
+    command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "--json")
+    found = askew(*command)
+    answer = json.loads(found.out)
+    assert set(answer) == {"pick", "results", "source", "simulated"}
+    assert (len(answer["results"]), answer["simulated"]) == (8, True)
+    assert answer["pick"] in answer["results"]
+    assert answer["pick"] not in RATINGS
+
+
+def test_the_catalog_is_listed_without_a_ledger(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    found = askew("catalog", "--server", demo_address)
+    assert found.code == 0
+    assert "Alien (1979)\tHorror, Science Fiction" in found.out.splitlines()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
+    askew: Askew, demo_address: str, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ASKEW_ASK_SERVER", demo_address)
+    monkeypatch.setenv("ASKEW_ASK_K", "3")
+    found = askew("ask", "--ratings", ratings)
+    assert (found.code, len(found.out.splitlines())) == (0, 4)
+    (ledger,) = (tmp_path / "home").rglob("signals.sqlite")
+    assert len(SignalStore(ledger, Fraction(48)).charges()) == 1
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in sorted(cli.cli.commands))], ids=str)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_explains_itself_in_80_columns(
+    askew: Askew, arguments: list[str], flag: str
+) -> None:
+    found = askew(*arguments, flag)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith(" ".join(["Usage: askew", *arguments]))
+    assert max(map(len, found.out.splitlines())) <= 80
+
+
+def test_the_version_is_printed(askew: Askew) -> None:
+    assert askew("--version").out.split()[-1].count(".") == 2
+
+
+HEAVY = {"google", "grpc", "numpy", "rich", "scipy", "sklearn", "sqlite3", "textual"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"]], ids=str)
+def test_help_starts_without_the_heavy_libraries(arguments: list[str]) -> None:
+    """Planted bug: one import too many at the top of cli.py, and every start takes a second."""
+    code = (
+        "import sys\n"
+        "from askew_client.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert run.stdout
+    assert HEAVY & set(run.stderr.split()) == set()
+
+
+def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
+    """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
+    parameters = {parameter.name: parameter for parameter in cli.ask.params}
+    assert set(parameters) == {"ratings", "server", "k", "epsilon", "data", "as_json"}
+    assert isinstance(parameters["ratings"].type, click.File)
+    assert not any(isinstance(each, click.Argument) for each in parameters.values())
+
+
+def test_a_reader_that_stops_reading_gets_no_traceback(demo_address: str) -> None:
+    """`askew catalog | head -1`."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "askew_client", "catalog", "--server", demo_address],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaints = process.stderr.read()
+    assert b"Traceback" not in complaints
+    assert b"Error" not in complaints

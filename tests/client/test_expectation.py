@@ -1,0 +1,147 @@
+"""`compare` plays the server's rule at home: its figures equal a recomputation by brute force."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from askew.lattice import Lattice
+from askew.placement import Identity, Laplace, place
+from askew.randomness import ReplayBits
+from askew_client.exchange import Exchange
+from askew_client.expectation import Comparison, Quality, compare
+from askew_client.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+    Replay = Callable[[str], ReplayBits]
+
+DRAWS = 40
+K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
+PEOPLE: dict[str, dict[int, float]] = {
+    "one who likes a corner": {11: 5.0},
+    "one in the middle": {4: 3.0},
+    "one of mixed taste": {0: 5.0, 3: 4.0, 9: 1.0, 10: 2.0},
+    "one who has seen all but two": {item: 2.0 + item % 3 for item in range(10)},
+    "one who has seen everything": {item: 1.0 + item % 5 for item in range(12)},
+}
+
+
+def nothing() -> None:
+    pass
+
+
+class BruteForce:
+    """Every figure again, item by item, in plain Python."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.positions = [tuple(map(float, row)) for row in exchange.catalog.positions]
+        self.person = tuple(map(float, exchange.profile.vector))
+        self.rated = set(exchange.ratings)
+        self.k = exchange.settings.k
+        self.lattice = Lattice.for_epsilon(exchange.settings.epsilon)
+
+    def far(self, point: Iterable[float], item: int) -> float:
+        return sum(abs(a - b) for a, b in zip(point, self.positions[item], strict=True))
+
+    def slate(self, signal: tuple[float, ...], k: int) -> set[int]:
+        offsets = place(Laplace(float(self.lattice.epsilon), 2), Identity(), k).offsets
+        everything = range(len(self.positions))
+        found: set[int] = set()
+        for offset in offsets:
+            probe = [s + float(o) for s, o in zip(signal, offset, strict=True)]
+            found.add(min(everything, key=lambda item: (self.far(probe, item), item)))
+        nearest = sorted(everything, key=lambda item: (self.far(signal, item), item))
+        rest = (item for item in nearest if item not in found)
+        return found | set(itertools.islice(rest, k - len(found)))
+
+    def pick(self, items: Iterable[int]) -> int:
+        items = set(items)
+        return min(items - self.rated or items, key=lambda i: (self.far(self.person, i), i))
+
+    def quality(self, picks: list[int]) -> tuple[float, float]:
+        unrated = set(range(len(self.positions))) - self.rated
+        far = [self.far(self.person, item) for item in picks]
+        nearer = [sum(self.far(self.person, i) < each for i in unrated) for each in far]
+        return sum(far) / len(far), 1 + sum(nearer) / len(nearer)
+
+    def comparison(self, bits: ReplayBits, shared: tuple[int, ...]) -> list[tuple[float, float]]:
+        many, one = [], []
+        for _ in range(DRAWS):
+            noisy = self.lattice.perturb(np.array(self.person), bits)
+            signal = tuple(z * self.lattice.step for z in noisy)
+            many.append(self.pick(self.slate(signal, self.k)))
+            one.append(self.pick(self.slate(signal, 1)))
+        everything = range(len(self.positions))
+        picks = [self.pick(everything)], many, one, [self.pick(shared[: self.k])]
+        return [self.quality(each) for each in picks]
+
+
+def figures(comparison: Comparison) -> list[tuple[float, float]]:
+    rows = (comparison.no_privacy, comparison.many, comparison.one, comparison.nothing_sent)
+    return [(row.distance, row.place) for row in rows]
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+@pytest.mark.parametrize("k", [1, 4, 6])
+def test_the_figures_equal_brute_force(pair: Pair, replay: Replay, person: str, k: int) -> None:
+    """Planted bugs: picking rated items, places counted among all items, fresh noise for k = 1."""
+    exchange = pair.exchange(PEOPLE[person], replace(K4, k=k))
+    expected = BruteForce(exchange).comparison(replay("noise"), pair.catalog.shared_slate)
+    found = figures(compare(exchange, DRAWS, replay("noise"), nothing))
+    assert found == [pytest.approx(row, rel=1e-12) for row in expected]
+
+
+# Where all of a slate is rated, the pick may be a rated film that is nearer than any unrated one:
+# so nobody here has rated a film nearby, or everybody has.
+@pytest.mark.parametrize(
+    "person", ["one who likes a corner", "one of mixed taste", "one who has seen everything"]
+)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 8), Fraction(2), Fraction(64)])
+def test_nobody_does_better_than_no_privacy(
+    pair: Pair, replay: Replay, person: str, epsilon: Fraction
+) -> None:
+    exchange = pair.exchange(PEOPLE[person], replace(K4, epsilon=epsilon))
+    best, *others = figures(compare(exchange, DRAWS, replay("noise"), nothing))
+    assert best[1] == 1
+    assert best[0] <= min(distance for distance, _ in others)
+
+
+def test_k_and_one_see_the_same_noise(pair: Pair, replay: Replay) -> None:
+    """Planted bug: the row of k = 1 under noise of its own, so that luck tells them apart."""
+    mixed = PEOPLE["one of mixed taste"]
+    four = compare(pair.exchange(mixed), DRAWS, replay("noise"), nothing)
+    one = compare(pair.exchange(mixed, replace(K4, k=1)), DRAWS, replay("noise"), nothing)
+    assert four.one == one.many == one.one
+    assert four.many != four.one
+
+
+def test_more_results_under_the_same_noise_are_better_on_average(
+    pair: Pair, replay: Replay
+) -> None:
+    exchange = pair.exchange(PEOPLE["one who likes a corner"], replace(K4, k=6))
+    found = compare(exchange, 300, replay("noise"), nothing)
+    assert found.no_privacy.distance < found.many.distance < found.one.distance
+
+
+def test_progress_is_told_of_every_draw(pair: Pair, replay: Replay) -> None:
+    steps: list[None] = []
+    compare(pair.exchange({4: 3.0}), DRAWS, replay("noise"), lambda: steps.append(None))
+    assert len(steps) == DRAWS
+
+
+def test_comparing_sends_nothing_and_charges_nothing(pair: Pair, replay: Replay) -> None:
+    compare(pair.exchange({4: 3.0}), DRAWS, replay("noise"), nothing)
+    assert pair.requests == []
+
+
+def test_a_place_of_one_is_the_best_unrated_item(pair: Pair, replay: Replay) -> None:
+    found = compare(pair.exchange({4: 3.0}), 1, replay("noise"), nothing)
+    assert found.no_privacy == Quality(distance=0.75, place=1.0)  # items 3 and 6 lie at 3/4

@@ -1,0 +1,256 @@
+"""The device's end of the network, before servers that are silent, slow, broken or hostile."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from askew.errors import AskewError, ParameterError, ServerFailed, TooSlow, Unreachable
+from askew.lattice import Lattice
+from askew.signal import Query, Signal
+from askew.wire import convert
+from askew_client.grpc_transport import GrpcTransport, is_loopback
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+SOON = 0.3  # seconds, for servers that never answer
+LONG = 10.0  # seconds, for answers that come at once unless something is wrong
+
+
+@asynccontextmanager
+async def serving(**methods: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[str]:
+    """A server with these methods of the service on a free port of this machine."""
+    server = grpc.aio.server()
+    handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", methods)
+    server.add_generic_rpc_handlers((handler,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
+
+
+@contextmanager
+def listening_socket() -> Iterator[str]:
+    """A port that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@contextmanager
+def closed_port() -> Iterator[str]:
+    """A port that nobody listens on, held so that nobody else takes it."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{holder.getsockname()[1]}"
+
+
+async def never(_: bytes, __: Context) -> bytes:
+    await asyncio.Event().wait()
+    return b""
+
+
+async def is_too_slow(answer: Awaitable[object]) -> None:
+    """The call ends by its own deadline, and not by the one that keeps this test from hanging."""
+    async with asyncio.timeout(LONG):
+        with pytest.raises(TooSlow):
+            await answer
+
+
+@pytest.fixture
+def query(pair: Pair) -> Query:
+    return Query(Signal(pair.card.space.version, Lattice(11, 1024), (-1200, 300)), 4)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.9.8.7", "::1", "[::1]", "localhost"],
+)
+def test_this_machine_is_known(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0",
+        "::",
+        "10.0.0.1",
+        "192.168.1.1",
+        "169.254.0.1",
+        "128.0.0.1",
+        "[2001:db8::1]",
+        "example.org",
+        "localhost.example.org",
+        "127.0.0.1.example.org",
+        "127.0.0.1@example.org",
+        "dns:localhost",
+        "unix:/tmp/socket",
+        "",
+    ],
+)
+def test_everything_else_is_not_this_machine(host: str) -> None:
+    """Planted bug: `"localhost" in host` or `startswith("127.")`: plain text to a stranger."""
+    assert not is_loopback(host)
+
+
+async def test_plain_text_is_never_spoken_to_another_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def plain(*_: object, **__: object) -> None:
+        pytest.fail("plain text")
+
+    monkeypatch.setattr(grpc.aio, "insecure_channel", plain)
+    async with GrpcTransport("example.org:443", SOON):
+        pass
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "localhost",
+        "localhost:",
+        ":7571",
+        "localhost:http",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:-1",
+        "localhost: 7571",
+        "localhost:7571/path",
+        "localhost:²",
+        "localhost:\u0667\u0665\u0667\u0661",
+        "127.0.0.1",
+        "[::1]",
+    ],
+)
+def test_a_target_that_is_not_host_and_port_is_refused(target: str) -> None:
+    """Planted bug: isdigit() alone, which takes superscripts that int() does not."""
+    with pytest.raises(ParameterError, match="host:port"):
+        GrpcTransport(target, SOON)
+
+
+async def test_a_closed_port_is_unreachable() -> None:
+    with closed_port() as target:
+        async with GrpcTransport(target, LONG) as network:
+            with pytest.raises(Unreachable):
+                await network.model_card()
+
+
+async def test_a_port_that_says_nothing_is_too_slow() -> None:
+    with listening_socket() as target:
+        async with GrpcTransport(target, SOON) as network:
+            await is_too_slow(network.model_card())
+
+
+async def test_a_card_that_never_comes_is_too_slow() -> None:
+    """Planted bug: a call without a deadline."""
+    async with (
+        serving(GetModelCard=grpc.unary_unary_rpc_method_handler(never)) as target,
+        GrpcTransport(target, SOON) as network,
+    ):
+        await is_too_slow(network.model_card())
+
+
+async def test_an_answer_that_never_comes_is_too_slow(pair: Pair, query: Query) -> None:
+    async with (
+        serving(Retrieve=grpc.unary_unary_rpc_method_handler(never)) as target,
+        GrpcTransport(target, SOON) as network,
+    ):
+        await is_too_slow(network.retrieve(query, pair.card))
+
+
+async def test_a_catalog_that_stops_half_way_is_too_slow(pair: Pair) -> None:
+    """Planted bug: a deadline for the first chunk only."""
+    chunk = next(convert.catalog_to_chunks(pair.catalog))
+
+    async def stalls(_: bytes, __: Context) -> AsyncIterator[bytes]:
+        yield chunk
+        await asyncio.Event().wait()
+
+    async with (
+        serving(GetCatalog=grpc.unary_stream_rpc_method_handler(stalls)) as target,
+        GrpcTransport(target, SOON) as network,
+    ):
+        await is_too_slow(network.catalog(pair.card))
+
+
+class Flaky:
+    """Answers Retrieve with a status a few times, then as the honest server does."""
+
+    def __init__(self, pair: Pair, code: grpc.StatusCode, failures: int) -> None:
+        self._pair, self._code, self._failures = pair, code, failures
+        self.requests: list[bytes] = []
+        self.metadata: set[str] = set()
+
+    async def retrieve(self, request: bytes, context: Context) -> bytes:
+        self.requests.append(request)
+        self.metadata |= {key for key, _ in context.invocation_metadata() or ()}
+        if len(self.requests) <= self._failures:
+            await context.abort(self._code, "\x1b[31mtry again, Alice")
+        asked = convert.query_from_bytes(request, self._pair.card)
+        return convert.slate_to_bytes(self._pair.retrieve(asked))
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        return {"Retrieve": grpc.unary_unary_rpc_method_handler(self.retrieve)}
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
+async def test_a_retry_sends_the_same_bytes(
+    pair: Pair, query: Query, code: grpc.StatusCode
+) -> None:
+    """Planted bug: a retry that draws again, or no retry at all."""
+    flaky = Flaky(pair, code, failures=2)
+    async with serving(**flaky.methods()) as target, GrpcTransport(target, LONG) as network:
+        slate = await network.retrieve(query, pair.card)
+    assert flaky.requests == [convert.query_to_bytes(query)] * 3
+    assert slate.item_ids == pair.retrieve(query).item_ids
+
+
+async def test_a_retry_says_no_more_of_the_device_than_the_first_call(
+    pair: Pair, query: Query
+) -> None:
+    """Planted bug: a device id, a clock or a session in the headers."""
+    flaky = Flaky(pair, grpc.StatusCode.UNAVAILABLE, failures=1)
+    async with serving(**flaky.methods()) as target, GrpcTransport(target, LONG) as network:
+        await network.retrieve(query, pair.card)
+    assert flaky.metadata <= {"user-agent", "grpc-previous-rpc-attempts"}
+
+
+STATUSES: list[tuple[grpc.StatusCode, Callable[[AskewError], bool]]] = [
+    (grpc.StatusCode.UNAVAILABLE, lambda error: isinstance(error, Unreachable)),
+    (grpc.StatusCode.INTERNAL, lambda error: isinstance(error, ServerFailed)),
+    (grpc.StatusCode.UNIMPLEMENTED, lambda error: isinstance(error, ServerFailed)),
+    (grpc.StatusCode.INVALID_ARGUMENT, lambda error: isinstance(error, AskewError)),
+]
+
+
+@pytest.mark.parametrize(("code", "fits"), STATUSES)
+async def test_a_servers_own_words_are_never_shown(
+    pair: Pair, query: Query, code: grpc.StatusCode, fits: Callable[[AskewError], bool]
+) -> None:
+    """Planted bug: the details of a status in the message, where a terminal would obey them."""
+    flaky = Flaky(pair, code, failures=99)
+    async with serving(**flaky.methods()) as target, GrpcTransport(target, LONG) as network:
+        with pytest.raises(AskewError) as refusal:
+            await network.retrieve(query, pair.card)
+    assert fits(refusal.value)
+    assert "Alice" not in str(refusal.value)
+    assert str(refusal.value).isprintable()
+    assert refusal.value.__suppress_context__
+
+
+async def test_a_server_of_something_else_is_an_error() -> None:
+    async with serving() as target, GrpcTransport(target, LONG) as network:
+        with pytest.raises(ServerFailed, match="UNIMPLEMENTED"):
+            await network.model_card()

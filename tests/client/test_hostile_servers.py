@@ -1,0 +1,266 @@
+"""Servers that answer garbage: refused with a clear error, and nothing is drawn or lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from askew.errors import AskewError, Malformed, TransportError
+from askew.model_card import Catalog, Item
+from askew.wire import convert
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.asking import ask_once
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import Charge, SignalStore
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+SLOT = "2026-11"
+RATINGS = ["title,rating", "Film 3,5", "Film 9,1"]
+SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, timeout=10.0)
+
+
+class Server:
+    """The honest server of the small world, each answer of which may be replaced."""
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+        self.requests: list[bytes] = []
+        self.card = convert.card_to_bytes(pair.card)
+        self.chunks: Iterable[bytes] = tuple(convert.catalog_to_chunks(pair.catalog))
+        self.spoil: Callable[[bytes], bytes] = lambda answer: answer
+
+    async def _card(self, _: bytes, __: Context) -> bytes:
+        return self.card
+
+    async def _catalog(self, _: bytes, __: Context) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            yield chunk
+
+    async def _retrieve(self, request: bytes, _: Context) -> bytes:
+        self.requests.append(request)
+        asked = convert.query_from_bytes(request, self._pair.card)
+        return self.spoil(convert.slate_to_bytes(self._pair.retrieve(asked)))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[str]:
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            "GetModelCard": grpc.unary_unary_rpc_method_handler(self._card),
+            "GetCatalog": grpc.unary_stream_rpc_method_handler(self._catalog),
+            "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
+        }
+        server = grpc.aio.server()
+        handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", methods)
+        server.add_generic_rpc_handlers((handler,))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            await server.stop(None)
+
+
+@pytest.fixture
+def server(pair: Pair) -> Server:
+    return Server(pair)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "signals.sqlite"
+
+
+def was_made(ledger: Path) -> bool:
+    return ledger.parent.exists()
+
+
+async def ask(server: Server, ledger: Path) -> tuple[str, ...]:
+    async with server.running() as address:
+        ranking = await ask_once(SETTINGS, address, RATINGS, SLOT, ledger)
+    return tuple(item.title for item in ranking.items)
+
+
+def charges(ledger: Path) -> tuple[Charge, ...]:
+    return SignalStore(ledger, Fraction(48)).charges()
+
+
+async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
+    """Or the refusals below would mean nothing."""
+    assert len(await ask(server, ledger)) == 4
+    assert len(charges(ledger)) == len(server.requests) == 1
+
+
+def spoiled_card(**fields: Any) -> Callable[[bytes], bytes]:
+    def spoil(data: bytes) -> bytes:
+        message = pb.GetModelCardResponse.FromString(data)
+        for name, value in fields.items():
+            where = message.space if hasattr(message.space, name) else message
+            if isinstance(value, list):
+                del getattr(where, name)[:]
+                getattr(where, name).extend(value)
+            else:
+                setattr(where, name, value)
+        return message.SerializeToString()
+
+    return spoil
+
+
+NAN, INFINITY = float("nan"), float("inf")
+CARDS: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda _: b"",
+    "no message": lambda _: b"\xff\xff\xff\xff",
+    "a web page": lambda _: b"<html><body>502 Bad Gateway</body></html>",
+    "half a card": lambda data: data[: len(data) // 2],
+    "no items": spoiled_card(n_items=0),
+    "too many items": spoiled_card(n_items=2**32 - 1),
+    "no slate": spoiled_card(max_slate_size=0),
+    "a slate larger than the catalog": spoiled_card(max_slate_size=13),
+    "no dimension": spoiled_card(lower=[], upper=[]),
+    "a thousand dimensions": spoiled_card(lower=[-1.0] * 1000, upper=[1.0] * 1000),
+    "unequal bounds": spoiled_card(lower=[-1.0], upper=[1.0, 1.0]),
+    "bounds of no number": spoiled_card(lower=[NAN, NAN]),
+    "endless bounds": spoiled_card(upper=[INFINITY, INFINITY]),
+    "bounds upside down": spoiled_card(lower=[3.0, 3.0]),
+    "no gain": spoiled_card(gain=0.0),
+    "endless gain": spoiled_card(gain=INFINITY),
+    "gain of no number": spoiled_card(gain=NAN),
+    "no weight floor": spoiled_card(weight_floor=0.0),
+    "a flat scale": spoiled_card(lowest_rating=5.0),
+    "a scale of no number": spoiled_card(highest_rating=NAN),
+    "a short basis": spoiled_card(basis=b"short"),
+    "a short version": spoiled_card(catalog_version=b"short"),
+    "a source that steers the terminal": spoiled_card(source="\x1b[2J"),
+    "an endless source": spoiled_card(source="x" * 501),
+}
+
+
+@pytest.mark.parametrize("case", CARDS)
+async def test_a_bad_card_is_refused_before_anything_is_drawn(
+    server: Server, ledger: Path, case: str
+) -> None:
+    server.card = CARDS[case](server.card)
+    with pytest.raises(Malformed):
+        await ask(server, ledger)
+    assert not was_made(ledger)
+    assert server.requests == []
+
+
+def spoiled_chunk(spoil: Callable[[pb.GetCatalogResponse], None], catalog: Catalog) -> list[bytes]:
+    chunk = pb.GetCatalogResponse.FromString(next(convert.catalog_to_chunks(catalog)))
+    spoil(chunk)
+    return [chunk.SerializeToString()]
+
+
+def steer_the_terminal(chunk: pb.GetCatalogResponse) -> None:
+    chunk.items[0].title = "\x1b]0;mine\x07"
+
+
+def lose_the_numbers(chunk: pb.GetCatalogResponse) -> None:
+    chunk.positions = b"\xff" * len(chunk.positions)
+
+
+def changed(catalog: Catalog, **fields: Any) -> Iterable[bytes]:
+    return convert.catalog_to_chunks(replace(catalog, **fields))
+
+
+ONE_MORE = pb.GetCatalogResponse(items=[pb.Item(title="More")], positions=bytes(8))
+CATALOGS: dict[str, Callable[[Catalog], Iterable[bytes]]] = {
+    "nothing": lambda _: [],
+    "no message": lambda _: [b"\xff\xff\xff"],
+    "another title": lambda catalog: changed(catalog, items=(Item("x"), *catalog.items[1:])),
+    "other positions": lambda catalog: changed(catalog, positions=-catalog.positions),
+    "another shared slate": lambda catalog: changed(catalog, shared_slate=(0, 1)),
+    "fewer items": lambda catalog: changed(
+        catalog, items=catalog.items[:11], positions=catalog.positions[:11], shared_slate=()
+    ),
+    "every item twice": lambda catalog: [*convert.catalog_to_chunks(catalog)] * 2,
+    "endless items": lambda _: repeat(ONE_MORE.SerializeToString()),
+    "endless nothing": lambda _: repeat(b""),
+    "a title that steers the terminal": partial(spoiled_chunk, steer_the_terminal),
+    "positions of no number": partial(spoiled_chunk, lose_the_numbers),
+}
+
+
+@pytest.mark.parametrize("case", CATALOGS)
+async def test_a_bad_catalog_is_refused_before_anything_is_drawn(
+    pair: Pair, server: Server, ledger: Path, case: str
+) -> None:
+    """Planted bugs: collecting an endless stream; taking the catalog's version on trust."""
+    server.chunks = CATALOGS[case](pair.catalog)
+    with pytest.raises(Malformed):
+        await ask(server, ledger)
+    assert not was_made(ledger)
+    assert server.requests == []
+
+
+async def test_an_endless_trickle_ends_at_the_deadline(server: Server, ledger: Path) -> None:
+    """A card that says two million items lets empty chunks through until time is up."""
+    server.card = spoiled_card(n_items=2_000_000)(server.card)
+    server.chunks = repeat(b"")
+    async with server.running() as address:
+        hasty = replace(SETTINGS, timeout=0.5)
+        with pytest.raises(AskewError):
+            await ask_once(hasty, address, RATINGS, SLOT, ledger)
+    assert not was_made(ledger)
+
+
+def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
+    def spoil(data: bytes) -> bytes:
+        message = pb.RetrieveResponse.FromString(data)
+        for name, value in fields.items():
+            if isinstance(value, list):
+                del message.item_ids[:]
+                message.item_ids.extend(value)
+            else:
+                setattr(message, name, value)
+        return message.SerializeToString()
+
+    return spoil
+
+
+ANSWERS: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda _: b"",
+    "no message": lambda _: b"\xff\xff\xff\xff",
+    "too few items": spoiled_answer(item_ids=[1, 2, 3]),
+    "too many items": spoiled_answer(item_ids=[1, 2, 3, 4, 5]),
+    "one item twice": spoiled_answer(item_ids=[1, 2, 2, 3]),
+    "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
+    "an item beyond the catalog": spoiled_answer(item_ids=[1, 2, 3, 12]),
+    "another catalog": spoiled_answer(catalog_version=b"x" * 16),
+    "positions too short": spoiled_answer(positions=bytes(31)),
+    "positions of no number": spoiled_answer(positions=b"\xff" * 32),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+async def test_a_bad_answer_is_refused_and_the_store_stays_as_it_was(
+    server: Server, ledger: Path, case: str
+) -> None:
+    """Planted bug: drawing again, or forgetting the signal, because the answer was no good."""
+    before = await ask(server, ledger), charges(ledger)
+    server.spoil = ANSWERS[case]
+    with pytest.raises(Malformed):
+        await ask(server, ledger)
+    server.spoil = lambda answer: answer
+    assert (await ask(server, ledger), charges(ledger)) == before
+    assert server.requests == [server.requests[0]] * 3
+
+
+async def test_a_server_that_is_gone_costs_nothing_more(server: Server, ledger: Path) -> None:
+    await ask(server, ledger)
+    before = charges(ledger)
+    with pytest.raises(TransportError):
+        await ask_once(SETTINGS, "127.0.0.1:1", RATINGS, SLOT, ledger)
+    assert charges(ledger) == before

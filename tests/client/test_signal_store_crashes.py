@@ -1,0 +1,165 @@
+"""A crash at any point: a signal without its charge would be a free release."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.lattice import Lattice
+from askew.signal import Signal
+from askew_client.signal_store import SignalStore
+
+SPACE = "0123456789abcdef" * 2
+LATTICE = Lattice(11, 1024)
+
+# Dies by SIGKILL before, in or after the draw or an SQL statement that begins so; of the statements
+# only those since the start, or only those since the draw.
+DOOMED = """
+import os, signal, sqlite3, sys
+from fractions import Fraction
+from pathlib import Path
+import numpy as np
+from askew.lattice import Lattice
+from askew.randomness import SystemBits
+from askew.signal import Signal
+from askew_client.signal_store import SignalStore
+
+path, when, what, since = sys.argv[1:]
+passed = {"the start"}
+
+def reached(point, name):
+    if since in passed and point == when and name.strip().startswith(what):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Doomed(sqlite3.Connection):
+    def execute(self, sql, *rest):
+        reached("before", sql)
+        cursor = super().execute(sql, *rest)
+        reached("after", sql)
+        return cursor
+
+    def executescript(self, script):
+        for statement in filter(None, map(str.strip, script.split(";"))):
+            self.execute(statement)
+
+class DoomedBits(SystemBits):
+    reads = 0
+
+    def read(self, count):
+        DoomedBits.reads += 1
+        if DoomedBits.reads == 2:
+            reached("in", "draw")
+        return super().read(count)
+
+def draw():
+    reached("before", "draw")
+    lattice = Lattice(11, 1024)
+    drawn = Signal("0123456789abcdef" * 2, lattice, lattice.perturb(np.zeros(2), DoomedBits()))
+    reached("after", "draw")
+    passed.add("the draw")
+    return drawn
+
+connect = sqlite3.connect
+sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Doomed)
+SignalStore(Path(path), Fraction(10)).remember(
+    "0123456789abcdef" * 2, "2026-11", Fraction(2), draw
+)
+"""
+
+
+def drawn() -> Signal:
+    return Signal(SPACE, LATTICE, (1, 2))
+
+
+def counts(path: Path) -> tuple[int, int]:
+    """How many signals and how many charges the file holds."""
+    with closing(sqlite3.connect(path)) as database:
+        (signals,) = database.execute("SELECT count(*) FROM signals").fetchone()
+        (charges,) = database.execute("SELECT count(*) FROM charges").fetchone()
+    return signals, charges
+
+
+def die_at(path: Path, when: str, what: str, *, since: str = "the start") -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", DOOMED, str(path), when, what, since],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("when", "what"),
+    [
+        ("before", "BEGIN"),
+        ("before", "draw"),
+        ("in", "draw"),
+        ("after", "draw"),
+        ("before", "INSERT INTO charges"),
+        ("after", "INSERT INTO charges"),
+        ("before", "INSERT INTO signals"),
+    ],
+)
+def test_a_crash_before_the_commit_leaves_neither_signal_nor_charge(
+    tmp_path: Path, when: str, what: str
+) -> None:
+    """Planted bugs: a commit between charge and signal, and no transaction at all."""
+    path = tmp_path / "signals.sqlite"
+    SignalStore(path, Fraction(10)).charges()
+    die_at(path, when, what)
+    assert_nothing_is_left(path)
+
+
+def test_a_crash_at_the_commit_leaves_neither_signal_nor_charge(tmp_path: Path) -> None:
+    path = tmp_path / "signals.sqlite"
+    die_at(path, "before", "COMMIT", since="the draw")
+    assert_nothing_is_left(path)
+
+
+def assert_nothing_is_left(path: Path) -> None:
+    """And the next question draws once, and is charged once."""
+    store = SignalStore(path, Fraction(10))
+    assert store.charges() == ()
+    assert counts(path) == (0, 0)
+    assert store.remember(SPACE, "2026-11", Fraction(2), drawn) == drawn()
+    assert counts(path) == (1, 1)
+
+
+def test_a_signal_and_its_charge_outlive_a_crash_after_the_commit(tmp_path: Path) -> None:
+    """Planted bug: writing the signal only once it was sent, so that a retry draws another."""
+    path = tmp_path / "signals.sqlite"
+    store = SignalStore(path, Fraction(10))
+    store.charges()
+    die_at(path, "after", "COMMIT", since="the draw")
+    assert counts(path) == (1, 1)
+    store.remember(SPACE, "2026-11", Fraction(2), lambda: pytest.fail("a signal was drawn"))
+    assert [charge.epsilon for charge in store.charges()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("when", "what"),
+    [
+        ("before", "CREATE TABLE charges"),
+        ("after", "CREATE TABLE charges"),
+        ("before", "PRAGMA user_version ="),
+        ("before", "COMMIT"),
+        ("after", "PRAGMA"),
+    ],
+)
+def test_a_crash_while_the_store_is_made_leaves_one_that_works(
+    tmp_path: Path, when: str, what: str
+) -> None:
+    path = tmp_path / "signals.sqlite"
+    die_at(path, when, what)
+    store = SignalStore(path, Fraction(10))
+    assert store.remember(SPACE, "2026-11", Fraction(2), drawn) == drawn()
+    assert counts(path) == (1, 1)

@@ -1,0 +1,136 @@
+"""Several processes at once: one lock decides who draws, and what the cap still allows."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.lattice import Lattice
+from askew.signal import Signal
+from askew_client.signal_store import SignalStore
+
+SPACE = "0123456789abcdef" * 2
+LATTICE = Lattice(11, 1024)
+
+# Waits until it is told to go, so that all of them go at once.
+RIVAL = """
+import json, sys
+from fractions import Fraction
+from pathlib import Path
+from askew.errors import AskewError
+from askew.lattice import Lattice
+from askew.signal import Signal
+from askew_client.signal_store import SignalStore
+
+path, cap, slot, number = sys.argv[1:]
+draws = []
+
+def draw():
+    draws.append(int(number))
+    return Signal("0123456789abcdef" * 2, Lattice(11, 1024), (int(number), 0))
+
+store = SignalStore(Path(path), Fraction(cap))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    found = store.remember("0123456789abcdef" * 2, slot, Fraction(1), draw).coordinates
+except AskewError as error:
+    found = f"{type(error).__name__}: {error}"
+print(json.dumps([found, draws]))
+"""
+
+
+def drawn() -> Signal:
+    return Signal(SPACE, LATTICE, (1, 2))
+
+
+def counts(path: Path) -> tuple[int, int]:
+    """How many signals and how many charges the file holds."""
+    with closing(sqlite3.connect(path)) as database:
+        (signals,) = database.execute("SELECT count(*) FROM signals").fetchone()
+        (charges,) = database.execute("SELECT count(*) FROM charges").fetchone()
+    return signals, charges
+
+
+def race(path: Path, cap: int, slots: list[str]) -> list[tuple[object, list[int]]]:
+    """What each of some processes found, and what it drew, when all ask at once."""
+    rivals = [
+        subprocess.Popen(
+            [sys.executable, "-c", RIVAL, str(path), str(cap), slot, str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number, slot in enumerate(slots)
+    ]
+    pipes = [(rival.stdin, rival.stdout) for rival in rivals]
+    assert [out.readline() for _, out in pipes if out] == ["ready\n"] * len(slots)
+    for into, _ in pipes:
+        if into:
+            into.write("go\n")
+            into.flush()
+    answers = [json.loads(rival.communicate(timeout=60)[0]) for rival in rivals]
+    return [(found, draws) for found, draws in answers]
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["in a store", "in a new store"])
+def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
+    tmp_path: Path, new: bool
+) -> None:
+    """Planted bugs: looking before the lock is held; making the tables without a lock."""
+    path = tmp_path / "data" / "signals.sqlite"
+    if not new:
+        SignalStore(path, Fraction(10)).charges()
+    answers = race(path, cap=10, slots=["2026-11"] * 6)
+    draws = [number for _, drawn_here in answers for number in drawn_here]
+    assert len(draws) == 1
+    assert [found for found, _ in answers] == [[draws[0], 0]] * 6
+    assert counts(path) == (1, 1)
+
+
+def test_of_six_processes_at_once_the_cap_lets_three_through(tmp_path: Path) -> None:
+    """Planted bug: a cap that is checked before the lock is held."""
+    path = tmp_path / "signals.sqlite"
+    SignalStore(path, Fraction(10)).charges()
+    answers = race(path, cap=3, slots=[f"slot {n}" for n in range(6)])
+    refused = [(found, draws) for found, draws in answers if isinstance(found, str)]
+    assert [found.partition(":")[0] for found, _ in refused] == ["BudgetExceeded"] * 3
+    assert [draws for _, draws in refused] == [[]] * 3
+    assert counts(path) == (3, 3)
+
+
+def test_a_store_that_another_process_makes_first_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The race of two first starts, played in the worst order: both saw an empty file."""
+    path = tmp_path / "signals.sqlite"
+    connect = sqlite3.connect
+    late = [True]
+
+    class Late(sqlite3.Connection):
+        def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:
+            self._let_the_other_go_first(sql)
+            return super().execute(sql, *rest)  # type: ignore[arg-type]
+
+        def executescript(self, script: str) -> sqlite3.Cursor:
+            self._let_the_other_go_first(script)
+            return super().executescript(script)
+
+        def _let_the_other_go_first(self, sql: str) -> None:
+            if late[0] and sql.startswith("BEGIN"):
+                late[0] = False
+                SignalStore(path, Fraction(10)).remember(SPACE, "2026-11", Fraction(2), drawn)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Late))
+    found = SignalStore(path, Fraction(10)).remember(
+        SPACE, "2026-11", Fraction(2), lambda: pytest.fail("a signal was drawn")
+    )
+    assert found == drawn()
+    assert late == [False]

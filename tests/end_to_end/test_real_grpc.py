@@ -1,0 +1,339 @@
+"""The server behind a real socket, asked by the generated client and by clients that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import grpc
+import grpc.aio
+import numpy as np
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from askew.errors import AskewError, TransportError, WireError
+from askew.lattice import Lattice
+from askew.model_card import Catalog, Item, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query, Signal
+from askew.vectors import FeatureSpace, RatingScale
+from askew.wire import convert, status
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
+from askew_client.grpc_transport import GrpcTransport
+from askew_server.grpc_service import RunningServer
+from askew_server.retrieval import Retriever
+
+SERVICE = "askew.wire.v1.Retrieval"
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
+Code = grpc.StatusCode
+
+
+def retriever_of(n_items: int) -> Retriever:
+    """Items on a spiral in the plane."""
+    turn = np.arange(n_items) / 5
+    positions = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
+    items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
+    catalog = Catalog(items, positions.astype(np.float32), (1, 0))
+    space = FeatureSpace((-2.0, -2.0), (2.0, 2.0), 1.5, 8.0, RatingScale(0.5, 5.0), "ab" * 32)
+    size = min(n_items, 8)
+    return Retriever(ModelCard(space, catalog.version, n_items, size, "a spiral", True), catalog)
+
+
+def request_to(retriever: Retriever, **fields: object) -> pb.RetrieveRequest:
+    """A request as another implementation would make it, field by field from the .proto."""
+    message = pb.RetrieveRequest(
+        space_version=bytes.fromhex(retriever.card.space.version),
+        step_exponent=10,
+        inverse_rate=1024,
+        k=3,
+        coordinates=[-700, 1300],
+    )
+    for name, value in fields.items():
+        message.ClearField(name)  # type: ignore[arg-type]
+        if isinstance(value, list):
+            getattr(message, name).extend(value)
+        else:
+            setattr(message, name, value)
+    return message
+
+
+@dataclass(frozen=True)
+class Wired:
+    """A running server, a channel to it, and what it answers with."""
+
+    retriever: Retriever
+    server: RunningServer
+    channel: grpc.aio.Channel
+
+    async def retrieve(self, request: bytes) -> bytes:
+        """Any bytes at all as a request."""
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+        call = self.channel.unary_unary(f"/{SERVICE}/Retrieve")
+        return await call(request, timeout=PATIENCE)
+
+
+@asynccontextmanager
+async def running(retriever: Retriever) -> AsyncIterator[Wired]:
+    server = RunningServer(retriever, "127.0.0.1:0")
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            yield Wired(retriever, server, channel)
+    finally:
+        await server.stop(grace=0)
+
+
+@pytest.fixture
+async def wired() -> AsyncIterator[Wired]:
+    """A server of 40 items."""
+    async with running(retriever_of(40)) as each:
+        yield each
+
+
+async def refusal(call: Awaitable[object]) -> tuple[grpc.StatusCode, str | None]:
+    """The code and the text with which a call was refused."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value.code(), caught.value.details()
+
+
+# -- the exchange ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", range(1, 9))
+@pytest.mark.parametrize("coordinates", [[-700, 1300], [0, 0], [2**31 - 1, -(2**31) + 1]], ids=str)
+async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
+    wired: Wired, k: int, coordinates: list[int]
+) -> None:
+    request = request_to(wired.retriever, k=k, coordinates=coordinates)
+    reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
+    signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), tuple(coordinates))
+    slate = wired.retriever.answer(Query(signal, k))
+    assert slate.item_ids == tuple(reply.item_ids)
+    assert bytes.fromhex(slate.catalog_version) == reply.catalog_version
+    assert slate.positions.astype("<f4").tobytes() == reply.positions
+
+
+async def test_the_same_bytes_get_the_same_answer(wired: Wired) -> None:
+    request = request_to(wired.retriever).SerializeToString()
+    assert await wired.retrieve(request) == await wired.retrieve(request)
+
+
+async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
+    reply = await RetrievalStub(wired.channel).GetModelCard(pb.GetModelCardRequest())
+    expected = (40, 8, "a spiral", True)
+    assert expected == (reply.n_items, reply.max_slate_size, reply.source, reply.simulated)
+    assert wired.retriever.card == convert.card_from_bytes(reply.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("n_items", "expected"), [(40, [40]), (1000, [1000]), (2500, [1000, 1000, 500])]
+)
+async def test_the_catalog_is_streamed_whole(n_items: int, expected: list[int]) -> None:
+    retriever = retriever_of(n_items)
+    async with running(retriever) as wired:
+        stream = RetrievalStub(wired.channel).GetCatalog(pb.GetCatalogRequest(), timeout=PATIENCE)
+        chunks = [chunk async for chunk in stream]
+    assert expected == [len(chunk.items) for chunk in chunks]
+    assert [True] + [False] * (len(expected) - 1) == [bool(chunk.shared_slate) for chunk in chunks]
+    received = convert.catalog_from_chunks(
+        [chunk.SerializeToString() for chunk in chunks], retriever.card
+    )
+    assert retriever.catalog.items == received.items
+    np.testing.assert_array_equal(retriever.catalog.positions, received.positions)
+
+
+async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
+    signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), (-700, 1300))
+    query = Query(signal, 3)
+    async with GrpcTransport(f"127.0.0.1:{wired.server.port}", PATIENCE) as transport:
+        card = await transport.model_card()
+        slate = await transport.retrieve(query, card)
+    assert wired.retriever.answer(query).item_ids == slate.item_ids
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [b"\xff" * 40, b"\x0a\x10half", b"\x00"], ids=repr)
+async def test_a_malformed_request_is_refused_without_the_text_of_any_exception(
+    wired: Wired, data: bytes
+) -> None:
+    expected = (Code.INVALID_ARGUMENT, "not a message of the expected type")
+    assert expected == await refusal(wired.retrieve(data))
+
+
+REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
+    "an empty version": (
+        {"space_version": b""},
+        Code.INVALID_ARGUMENT,
+        "a version must be 16 bytes",
+    ),
+    "an unknown space": (
+        {"space_version": bytes(16)},
+        Code.FAILED_PRECONDITION,
+        "the signal was made for another feature space than the server's",
+    ),
+    "a wrong dimension": (
+        {"coordinates": [1, 2, 3]},
+        Code.INVALID_ARGUMENT,
+        "the vector has dimension 3, the feature space has 2",
+    ),
+    "k = 0": ({"k": 0}, Code.OUT_OF_RANGE, "k must be from 1 to 8"),
+    "k = 9": ({"k": 9}, Code.OUT_OF_RANGE, "k must be from 1 to 8"),
+    "a lattice too fine": (
+        {"step_exponent": 21},
+        Code.OUT_OF_RANGE,
+        "step_exponent must be an integer from 0 to 20",
+    ),
+    "no noise at all": (
+        {"inverse_rate": 0},
+        Code.OUT_OF_RANGE,
+        "inverse_rate must be an integer from 1 to 4096",
+    ),
+    "a coordinate below the limit": (
+        {"coordinates": [0, -(2**31)]},
+        Code.OUT_OF_RANGE,
+        "a signal coordinate must be at most 2147483647 in size",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "code", "text"), REFUSALS.values(), ids=REFUSALS)
+async def test_a_bad_request_is_refused_with_its_limit(
+    wired: Wired, fields: dict[str, object], code: grpc.StatusCode, text: str
+) -> None:
+    request = request_to(wired.retriever, **fields).SerializeToString()
+    assert (code, text) == await refusal(wired.retrieve(request))
+
+
+async def test_a_server_that_refused_goes_on_serving(wired: Wired) -> None:
+    await refusal(wired.retrieve(b"\xff"))
+    assert await wired.retrieve(request_to(wired.retriever).SerializeToString())
+
+
+async def test_an_oversized_message_is_refused(wired: Wired) -> None:
+    request = request_to(wired.retriever, coordinates=[0] * 4096).SerializeToString()
+    code, _ = await refusal(wired.retrieve(request))
+    assert Code.RESOURCE_EXHAUSTED is code
+
+
+async def test_a_compressed_request_is_refused(wired: Wired) -> None:
+    """Compressed sizes depend on content."""
+    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+    call = wired.channel.unary_unary(f"/{SERVICE}/Retrieve")
+    request = request_to(wired.retriever, coordinates=[0] * 2000).SerializeToString()
+    packed = call(request, timeout=PATIENCE, compression=grpc.Compression.Gzip)
+    code, _ = await refusal(packed)
+    assert Code.UNIMPLEMENTED is code
+
+
+async def test_an_unknown_method_is_refused(wired: Wired) -> None:
+    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+    call = wired.channel.unary_unary(f"/{SERVICE}/GetItem")
+    code, _ = await refusal(call(b"", timeout=PATIENCE))
+    assert Code.UNIMPLEMENTED is code
+
+
+SECRET = "profile -0.68359375 of Ripley"  # -700 steps of 1/1024
+
+
+class ExplodingRetriever(Retriever):
+    """Fails with a text that holds the request."""
+
+    def answer(self, query: Query) -> Slate:
+        raise LookupError(f"{SECRET} {query.signal.coordinates}")
+
+
+async def test_an_exploding_rule_is_internal_and_neither_the_caller_nor_the_log_learns_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plain = retriever_of(40)
+    caplog.set_level(logging.DEBUG)
+    async with running(ExplodingRetriever(plain.card, plain.catalog)) as wired:
+        request = request_to(plain).SerializeToString()
+        refused = await refusal(wired.retrieve(request))
+    expected = (Code.INTERNAL, "the server could not answer")
+    assert expected == refused
+    ours = [record for record in caplog.records if record.name.startswith("askew")]
+    expected_log = [("a call failed: LookupError", None)]
+    assert expected_log == [(record.getMessage(), record.exc_info) for record in ours]
+    logged = caplog.text + "".join(str(record.args) for record in caplog.records)
+    assert not [secret for secret in ("Ripley", "-700", "1300", "-0.68") if secret in logged]
+
+
+async def test_nothing_of_a_request_is_logged(
+    wired: Wired, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    await wired.retrieve(request_to(wired.retriever).SerializeToString())
+    await refusal(wired.retrieve(request_to(wired.retriever, k=9).SerializeToString()))
+    assert not [record for record in caplog.records if record.name.startswith("askew")]
+    assert "-700" not in caplog.text
+
+
+# -- health ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("service", ["", SERVICE])
+async def test_health_says_serving(wired: Wired, service: str) -> None:
+    request = health_pb2.HealthCheckRequest(service=service)
+    reply = await health_pb2_grpc.HealthStub(wired.channel).Check(request, timeout=PATIENCE)
+    assert reply.status == SERVING
+
+
+async def test_health_says_not_serving_once_the_server_stops(wired: Wired) -> None:
+    """Somebody who watches hears of it while the server still finishes what it began."""
+    request = health_pb2.HealthCheckRequest(service=SERVICE)
+    watch = health_pb2_grpc.HealthStub(wired.channel).Watch(request, timeout=PATIENCE)
+    before = (await watch.read()).status
+    stopping = asyncio.create_task(wired.server.stop(grace=PATIENCE))
+    after = (await watch.read()).status
+    watch.cancel()
+    await stopping
+    expected = (SERVING, NOT_SERVING)
+    assert expected == (before, after)
+
+
+async def test_a_server_that_stopped_answers_nobody(wired: Wired) -> None:
+    request = request_to(wired.retriever).SerializeToString()
+    await wired.retrieve(request)
+    await wired.server.stop(grace=0)
+    code, _ = await refusal(wired.retrieve(request))
+    assert Code.UNAVAILABLE is code
+
+
+async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
+    with pytest.raises(RuntimeError, match=str(wired.server.port)):
+        RunningServer(wired.retriever, f"127.0.0.1:{wired.server.port}")
+
+
+# -- a hostile server -----------------------------------------------------------------------------
+
+HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
+
+
+@pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
+async def test_no_text_of_the_server_is_shown_to_the_device(code: grpc.StatusCode) -> None:
+    async def abort(_: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        await context.abort(code, HOSTILE_TEXT)
+
+    handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]
+    handlers = {"GetModelCard": grpc.unary_unary_rpc_method_handler(abort)}
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as transport:
+        with pytest.raises((WireError, TransportError)) as caught:
+            await transport.model_card()
+    await server.stop(0)
+    error: AskewError = caught.value
+    assert type(status.error_of(code)) is type(error)
+    assert "mallory" not in f"{error} {error.args} {error.__cause__}"

@@ -1,0 +1,62 @@
+"""Models are data: nothing of ours can run code that a file holds."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import askew
+import askew_server
+
+EXECUTING_MODULES = {"pickle", "cPickle", "_pickle", "dill", "joblib", "marshal", "shelve"}
+EXECUTING_CALLS = {"eval", "exec", "compile", "__import__"}
+LOADING_CALLS = {"np.load", "numpy.load", "np.save", "np.savez", "np.fromfile"}
+SOURCES = sorted(
+    path
+    for package in (askew, askew_server)
+    for root in package.__path__
+    for path in Path(root).rglob("*.py")
+    if "_pb2" not in path.name
+)
+
+
+def executed(tree: ast.AST) -> set[str]:
+    """What a module names that could run code out of a file."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {each.name.partition(".")[0] for each in names} & EXECUTING_MODULES
+            case ast.ImportFrom(module=str(module)):
+                found |= {module.partition(".")[0]} & EXECUTING_MODULES
+            case ast.Name(id=name):
+                found |= {name} & EXECUTING_CALLS
+            case ast.Attribute():
+                found |= {ast.unparse(node)} & LOADING_CALLS
+            case ast.keyword(arg="allow_pickle"):
+                found.add("allow_pickle")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_nothing_of_ours_can_execute_a_file(path: Path) -> None:
+    assert not executed(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import pickle",
+        "import joblib.numpy_pickle as quick",
+        "from marshal import loads",
+        "def f():\n    import shelve",
+        "eval(text)",
+        "run = exec",
+        "np.load(path)",
+        "np.loadtxt(path, allow_pickle=True)",
+    ],
+)
+def test_the_search_finds_what_it_searches_for(line: str) -> None:
+    assert executed(ast.parse(line))

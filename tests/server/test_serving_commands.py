@@ -1,0 +1,373 @@
+"""The command `askew-server`, as an operator types it."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import grpc
+import numpy as np
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from askew_server import artifact, cli, serving
+from askew_server.demo import model as demo
+
+STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 417 items, .*SIMULATED.*\n")
+USAGE = 2  # the exit code of a command that was typed wrongly
+PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
+
+Files = tuple[Path, Path]
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in this process and gives its exit code."""
+
+    def command(*arguments: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        return 0
+
+    return command
+
+
+# -- training -------------------------------------------------------------------------------------
+
+RATINGS = [
+    (100 + person, 1 + item, 1 + (3 * person * item + (person + item) % 2 * 2 + item) % 5)
+    for person in range(12)
+    for item in range(8)
+    if (person + 2 * item) % 7
+]
+LABELS = [f"Film {i} ({1950 + i})" for i in range(1, 9)]
+NO_FLAGS = "|0" * 17
+
+
+def rating_lines(separator: str) -> str:
+    return "".join(separator.join(map(str, (*row, 881250949))) + "\n" for row in RATINGS)
+
+
+def item_lines(template: str) -> str:
+    return "".join(template.format(key, label) + "\n" for key, label in enumerate(LABELS, start=1))
+
+
+def movielens_csv(folder: Path) -> Files:
+    ratings, items = folder / "ratings.csv", folder / "movies.csv"
+    ratings.write_text("userId,movieId,rating,timestamp\n" + rating_lines(","))
+    items.write_text("movieId,title,genres\n" + item_lines("{},{},Drama|War"))
+    return ratings, items
+
+
+def gzipped_csv(folder: Path) -> Files:
+    packed = folder / "ratings.csv.gz", folder / "movies.csv.gz"
+    for plain, path in zip(movielens_csv(folder), packed, strict=True):
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    return packed
+
+
+def ml_1m(folder: Path) -> Files:
+    ratings, items = folder / "ratings.dat", folder / "movies.dat"
+    ratings.write_text(rating_lines("::"))
+    items.write_text(item_lines("{}::{}::Drama|War"), encoding="latin-1")
+    return ratings, items
+
+
+def ml_100k(folder: Path) -> Files:
+    ratings, items = folder / "u.data", folder / "u.item"
+    ratings.write_text(rating_lines("\t"))
+    items.write_text(item_lines("{}|{}|01-Jan-1995||http://example.org/|0" + NO_FLAGS + "|1"))
+    return ratings, items
+
+
+def generic_csv(folder: Path) -> Files:
+    ratings, items = folder / "r.csv", folder / "i.csv"
+    rows = "".join(f"{rating},{user},{item}\n" for user, item, rating in RATINGS)
+    ratings.write_text("rating,user,item\n" + rows)
+    items.write_text("item,title\n" + item_lines("{},{}"))
+    return ratings, items
+
+
+def parquet(folder: Path) -> Files:
+    ratings, items = folder / "r.parquet", generic_csv(folder)[1]
+    rows = ", ".join(map(str, RATINGS))
+    named = f'SELECT * FROM (VALUES {rows}) AS t("user", item, rating)'
+    duckdb.execute(f"COPY ({named}) TO '{ratings}' (FORMAT parquet)")
+    return ratings, items
+
+
+FORMATS = [movielens_csv, gzipped_csv, ml_1m, ml_100k, generic_csv, parquet]
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_every_format_is_trained_on_end_to_end(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], write: Callable[[Path], Files]
+) -> None:
+    ratings, items = write(tmp_path)
+    out = tmp_path / "model"
+    code = run("train", "--ratings", ratings, "--items", items, "--out", out, "--min-ratings", 2)
+    shown = capsys.readouterr()
+    assert (0, "bad rows" in shown.err) == (code, False)
+    model = artifact.load(out)
+    expected = (LABELS, len(RATINGS), 12, "ratings of 12 people")
+    labels = [item.label for item in model.catalog.items]
+    training = model.training
+    assert expected == (labels, training["ratings"], training["people"], model.card.source)
+    assert f"{len(RATINGS)} by 12 people of 8 items" in shown.out
+    assert str(out) in shown.out
+
+
+@pytest.mark.parametrize("write", FORMATS[1:])
+def test_the_format_does_not_matter_to_the_model(
+    tmp_path: Path, run: Run, write: Callable[[Path], Files]
+) -> None:
+    """The same ratings, the same positions: no column was mistaken for another."""
+    for name, each in (("first", movielens_csv), ("second", write)):
+        folder = tmp_path / name
+        folder.mkdir()
+        ratings, items = each(folder)
+        options = ("--out", folder / "model", "--min-ratings", 2)
+        assert not run("train", "--ratings", ratings, "--items", items, *options)
+    first, second = (artifact.load(tmp_path / name / "model") for name in ("first", "second"))
+    np.testing.assert_array_equal(first.catalog.positions, second.catalog.positions)
+    assert first.card.space.version == second.card.space.version
+
+
+def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    out = tmp_path / "model"
+    files = ("--ratings", ratings, "--items", items, "--out", out)
+    given = ("--dimension", 3, "--min-ratings", 4, "--item-radius", 1.5, "--seed", 9)
+    assert not run("train", *files, *given)
+    loaded = artifact.load(out)
+    names = ("dimension", "min_ratings", "item_radius", "seed")
+    expected = ([3, 4, 1.5, 9], 3)
+    actual = [loaded.training[name] for name in names]
+    assert expected == (actual, loaded.card.space.dimension)
+
+
+def test_bad_rows_are_counted_and_shown_with_file_line_and_reason(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    n_lines = len(ratings.read_text().splitlines())
+    with ratings.open("a") as file:
+        file.write("100,1,lots,0\n100,1\n,1,5,0\n")
+    with items.open("a") as file:
+        file.write("9,,Drama\n")
+    out = tmp_path / "model"
+    files = ("--ratings", ratings, "--items", items, "--out", out)
+    assert not run("train", *files, "--min-ratings", 2)
+    shown = capsys.readouterr().err
+    assert "3 bad rows left out, such as:\n" in shown
+    assert f"  {ratings}, line {n_lines + 1}: rating must be a finite number, got 'lots'\n" in shown
+    assert f"  {ratings}, line {n_lines + 2}: row must be 4 fields separated by ','" in shown
+    assert f"  {ratings}, line {n_lines + 3}: user must be 1 to 200 characters" in shown
+    assert "1 bad rows left out, such as:\n" in shown
+    assert f"  {items}, line 10: title must be 1 to 500 characters" in shown
+    assert len(RATINGS) == artifact.load(out).training["ratings"]
+
+
+def test_of_many_bad_rows_all_are_counted_and_ten_are_shown(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    with ratings.open("a") as file:
+        file.write("100,1,lots,0\n" * 1234)
+    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
+    assert not run("train", *files, "--min-ratings", 2)
+    shown = capsys.readouterr().err
+    assert "1,234 bad rows left out" in shown
+    shown_rows = 10
+    assert shown_rows == shown.count(f"  {ratings}, line ")
+
+
+def make_directory(path: Path) -> None:
+    path.mkdir()
+    (path / "precious").write_text("kept")
+
+
+def make_file(path: Path) -> None:
+    path.write_text("kept")
+
+
+@pytest.mark.parametrize("make", [make_directory, make_file])
+def test_an_existing_out_is_refused_before_anything_is_read_or_written(
+    tmp_path: Path,
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[Path], None],
+) -> None:
+    """The files to train on do not even exist here: whoever reads them first says so."""
+    out = tmp_path / "model"
+    make(out)
+    before = sorted(tmp_path.rglob("*"))
+    code = run("train", "--ratings", "no.csv", "--items", "no.csv", "--out", out)
+    shown = capsys.readouterr()
+    expected = f"askew-server: --out must be a directory that does not exist yet, got '{out}' (str)"
+    assert (1, "", [expected]) == (code, shown.out, shown.err.splitlines())
+    assert before == sorted(tmp_path.rglob("*"))
+
+
+def test_what_cannot_be_trained_on_leaves_no_model(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    out = tmp_path / "model"
+    code = run("train", "--ratings", ratings, "--items", items, "--out", out)
+    last = capsys.readouterr().err.splitlines()[-1]
+    expected = (
+        1,
+        "askew-server: 12 people and 0 items with at least 20 ratings do not make 2 dimensions",
+        False,
+    )
+    assert expected == (code, last, out.exists())
+
+
+@pytest.mark.parametrize("option", ["--ratings", "--items", "--out"])
+@pytest.mark.parametrize("name", ["missing/file", "x" * 300], ids=["missing", "a long name"])
+def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str, name: str
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    (tmp_path / "missing").write_text("a file, so that nothing can be below it")
+    files = {"--ratings": ratings, "--items": items, "--out": tmp_path / "model"}
+    files[option] = tmp_path / name
+    arguments = [part for pair in files.items() for part in pair]
+    code = run("train", *arguments, "--min-ratings", 2)
+    last = capsys.readouterr().err.splitlines()[-1]
+    expected = (1, "askew-server")
+    assert expected == (code, last.partition(":")[0])
+
+
+@pytest.mark.parametrize("option", ["--dimension", "--min-ratings", "--item-radius", "--seed"])
+def test_an_option_out_of_range_is_one_line_and_exit_code_1_or_2(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
+    code = run("train", *files, option, -1)
+    assert code in (1, 2)
+    assert option.strip("-").replace("-", "_") in capsys.readouterr().err.replace("-", "_")
+
+
+# -- serving --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [[], ["--demo", "--model", "model"]], ids=["neither", "both"])
+def test_serving_no_model_or_two_is_a_usage_error(
+    run: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    code = run("serve", *arguments)
+    shown = capsys.readouterr().err
+    assert code == USAGE
+    assert "name one model to serve: --model DIR or --demo" in shown
+
+
+def test_serving_a_model_that_is_not_there_is_one_line_and_exit_code_1(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run("serve", "--model", tmp_path / "nowhere", "--port", 0)
+    lines = capsys.readouterr().err.splitlines()
+    card = tmp_path / "nowhere" / "card.json"
+    expected = [f"askew-server: {card} cannot be read: No such file or directory"]
+    assert (1, expected) == (code, lines)
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 70_000])
+def test_a_port_that_does_not_exist_is_a_usage_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch, port: int
+) -> None:
+    """gRPC takes a port modulo 65,536, and would listen where nobody asked it to."""
+    served: list[str] = []
+
+    async def pretend(_: object, address: str, *__: object, **___: object) -> None:
+        served.append(address)
+
+    monkeypatch.setattr(serving, "serve", pretend)
+    monkeypatch.setattr(demo, "demo_model", lambda: pytest.fail("trained before the check"))
+    assert run("serve", "--demo", "--port", port) == USAGE
+    assert not served
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts real processes of the server; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def process(*arguments: object, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "askew_server", "serve", "--demo", *map(str, arguments)]
+        pipe = subprocess.PIPE
+        running = subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True)
+        started.append(running)
+        return running
+
+    yield process
+    for running in started:
+        running.kill()
+        running.communicate()
+
+
+def port_of(server: subprocess.Popen[str]) -> int:
+    """Waits for the line that says where the server listens."""
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    match = STARTED.fullmatch(line)
+    assert match, line
+    return int(match[1])
+
+
+def health_of(port: int) -> int:
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        request = health_pb2.HealthCheckRequest(service="askew.wire.v1.Retrieval")
+        return int(health_pb2_grpc.HealthStub(channel).Check(request, timeout=PATIENCE).status)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_server_cleanly(
+    start: Callable[..., subprocess.Popen[str]], number: signal.Signals
+) -> None:
+    """Its standard input is closed from the beginning, which does not stop it by itself."""
+    server = start("--port", 0)
+    assert health_of(port_of(server)) == health_pb2.HealthCheckResponse.SERVING
+    server.send_signal(number)
+    rest = server.communicate(timeout=PATIENCE)
+    expected = (0, ("", ""))
+    assert expected == (server.returncode, rest)
+
+
+def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    server = start("--port", 0, "--with-parent", stdin=subprocess.PIPE)
+    assert health_of(port_of(server)) == health_pb2.HealthCheckResponse.SERVING
+    assert server.stdin is not None
+    server.stdin.close()
+    server.stdin = None
+    rest = server.communicate(timeout=PATIENCE)
+    expected = (0, ("", ""))
+    assert expected == (server.returncode, rest)
+
+
+def test_a_taken_port_is_one_line_and_exit_code_1(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = start("--port", port)
+        out, err = server.communicate(timeout=PATIENCE)
+    expected = (1, "", 1)
+    assert expected == (server.returncode, out, len(err.splitlines())), err
+    assert err.startswith("askew-server: ")
+    assert str(port) in err
