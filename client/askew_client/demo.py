@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import tempfile
 from pathlib import Path
 
@@ -36,6 +38,7 @@ Singin' in the Rain (1952),1
 
 async def play(settings: ClientSettings, slot: str, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""
+    _end_in_order_on(signal.SIGTERM)
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
         store = SignalStore(ledger_file(Path(directory)), settings.lifetime_cap)
@@ -72,6 +75,13 @@ async def _exchange(
     if query_to_bytes(exchange.ask(slot, store, SystemBits())) != sent:
         raise LedgerError("asked again in the same slot, the device made another question")
     screen.ledger(store.charges(), settings, card.space)
+
+
+def _end_in_order_on(number: signal.Signals) -> None:
+    """Cancel the demo, which stops its server, as Ctrl-C does."""
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:

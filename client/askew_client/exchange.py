@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-from askew.errors import ParameterError
+from askew.errors import LedgerError, ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
@@ -68,6 +68,8 @@ class Exchange:
             return Signal(version, lattice, lattice.perturb(self.profile.vector, bits))
 
         signal = memory.remember(version, slot, lattice.epsilon, draw)
+        if len(signal.coordinates) != self.card.space.dimension:
+            raise LedgerError("the stored signal does not fit its space; it is not sent")
         return Query(signal, self.settings.k)
 
     def rank(self, slate: Slate) -> tuple[int, ...]:

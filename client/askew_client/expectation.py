@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.errors import ProfileError
 from askew.lattice import Lattice
 from askew.placement import Identity, Laplace, place, snap
 from askew.randomness import RandomBits
@@ -44,14 +45,17 @@ def compare(
 ) -> Comparison:
     """Average over `draws` of the noise. progress() is called once a draw.
 
-    nothing_sent is the pick from the k items that the server would show to anybody.
+    nothing_sent is the pick from the k items that the server would show to anybody. A slate of
+    which the person has rated everything recommends nothing: it counts as a middling item.
+
+    Raises ProfileError when the person has rated the whole catalog.
     """
     settings, catalog = exchange.settings, exchange.catalog
     lattice, space = Lattice.for_epsilon(settings.epsilon), exchange.card.space
     noise = Laplace(float(lattice.epsilon), space.dimension)
     rules = [(k, place(noise, Identity(), k).offsets) for k in (settings.k, 1)]
     scores = _Scores(exchange)
-    picks: tuple[list[int], list[int]] = ([], [])
+    picks: tuple[list[float], list[float]] = ([], [])
     for _ in range(draws):
         signal = space.clamp(
             np.array(lattice.perturb(exchange.profile.vector, bits)) * lattice.step
@@ -75,13 +79,15 @@ class _Scores:
         self._unseen = np.ones(len(self._far), dtype=np.bool_)
         self._unseen[list(exchange.ratings)] = False
         self._sorted: NDArray[np.float64] = np.sort(self._far[self._unseen])
+        if not self._sorted.size:
+            raise ProfileError("every item is rated: there is nothing left to recommend")
 
-    def best_of(self, items: Sequence[int]) -> int:
-        """The nearest unrated item, or the nearest where all are rated; ties to the lower id."""
-        return min(items, key=lambda item: (not self._unseen[item], self._far[item], item))
+    def best_of(self, items: Sequence[int]) -> float:
+        """The distance of the nearest unrated item, or the median one where all are rated."""
+        unrated = [self._far[item] for item in items if self._unseen[item]]
+        return float(min(unrated, default=self._sorted[len(self._sorted) // 2]))
 
-    def quality(self, picks: Sequence[int]) -> Quality:
-        """The mean over picks."""
-        far = self._far[list(picks)]
-        places = 1 + np.searchsorted(self._sorted, far, side="left")
-        return Quality(float(far.mean()), float(places.mean()))
+    def quality(self, picks: Sequence[float]) -> Quality:
+        """The mean over picks, given by their distance."""
+        places = 1 + np.searchsorted(self._sorted, picks, side="left")
+        return Quality(float(np.mean(picks)), float(places.mean()))

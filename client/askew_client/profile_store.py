@@ -27,7 +27,7 @@ def read_ratings(lines: Iterable[str], catalog: Catalog, scale: RatingScale) -> 
             raise ProfileError('the file of ratings must begin with the line "title,rating"')
         ratings = _ratings(reader, _titles(catalog), scale)
     except csv.Error:
-        raise ProfileError(f"line {reader.line_num} of the ratings is no csv") from None
+        raise ProfileError(f"line {reader.line_num + 1} of the ratings is no csv") from None
     if not ratings:
         raise ProfileError("there are no ratings yet: rate at least one title")
     return ratings

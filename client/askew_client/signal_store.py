@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from askew.errors import AskewError, BudgetExceeded, LedgerError
+from askew.errors import AskewError, BudgetExceeded, LedgerError, ParameterError
 from askew.lattice import Lattice
 from askew.signal import Signal
 
@@ -67,8 +67,11 @@ class SignalStore:
     ) -> Signal:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
-        Raises BudgetExceeded, before drawing, if the charge would pass the lifetime cap.
+        Raises BudgetExceeded, before drawing, if the charge would pass the lifetime cap, and
+        ParameterError for a charge that is not positive.
         """
+        if charge <= 0:
+            raise ParameterError("charge", str(charge), "positive")
         with self._transaction() as database:
             stored = _find(database, space_version, slot)
             if stored is not None:

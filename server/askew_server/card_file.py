@@ -72,7 +72,8 @@ class CardFields(_Strict, frozen=True):
 
     def digest(self) -> str:
         """What `card_sha256` must be."""
-        fields = msgspec.to_builtins(self)
+        # Through the types once: 8 where a float belongs is 8.0 when it is read back.
+        fields = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(self), CardFields))
         del fields["card_sha256"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
@@ -129,7 +130,7 @@ def encode_card(model: ItemModel, files: dict[str, bytes]) -> bytes:
             name: FileFields(len(data), hashlib.sha256(data).hexdigest())
             for name, data in files.items()
         },
-        card_sha256="",
+        card_sha256="0" * 64,
     )
     signed = msgspec.structs.replace(fields, card_sha256=fields.digest())
     return msgspec.json.format(msgspec.json.encode(signed), indent=1)

@@ -60,7 +60,7 @@ def train(
     from askew_server.item_model import train as fit
 
     options = TrainingOptions(dimension, min_ratings, item_radius, seed=seed)
-    if out.exists():
+    if out.exists() or out.is_symlink():
         raise ParameterError("--out", str(out), "a directory that does not exist yet")
     table = _loaded(read_ratings, ratings, "Reading ratings")
     rows = _loaded(read_items, items, "Reading items")

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.errors import DataError, ParameterError
+from askew.errors import DataError, OutOfRange, ParameterError
 from askew.model_card import Catalog, Item, ModelCard
 from askew.vectors import MAX_DIMENSION, FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
@@ -79,8 +79,22 @@ def train(
 ) -> ItemModel:
     """The model of a table of ratings. Deterministic for a seed.
 
-    Raises DataError when too few people, items or ratings are left to make d dimensions.
+    Raises DataError when too few people, items or ratings are left to make d dimensions, or when
+    what they make is no space that a device would enter.
     """
+    try:
+        return _fit(table, rows, options, source, simulated)
+    except OutOfRange as error:
+        raise DataError(f"these ratings make no usable space: {error}") from None
+
+
+def _fit(
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    options: TrainingOptions,
+    source: str,
+    simulated: bool,
+) -> ItemModel:
     scale = _scale_of(table)
     kept = np.flatnonzero(
         np.bincount(table.item, minlength=len(table.item_keys)) >= options.min_ratings

@@ -24,6 +24,8 @@ Messages name public values, types and limits only: no profile, rating, title, s
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 
 class AskewError(Exception):
     """Root of every deliberate error."""
@@ -51,13 +53,13 @@ class ProfileError(AskewError):
 class BudgetExceeded(AskewError):
     """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (all epsilon per unit distance, exact rationals as text).
+    Attributes: requested, spent, cap (epsilon per unit distance, exact).
     """
 
-    def __init__(self, requested: object, spent: object, cap: object) -> None:
+    def __init__(self, requested: Fraction, spent: Fraction, cap: Fraction) -> None:
         super().__init__(
-            f"this question would cost epsilon {requested} per unit distance; "
-            f"{spent} of the lifetime cap {cap} is spent"
+            f"this question would cost epsilon {float(requested):.6g} per unit distance; "
+            f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent"
         )
         self.requested, self.spent, self.cap = requested, spent, cap
 

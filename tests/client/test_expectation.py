@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from askew.errors import ProfileError
 from askew.lattice import Lattice
 from askew.placement import Identity, Laplace, place
 from askew.randomness import ReplayBits
@@ -30,7 +31,6 @@ PEOPLE: dict[str, dict[int, float]] = {
     "one in the middle": {4: 3.0},
     "one of mixed taste": {0: 5.0, 3: 4.0, 9: 1.0, 10: 2.0},
     "one who has seen all but two": {item: 2.0 + item % 3 for item in range(10)},
-    "one who has seen everything": {item: 1.0 + item % 5 for item in range(12)},
 }
 
 
@@ -62,15 +62,18 @@ class BruteForce:
         rest = (item for item in nearest if item not in found)
         return found | set(itertools.islice(rest, k - len(found)))
 
-    def pick(self, items: Iterable[int]) -> int:
-        items = set(items)
-        return min(items - self.rated or items, key=lambda i: (self.far(self.person, i), i))
+    def unrated(self, items: Iterable[int]) -> list[float]:
+        return sorted(self.far(self.person, item) for item in set(items) - self.rated)
 
-    def quality(self, picks: list[int]) -> tuple[float, float]:
-        unrated = set(range(len(self.positions))) - self.rated
-        far = [self.far(self.person, item) for item in picks]
-        nearer = [sum(self.far(self.person, i) < each for i in unrated) for each in far]
-        return sum(far) / len(far), 1 + sum(nearer) / len(nearer)
+    def pick(self, items: Iterable[int]) -> float:
+        """How far the pick is; a middling distance where everything offered is rated."""
+        everything = self.unrated(range(len(self.positions)))
+        return next(iter(self.unrated(items)), everything[len(everything) // 2])
+
+    def quality(self, picks: list[float]) -> tuple[float, float]:
+        unrated = self.unrated(range(len(self.positions)))
+        nearer = [sum(other < each for other in unrated) for each in picks]
+        return sum(picks) / len(picks), 1 + sum(nearer) / len(nearer)
 
     def comparison(self, bits: ReplayBits, shared: tuple[int, ...]) -> list[tuple[float, float]]:
         many, one = [], []
@@ -99,11 +102,7 @@ def test_the_figures_equal_brute_force(pair: Pair, replay: Replay, person: str, 
     assert found == [pytest.approx(row, rel=1e-12) for row in expected]
 
 
-# Where all of a slate is rated, the pick may be a rated film that is nearer than any unrated one:
-# so nobody here has rated a film nearby, or everybody has.
-@pytest.mark.parametrize(
-    "person", ["one who likes a corner", "one of mixed taste", "one who has seen everything"]
-)
+@pytest.mark.parametrize("person", PEOPLE)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 8), Fraction(2), Fraction(64)])
 def test_nobody_does_better_than_no_privacy(
     pair: Pair, replay: Replay, person: str, epsilon: Fraction
@@ -112,6 +111,12 @@ def test_nobody_does_better_than_no_privacy(
     best, *others = figures(compare(exchange, DRAWS, replay("noise"), nothing))
     assert best[1] == 1
     assert best[0] <= min(distance for distance, _ in others)
+
+
+def test_who_has_rated_everything_is_told_so(pair: Pair, replay: Replay) -> None:
+    exchange = pair.exchange(dict.fromkeys(range(12), 3.0), K4)
+    with pytest.raises(ProfileError, match="nothing left to recommend"):
+        compare(exchange, DRAWS, replay("noise"), nothing)
 
 
 def test_k_and_one_see_the_same_noise(pair: Pair, replay: Replay) -> None:

@@ -90,7 +90,7 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
         store.remember(SPACE, slot, Fraction(1, 3), lambda: signal(1))
     with pytest.raises(BudgetExceeded) as refusal:
         store.remember(SPACE, "d", Fraction(1, 10**6), never)
-    assert (refusal.value.spent, refusal.value.cap) == (1, 1)
+    assert (refusal.value.spent, refusal.value.cap) == (Fraction(1), Fraction(1))
     assert len(store.charges()) == 3
 
 

@@ -51,9 +51,18 @@ def test_the_shared_slate_holds_distinct_items_of_the_catalog(slate: tuple[int, 
         Catalog(ITEMS, POSITIONS, slate)
 
 
-def test_a_title_may_not_be_endless() -> None:
-    with pytest.raises(OutOfRange, match="at most 500 characters"):
-        Catalog((Item("x" * 501), *ITEMS[1:]), POSITIONS, ())
+@pytest.mark.parametrize("text", ["", "x" * 501, "a\x1b[2J", "a\nb", "\u202eevil"])
+def test_titles_and_genres_are_short_printable_text(text: str) -> None:
+    with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
+        Item(text)
+    with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
+        Item("Alien", genres=("Horror", text))
+
+
+@pytest.mark.parametrize("year", [0, -1, 10_000])
+def test_years_have_four_digits_at_most(year: int) -> None:
+    with pytest.raises(OutOfRange, match="from 1 to 9999"):
+        Item("Alien", year)
 
 
 @pytest.mark.parametrize("largest", [0, 4])

@@ -333,6 +333,29 @@ def test_people_who_are_mostly_alike_make_no_unit_of_distance(table_of: TableOf)
         train(table_of(ratings), {}, TrainingOptions(1, 1), source="mostly alike")
 
 
+def far_out() -> Matrix:
+    """A few people of strong opinions among many of nearly none."""
+    rng = np.random.default_rng(2)
+    ratings = np.full((300, 30), 3.0)
+    ratings[:4] = rng.choice([1.0, 5.0], (4, 30))
+    ratings[4:, 0] = rng.uniform(2.99, 3.01, 296)
+    return ratings
+
+
+def nearly_one_rating() -> Matrix:
+    """Ratings of 3 and of 3.0005."""
+    return np.random.default_rng(2).choice([3.0, 3.0005], (30, 10))
+
+
+@pytest.mark.parametrize("ratings", [far_out(), nearly_one_rating()], ids=["far", "narrow"])
+def test_ratings_that_make_no_proper_space_are_refused_as_data(
+    table_of: TableOf, ratings: Matrix
+) -> None:
+    """A WireError would tell the operator of a message that nobody sent."""
+    with pytest.raises(DataError):
+        train(table_of(ratings), {}, TrainingOptions(1, 1), source="no space")
+
+
 def test_a_table_without_ratings_is_refused(table_of: TableOf) -> None:
     with pytest.raises(DataError):
         train(table_of(np.full((5, 5), NAN)), {}, TrainingOptions(1, 1), source="empty")

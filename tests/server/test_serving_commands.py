@@ -202,7 +202,11 @@ def make_file(path: Path) -> None:
     path.write_text("kept")
 
 
-@pytest.mark.parametrize("make", [make_directory, make_file])
+def make_dangling_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("make", [make_directory, make_file, make_dangling_link])
 def test_an_existing_out_is_refused_before_anything_is_read_or_written(
     tmp_path: Path,
     run: Run,

@@ -74,6 +74,6 @@ def error_of(code: grpc.StatusCode) -> AskewError:
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow("the server did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
-            return Overloaded("the server is too busy to answer now")
+            return Overloaded("the server is too busy, or a message was over the limit")
         case _:
             return ServerFailed(f"the server failed ({code.name})")
