@@ -32,7 +32,7 @@ imports: $(STAMP)
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Askew needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
-	@echo "Setting up $(VENV), once ..."
+	@echo "Setting up $(VENV), once; it takes about a minute ..."
 ifdef UV
 	@$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
 	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements.lock
