@@ -38,7 +38,7 @@ Singin' in the Rain (1952),1
 
 async def play(settings: ClientSettings, slot: str, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""
-    _end_in_order_on(signal.SIGTERM)
+    _end_in_order_on(signal.SIGINT, signal.SIGTERM)
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
         store = SignalStore(ledger_file(Path(directory)), settings.lifetime_cap)
@@ -77,11 +77,12 @@ async def _exchange(
     screen.ledger(store.charges(), settings, card.space)
 
 
-def _end_in_order_on(number: signal.Signals) -> None:
-    """Cancel the demo, which stops its server, as Ctrl-C does."""
+def _end_in_order_on(*numbers: signal.Signals) -> None:
+    """Cancel the demo on a signal; on its way out it stops the server and removes its files."""
     task = asyncio.current_task()
     if task is not None:
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        for number in numbers:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:

@@ -164,12 +164,15 @@ def test_no_file_is_left(finished: Finished) -> None:
     assert list(finished.demo.temporary.iterdir()) == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["Starting", "listens on", "noisy signal"])
-def test_ctrl_c_stops_the_demo_and_its_server(start: Start, moment: str) -> None:
+def test_ctrl_c_stops_the_demo_and_its_server(
+    start: Start, moment: str, number: signal.Signals
+) -> None:
     """Planted bug: a server that is started and not stopped on the way out."""
     demo = start()
     seen = demo.read_until(moment)
-    demo.process.send_signal(signal.SIGINT)
+    demo.process.send_signal(number)
     code, out, err = demo.end()
     assert (code, err.strip()) == (130, "stopped")
     assert "Traceback" not in seen + out

@@ -304,7 +304,7 @@ async def test_health_says_not_serving_once_the_server_stops(wired: Wired) -> No
 async def test_a_server_that_stopped_answers_nobody(wired: Wired) -> None:
     request = request_to(wired.retriever).SerializeToString()
     await wired.retrieve(request)
-    await wired.server.stop(grace=0)
+    await wired.server.stop(grace=PATIENCE)
     code, _ = await refusal(wired.retrieve(request))
     assert Code.UNAVAILABLE is code
 

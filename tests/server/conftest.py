@@ -154,7 +154,7 @@ def catalog_version(directory: Path) -> str | None:
     try:
         lines = "\n".join(repr((title, year, tuple(genres))) for title, year, genres in items)
         positions = arrays["positions"].astype("<f4").tobytes()
-        shared_slate = tuple(int(i) for i in arrays["shared_slate"])
+        shared_slate = tuple(arrays["shared_slate"].tolist())
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return digest(lines.encode() + positions + repr(shared_slate).encode())[:32]

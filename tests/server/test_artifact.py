@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load as decode
+from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
 from askew_server import artifact
@@ -235,6 +237,21 @@ def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str, bit: int)
         return data[:place] + bytes([data[place] ^ (1 << bit)]) + data[place + 1 :]
 
     assert not list(variants(directory, name, flip))
+
+
+def spell_otherwise(name: str, data: bytes) -> bytes:
+    """The same content in other bytes."""
+    if name == "items.json":
+        return json.dumps(json.loads(data), indent=2).encode()
+    return encode(decode(data), metadata={"made": "again"})
+
+
+@pytest.mark.parametrize("name", ["arrays.safetensors", "items.json"])
+def test_a_file_that_says_the_same_in_other_bytes_is_refused(
+    directory: Path, name: str, refusal: Callable[[Path], str]
+) -> None:
+    (directory / name).write_bytes(spell_otherwise(name, (directory / name).read_bytes()))
+    assert f"{name} is not the file that its card names" in refusal(directory)
 
 
 @pytest.mark.parametrize("name", FILES)
