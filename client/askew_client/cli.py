@@ -137,7 +137,14 @@ def catalog(server: str) -> None:
 @cli.command()
 @_k
 @_epsilon
-def demo(k: int, epsilon: Fraction) -> None:
+@click.option(
+    "--draws",
+    default=300,
+    show_default=True,
+    type=click.IntRange(200),
+    help="How often to draw the noise when measuring.",
+)
+def demo(k: int, epsilon: Fraction, draws: int) -> None:
     """Play one made-up person's exchange against a server on this machine.
 
     \b
@@ -151,7 +158,7 @@ def demo(k: int, epsilon: Fraction) -> None:
 
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
-    asyncio.run(play(_settings(k, epsilon), _today(), DemoScreen(console)))
+    asyncio.run(play(_settings(k, epsilon), _today(), draws, DemoScreen(console)))
 
 
 def main() -> None:

@@ -15,14 +15,13 @@ from askew.wire.convert import query_to_bytes
 from askew_client.demo_screen import DemoScreen
 from askew_client.demo_server import demo_server, wait_until_healthy
 from askew_client.exchange import Exchange
-from askew_client.expectation import compare
+from askew_client.expectation import Expectation
 from askew_client.grpc_transport import GrpcTransport
 from askew_client.paths import ledger_file
 from askew_client.profile_store import read_ratings
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 
-DRAWS = 300
 # A person who loves science fiction and would rather not sing.
 FAVORITES = """title,rating
 Alien (1979),5
@@ -36,7 +35,7 @@ Singin' in the Rain (1952),1
 """
 
 
-async def play(settings: ClientSettings, slot: str, screen: DemoScreen) -> None:
+async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""
     _end_in_order_on(signal.SIGINT, signal.SIGTERM)
     screen.opening()
@@ -45,36 +44,41 @@ async def play(settings: ClientSettings, slot: str, screen: DemoScreen) -> None:
         async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
             await wait_until_healthy(network.channel)
             screen.listening(address)
-            await _exchange(settings, slot, screen, store, network)
+            card = await network.model_card()
+            catalog = await network.catalog(card)
+            exchange = Exchange(card, catalog, settings, _favorites(catalog, card.space))
+            screen.person(exchange)
+            sent = await _ask(exchange, slot, screen, store, network)
+            await _measure(exchange, draws, screen)
+            if query_to_bytes(exchange.ask(slot, store, SystemBits())) != sent:
+                raise LedgerError("asked again in the same slot, the question was another one")
+            screen.ledger(store.charges(), settings, card.space)
     screen.closing()
 
 
-async def _exchange(
-    settings: ClientSettings,
+async def _ask(
+    exchange: Exchange,
     slot: str,
     screen: DemoScreen,
     store: SignalStore,
     network: GrpcTransport,
-) -> None:
-    card = await network.model_card()
-    catalog = await network.catalog(card)
-    exchange = Exchange(card, catalog, settings, _favorites(catalog, card.space))
-    screen.person(exchange)
-
+) -> bytes:
+    """One round trip; returns the bytes that left."""
     query = exchange.ask(slot, store, SystemBits())
     sent = query_to_bytes(query)
     screen.question(exchange, query, sent)
+    screen.answer(exchange, query, await network.retrieve(query, exchange.card))
+    return sent
 
-    slate = await network.retrieve(query, card)
-    screen.answer(exchange, query, slate)
 
-    with screen.progress(DRAWS) as step:
-        comparison = compare(exchange, DRAWS, SystemBits(), step)
-    screen.quality(comparison, settings.k, DRAWS)
-
-    if query_to_bytes(exchange.ask(slot, store, SystemBits())) != sent:
-        raise LedgerError("asked again in the same slot, the device made another question")
-    screen.ledger(store.charges(), settings, card.space)
+async def _measure(exchange: Exchange, draws: int, screen: DemoScreen) -> None:
+    expectation = Expectation(exchange, SystemBits())
+    with screen.progress(draws) as step:
+        for _ in range(draws):
+            expectation.draw()
+            step()
+            await asyncio.sleep(0)  # a chance to be stopped
+    screen.quality(expectation.comparison(), exchange.settings.k, draws)
 
 
 def _end_in_order_on(*numbers: signal.Signals) -> None:

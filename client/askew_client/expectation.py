@@ -6,7 +6,7 @@ with as many draws of the noise as it likes: what never leaves costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,35 +40,43 @@ class Comparison:
     nothing_sent: Quality
 
 
-def compare(
-    exchange: Exchange, draws: int, bits: RandomBits, progress: Callable[[], None]
-) -> Comparison:
-    """Average over `draws` of the noise. progress() is called once a draw.
-
-    nothing_sent is the pick from the k items that the server would show to anybody. A slate of
-    which the person has rated everything recommends nothing: it counts as a middling item.
+class Expectation:
+    """A running comparison: draw as often as you like, then read it.
 
     Raises ProfileError when the person has rated the whole catalog.
     """
-    settings, catalog = exchange.settings, exchange.catalog
-    lattice, space = Lattice.for_epsilon(settings.epsilon), exchange.card.space
-    noise = Laplace(float(lattice.epsilon), space.dimension)
-    rules = [(k, place(noise, Identity(), k).offsets) for k in (settings.k, 1)]
-    scores = _Scores(exchange)
-    picks: tuple[list[float], list[float]] = ([], [])
-    for _ in range(draws):
-        signal = space.clamp(
-            np.array(lattice.perturb(exchange.profile.vector, bits)) * lattice.step
+
+    def __init__(self, exchange: Exchange, bits: RandomBits) -> None:
+        settings, space = exchange.settings, exchange.card.space
+        self._exchange, self._bits = exchange, bits
+        self._lattice = Lattice.for_epsilon(settings.epsilon)
+        noise = Laplace(float(self._lattice.epsilon), space.dimension)
+        self._rules = [(k, place(noise, Identity(), k).offsets) for k in (settings.k, 1)]
+        self._scores = _Scores(exchange)
+        self._picks: tuple[list[float], list[float]] = ([], [])
+
+    def draw(self) -> None:
+        """Draw the noise once more, and pick from k results and from one."""
+        space, positions = self._exchange.card.space, self._exchange.catalog.positions
+        noisy = self._lattice.perturb(self._exchange.profile.vector, self._bits)
+        signal = space.clamp(np.array(noisy) * self._lattice.step)
+        for (k, offsets), found in zip(self._rules, self._picks, strict=True):
+            found.append(self._scores.best_of(snap(signal, offsets, positions, k)))
+
+    def comparison(self) -> Comparison:
+        """The mean over the draws so far, at least one.
+
+        nothing_sent is the pick from the k items that the server would show to anybody. A slate of
+        which the person has rated everything recommends nothing: it counts as a middling item.
+        """
+        scores, catalog = self._scores, self._exchange.catalog
+        anybody = catalog.shared_slate[: self._exchange.settings.k]
+        return Comparison(
+            no_privacy=scores.quality([scores.best_of(range(len(catalog)))]),
+            many=scores.quality(self._picks[0]),
+            one=scores.quality(self._picks[1]),
+            nothing_sent=scores.quality([scores.best_of(anybody)]),
         )
-        for (k, offsets), found in zip(rules, picks, strict=True):
-            found.append(scores.best_of(snap(signal, offsets, catalog.positions, k)))
-        progress()
-    return Comparison(
-        no_privacy=scores.quality([scores.best_of(range(len(catalog)))]),
-        many=scores.quality(picks[0]),
-        one=scores.quality(picks[1]),
-        nothing_sent=scores.quality([scores.best_of(catalog.shared_slate[: settings.k])]),
-    )
 
 
 class _Scores:

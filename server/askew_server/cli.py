@@ -134,7 +134,8 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
         )
 
     retriever = Retriever(served.card, served.catalog)
-    asyncio.run(run(retriever, f"{host}:{port}", announce, with_parent=with_parent))
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    asyncio.run(run(retriever, address, announce, with_parent=with_parent))
 
 
 def main() -> None:

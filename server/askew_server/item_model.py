@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError, OutOfRange, ParameterError
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import MAX_GENRES, Catalog, Item, ModelCard
 from askew.vectors import MAX_DIMENSION, FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 
@@ -192,7 +192,7 @@ def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
     row = rows.get(key)
     if row is None:
         return Item(_plain(f"item {key}"))
-    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres)))
+    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres[:MAX_GENRES])))
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+from askew.errors import ParameterError
 from askew_server.grpc_service import RunningServer
 from askew_server.retrieval import Retriever
 
@@ -38,4 +39,7 @@ async def _when_input_closes(loop: asyncio.AbstractEventLoop, stop: asyncio.Even
         def connection_lost(self, _: Exception | None) -> None:
             stop.set()
 
-    await loop.connect_read_pipe(Watch, sys.stdin)
+    try:
+        await loop.connect_read_pipe(Watch, sys.stdin)
+    except ValueError:
+        raise ParameterError("--with-parent", "this standard input", "used with a pipe") from None

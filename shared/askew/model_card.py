@@ -15,6 +15,7 @@ from askew.vectors import VERSION_BYTES, FeatureSpace
 
 MAX_TEXT = 500
 MAX_YEAR = 9999
+MAX_GENRES = 20
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Item:
     genres: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.genres) > MAX_GENRES:
+            raise OutOfRange("the number of genres", f"at most {MAX_GENRES}")
         for text in (self.title, *self.genres):
             check_text("a title or genre", text)
         if self.year is not None and not 1 <= self.year <= MAX_YEAR:
@@ -93,6 +96,7 @@ class Catalog:
     def version(self) -> str:
         """32 hexadecimal digits: a digest of every item and position."""
         digest = hashlib.sha256()
+        digest.update(repr(self.positions.shape).encode())  # so that no part can pass for another
         digest.update(_lines(self.items))
         digest.update(np.ascontiguousarray(self.positions, dtype="<f4").tobytes())
         digest.update(repr(self.shared_slate).encode())

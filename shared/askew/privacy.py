@@ -28,11 +28,3 @@ class MetricPrivacy:
     def at_distance(self, distance: float) -> float:
         """The ordinary epsilon between two profiles that far apart."""
         return float(self.epsilon_per_distance) * distance
-
-
-def exact_epsilon(text: str | int | float | Fraction) -> Fraction:
-    """An epsilon as an exact rational: "1/2", "0.1" and 0.1 all mean what a person reads.
-
-    Raises ValueError for text that is no number, and for NaN and infinities.
-    """
-    return Fraction(str(text)) if isinstance(text, float) else Fraction(text)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from askew.errors import ParameterError
-from askew.privacy import exact_epsilon
 from askew_client.settings import ClientSettings, slot_of
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -82,17 +81,3 @@ def test_settings_do_not_change() -> None:
 )
 def test_a_slot_is_a_calendar_month(day: datetime.date, slot: str) -> None:
     assert slot_of(day) == slot
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1/2", Fraction(1, 2)), ("0.1", Fraction(1, 10)), (0.1, Fraction(1, 10)), (3, Fraction(3))],
-)
-def test_an_epsilon_means_what_a_person_reads(text: str | float, value: Fraction) -> None:
-    assert exact_epsilon(text) == value
-
-
-@pytest.mark.parametrize("text", ["nan", "inf", NAN, INFINITY, "much", ""])
-def test_an_epsilon_that_is_no_number_is_refused(text: str | float) -> None:
-    with pytest.raises(ValueError, match="Fraction"):
-        exact_epsilon(text)

@@ -170,7 +170,7 @@ def test_ctrl_c_stops_the_demo_and_its_server(
     start: Start, moment: str, number: signal.Signals
 ) -> None:
     """Planted bug: a server that is started and not stopped on the way out."""
-    demo = start()
+    demo = start("--draws", "1000000")  # so that it never ends by itself
     seen = demo.read_until(moment)
     demo.process.send_signal(number)
     code, out, err = demo.end()
@@ -186,7 +186,7 @@ def test_ctrl_c_stops_the_demo_and_its_server(
 @pytest.mark.skipif(NO_PROCFS, reason="processes are looked up in /proc")
 def test_a_killed_demo_takes_its_server_along(start: Start) -> None:
     """Nobody can clean up after SIGKILL; the server notices that its standard input closed."""
-    demo = start()
+    demo = start("--draws", "1000000")
     port = port_of(demo.read_until("listens on"))
     (server,) = demo.family() - {demo.process.pid}
     server_ends = os.pidfd_open(server)

@@ -157,7 +157,8 @@ def catalog_version(directory: Path) -> str | None:
         shared_slate = tuple(arrays["shared_slate"].tolist())
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return digest(lines.encode() + positions + repr(shared_slate).encode())[:32]
+    shape = repr(arrays["positions"].shape).encode()
+    return digest(shape + lines.encode() + positions + repr(shared_slate).encode())[:32]
 
 
 def space_version(fields: Fields) -> str | None:

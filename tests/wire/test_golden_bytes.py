@@ -105,7 +105,7 @@ def test_the_version_of_a_catalog_is_a_digest_of_these_bytes() -> None:
     positions = np.array([[1.0], [-2.5]], dtype=np.float32)
     catalog = Catalog((Item("Heat", 1995, ("Crime",)), Item("It's")), positions, (1, 0))
     content = (
-        b"('Heat', 1995, ('Crime',))\n"
+        b"(2, 1)('Heat', 1995, ('Crime',))\n"
         b'("It\'s", None, ())' + bytes.fromhex("0000803f 000020c0") + b"(1, 0)"
     )
     assert hashlib.sha256(content).hexdigest()[:32] == catalog.version

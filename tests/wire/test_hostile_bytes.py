@@ -337,7 +337,8 @@ def named(card: ModelCard, message: pb.GetCatalogResponse) -> ModelCard:
     """A card that names exactly the catalog of a message, as a hostile server's card would."""
     rows = [(item.title, item.year or None, tuple(item.genres)) for item in message.items]
     shared_slate = repr(tuple(message.shared_slate)).encode()
-    content = "\n".join(map(repr, rows)).encode() + message.positions + shared_slate
+    shape = repr((len(rows), card.space.dimension)).encode()
+    content = shape + "\n".join(map(repr, rows)).encode() + message.positions + shared_slate
     return replace(card, catalog_version=hashlib.sha256(content).hexdigest()[:32])
 
 

@@ -28,7 +28,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def query_to_bytes(query: Query) -> bytes:
-    """The request on the wire. Its size depends on the dimension alone."""
+    """The request on the wire. Its size depends on public settings alone."""
     signal = query.signal
     return pb.RetrieveRequest(
         space_version=bytes.fromhex(signal.space_version),
@@ -147,6 +147,8 @@ def catalog_from_chunks(chunks: Iterable[bytes], card: ModelCard) -> Catalog:
         items += [_item(each) for each in message.items]
         rows = _floats_from_bytes(message.positions, len(message.items), card.space.dimension)
         positions.append(rows)
+        if shared_slate and message.shared_slate:
+            raise Malformed("the shared slate belongs to the first part of the catalog")
         shared_slate += message.shared_slate
     if len(items) != card.n_items:
         raise Malformed("the catalog has fewer items than its card says")

@@ -24,7 +24,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class RetrieveRequest(google.protobuf.message.Message):
-    """One noisy signal. Its size depends on the dimension of the space alone."""
+    """One noisy signal. Its size depends on public settings alone: the dimension and the lattice."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
