@@ -49,7 +49,7 @@ def compare(
     settings, catalog = exchange.settings, exchange.catalog
     lattice = Lattice.for_epsilon(settings.epsilon)
     noise = Laplace(float(lattice.epsilon), exchange.card.space.dimension)
-    rules = [(k, place(noise, Identity(), k).offsets) for k in (settings.k, 1)]
+    rules = [(k, place(noise, Identity(), k, on_demand=False).offsets) for k in (settings.k, 1)]
     scores = _Scores(exchange)
     picks: tuple[list[int], list[int]] = ([], [])
     for _ in range(draws):

@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _NODES = 20
 _PANELS = 6  # of halving width: the farthest half-gap is some 40 units long, its law one unit
+_FINEST_PANELS = 40
 _FINE_PANELS = 24  # for callables, of which nothing is known near 0
 
 
@@ -94,7 +95,7 @@ class Cells:
         step = 1e-5 * self.noise.unit
         pulls, bends, edges = [], [], []
         for sign, lengths in ((-1.0, sides.left), (1.0, sides.right)):
-            t, weights = self._rule(lengths)
+            t, weights = self._rule(points, lengths, sign)
             x = points[:, None] + sign * t
             pulls.append(np.einsum("iq,iq->i", weights, self.noise.pdf(x)))
             bend = (self.noise.pdf(x + step) - self.noise.pdf(x - step)) / (2 * step)
@@ -107,79 +108,78 @@ class Cells:
 
     def pull(self, point: float, length: float, sign: float) -> float:
         """int_0^length f(point + sign t) dh(t)."""
-        t, weights = self._rule(np.array([length]))
+        t, weights = self._rule(np.array([point]), np.array([length]), sign)
         return float((weights * self.noise.pdf(point + sign * t)).sum())
 
     def _one_side(self, points: Array, lengths: Array, sign: float) -> float:
-        t, weights = self._rule(lengths)
+        t, weights = self._rule(points, lengths, sign)
         inner = points[:, None] + sign * t
         outer = np.broadcast_to((points + sign * lengths)[:, None], inner.shape)
         low, high = (inner, outer) if sign > 0 else (outer, inner)
         return float((weights * self.noise.mass(low, high)).sum())
 
-    def _rule(self, lengths: Array) -> tuple[Array, Array]:
+    def _rule(self, points: Array, lengths: Array, sign: float) -> tuple[Array, Array]:
         """Nodes (n, q) and weights of int_0^length .. dh for each length (n,)."""
         h = self.h
         if isinstance(h, Cap):
             lengths = np.minimum(lengths, h.limit)
-        longest = max(float(lengths.max()), 1e-300)
+        edges = self._edges(points, lengths, sign)
+        nodes, weights = legendre(_NODES)
+        width = np.diff(edges)[:, :, None]
+        t = edges[:, :-1, None] + width * nodes
         if isinstance(h, Increasing):
-            x, _, slopes = _callable_rule(_FINE_PANELS)
-            t = lengths[:, None] * x
-            return t, h(t) @ slopes
+            return _flat(t), _flat((h(t) @ _derivative_matrix().T) * weights)
+        first = width[:, 0]
         if isinstance(h, Power):
-            x, w, first = _power_rule(h.exponent, _PANELS)
-            t = lengths[:, None] * x
-            weights = lengths[:, None] * w * h.slope(np.maximum(t, 1e-300))
-            weights[:, : len(first)] = lengths[:, None] ** h.exponent * first
-            return t, weights
-        fine = h.scale if isinstance(h, Saturating | Log1p) else longest
-        extra = max(0, int(np.ceil(np.log2(max(longest / fine, 1.0)))))
-        x, w = _dyadic_rule(_PANELS + min(extra, 60))
-        t = lengths[:, None] * x
-        return t, lengths[:, None] * w * h.slope(t)
+            inner, heights = _power_rule(h.exponent)
+            t[:, 0] = first * inner
+        weights = width * weights * h.slope(np.maximum(t, 1e-300))
+        if isinstance(h, Power):
+            weights[:, 0] = first**h.exponent * heights
+        return _flat(t), _flat(weights)
+
+    def _edges(self, points: Array, lengths: Array, sign: float) -> Array:
+        """Panels of each half-gap: dyadic toward 0, and cut where the density has a corner."""
+        longest = max(float(lengths.max()), 1e-300)
+        panels = _PANELS
+        if isinstance(self.h, Saturating | Log1p):
+            panels += min(max(0, int(np.ceil(np.log2(longest / self.h.scale)))), 60)
+        elif isinstance(self.h, Increasing):
+            panels = _FINE_PANELS
+        elif isinstance(self.h, Power) and self.noise.corners:
+            panels = _FINEST_PANELS  # a corner may cut any panel, and h stays steep behind the cut
+        edges = lengths[:, None] * np.concatenate([[0.0], 2.0 ** np.arange(-panels, 1)])
+        if not self.noise.corners:
+            return edges
+        cuts = sign * (np.array(self.noise.corners) - points[:, None])
+        whole = np.broadcast_to(lengths[:, None], cuts.shape)
+        cuts = np.where((cuts > 0) & (cuts < whole), cuts, whole)
+        return np.sort(np.concatenate([edges, cuts], axis=1), axis=1)
+
+
+def _flat(panels: Array) -> Array:
+    return np.asarray(panels.reshape(len(panels), -1))
 
 
 @lru_cache(maxsize=64)
-def _dyadic_rule(panels: int) -> tuple[Array, Array]:
-    """Gauss-Legendre on [0, 2^-panels], .., [1/4, 1/2], [1/2, 1]."""
-    nodes, weights = legendre(_NODES)
-    edges = np.concatenate([[0.0], 2.0 ** np.arange(-panels, 1)])
-    width = np.diff(edges)[:, None]
-    return (edges[:-1, None] + width * nodes).ravel(), (width * weights).ravel()
-
-
-@lru_cache(maxsize=64)
-def _power_rule(exponent: float, panels: int) -> tuple[Array, Array, Array]:
-    """The dyadic rule, and for its first panel the Gauss-Jacobi weights of d(t ** exponent)."""
+def _power_rule(exponent: float) -> tuple[Array, Array]:
+    """Nodes and Gauss-Jacobi weights of d(t ** exponent) on [0, 1]."""
     from scipy.special import roots_jacobi
 
-    x, w = _dyadic_rule(panels)
     nodes, weights = roots_jacobi(_NODES, 0.0, exponent - 1)
-    width = 2.0**-panels
-    x, w = x.copy(), w.copy()
-    x[:_NODES] = width * (nodes + 1) / 2
-    return x, w, exponent * (width / 2) ** exponent * weights
+    return (nodes + 1) / 2, exponent * 0.5**exponent * weights
 
 
-@lru_cache(maxsize=4)
-def _callable_rule(panels: int) -> tuple[Array, Array, Array]:
-    """The dyadic rule, and the matrix that takes values of h at its nodes to weights of dh: the
-    derivative of the polynomial through the values of each panel.
-    """
-    x, w = _dyadic_rule(panels)
+@lru_cache(maxsize=1)
+def _derivative_matrix() -> Array:
+    """Takes values at the nodes of [0, 1] to the derivative of the polynomial through them."""
     nodes, _ = legendre(_NODES)
     differences = nodes[:, None] - nodes + np.eye(_NODES)
     scales = differences.prod(axis=1)
     matrix = scales[:, None] / scales / differences
     np.fill_diagonal(matrix, 0.0)
     np.fill_diagonal(matrix, -matrix.sum(axis=1))
-    slopes = np.zeros((len(x), len(x)))
-    widths = np.concatenate([[2.0**-panels], 2.0 ** np.arange(-panels, 0)])
-    for panel, width in enumerate(widths):
-        part = slice(panel * _NODES, (panel + 1) * _NODES)
-        slopes[part, part] = (w[part, None] * matrix / width).T
-    return x, w, slopes
+    return matrix
 
 
 def _reach(noise: LineNoise, h: Disutility) -> float:

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.cells import Cells, Gradient
 from askew.placement.disutility import Cap, Disutility, Increasing, Power, Saturating, Threshold
+from askew.placement.newton import descend
 from askew.placement.noise import LogConcave, Uniform
 from askew.placement.quantile_rules import root_density_quantiles
 
 Array = NDArray[np.float64]
 
-_TURNS = 100
-_STEP = 1e-13  # relative to the noise's unit
 _RESIDUAL = 1e-9  # what Newton may leave, times unit / h(unit); beyond it, shooting
 _EXACT = "exact: the stationary set of a symmetric log-concave law is unique"
 
@@ -74,45 +73,13 @@ def shoot(noise: LogConcave, h: Disutility, k: int) -> Placement:
 
 
 def _newton(cells: Cells, points: Array, *, odd: bool) -> Array:
-    cost = cells.half_cost(points, odd=odd)
-    for _ in range(_TURNS):
-        slope = cells.gradient(points, cells.half_line(points, odd=odd))
-        points, cost, length = _downhill(cells, points, cost, slope, odd=odd)
-        if length <= _STEP * cells.noise.unit:
-            break
-    return points
+    def cost_of(points: Array) -> float:
+        return cells.half_cost(points, odd=odd)
 
+    def gradient_of(points: Array) -> Gradient:
+        return cells.gradient(points, cells.half_line(points, odd=odd))
 
-def _downhill(
-    cells: Cells, points: Array, cost: float, slope: Gradient, *, odd: bool
-) -> tuple[Array, float, float]:
-    """One step that keeps the order and does not raise the cost: Newton's, or one damped by more
-    and more of the identity where the cost is not convex. Returns its length, 0 if there is none.
-    """
-    size = float(np.abs(slope.diagonal).max()) + 1e-300
-    for damping in (0.0, *10.0 ** np.arange(-3.0, 6.0)):
-        move = solve_convex(slope.diagonal + damping * size, slope.beside, slope.value)
-        if move is None:
-            continue
-        for part in (1.0, 0.5, 0.25):
-            moved = points - part * move
-            if moved[0] <= 0 or (np.diff(moved) <= 0).any():
-                continue
-            reached = cells.half_cost(moved, odd=odd)
-            # Costs at the optimum agree to rounding while the points still settle.
-            if reached <= cost * (1 + 1e-14):
-                return moved, reached, float(np.abs(moved - points).max())
-    return points, cost, 0.0
-
-
-def solve_convex(diagonal: Array, beside: Array, right: Array) -> Array | None:
-    """The solution of a symmetric tridiagonal system, or None where it is not positive."""
-    from scipy.linalg.lapack import dptsv
-
-    if len(diagonal) == 1:
-        return right / diagonal if diagonal[0] > 0 else None
-    _, _, solution, failed = dptsv(diagonal, beside, right)
-    return None if failed else np.asarray(solution)
+    return descend(points, cost_of, gradient_of, unit=cells.noise.unit, least=0.0)
 
 
 def _shoot(cells: Cells, k: int) -> Array:

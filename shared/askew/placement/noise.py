@@ -59,6 +59,11 @@ class LineNoise(ABC):
     """A law on the line with a density."""
 
     @property
+    def corners(self) -> tuple[float, ...]:
+        """Where the density is not smooth and a placement may have a point nearby."""
+        return ()
+
+    @property
     @abstractmethod
     def unit(self) -> float:
         """A typical distance, to scale by."""
@@ -243,6 +248,11 @@ class LaplaceMixture(LineNoise):
         """The mean distance from 0."""
         return sum(w / e for w, e in zip(self.weights, self.epsilons, strict=True))
 
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """The peak."""
+        return (0.0,)
+
     def pdf(self, x: Array) -> Array:
         """The mixed density."""
         return self._mixed(np.abs(x), [w * e / 2 for w, e in self._pairs()])
@@ -295,6 +305,11 @@ class OnGrid(LineNoise):
         """The width of the grid over eight."""
         return float(self.points[-1] - self.points[0]) / 8
 
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Every point of the grid."""
+        return tuple(self.points.tolist())
+
     def pdf(self, x: Array) -> Array:
         """Linear between the points."""
         return np.interp(x, self.points, self.density, left=0.0, right=0.0)
@@ -308,8 +323,8 @@ class OnGrid(LineNoise):
         return np.asarray(self._below[i] + step * (self.density[i] + step * rise / 2))
 
     def sf(self, x: Array) -> Array:
-        """The complement."""
-        return np.asarray(1 - self.cdf(x))
+        """The complement, and nothing at all beyond the last point."""
+        return np.where(x < self.points[-1], self._below[-1] - self.cdf(x), 0.0)
 
 
 def _positive(name: str, value: float) -> None:
