@@ -150,10 +150,11 @@ class Cells:
             panels = _FINEST_PANELS  # a corner may cut any panel, and h stays steep behind the cut
         edges = lengths[:, None] * np.concatenate([[0.0], 2.0 ** np.arange(-panels, 1)])
         if not self.noise.corners:
-            return edges
+            return np.asarray(edges)
         cuts = sign * (np.array(self.noise.corners) - points[:, None])
         whole = np.broadcast_to(lengths[:, None], cuts.shape)
-        cuts = np.where((cuts > 0) & (cuts < whole), cuts, whole)
+        # A cut in the first panel would leave h steep behind it, and there is no mass to cut.
+        cuts = np.where((cuts > edges[:, 1:2]) & (cuts < whole), cuts, whole)
         return np.sort(np.concatenate([edges, cuts], axis=1), axis=1)
 
 
@@ -179,18 +180,23 @@ def _derivative_matrix() -> Array:
     matrix = scales[:, None] / scales / differences
     np.fill_diagonal(matrix, 0.0)
     np.fill_diagonal(matrix, -matrix.sum(axis=1))
-    return matrix
+    return np.asarray(matrix)
 
 
 def _reach(noise: LineNoise, h: Disutility) -> float:
     """Where h times the tail of the noise has fallen below 1e-18 of a typical cost."""
     far = 4 * noise.unit
     typical = float(h(np.array([noise.unit]))[0]) + 1e-300
+    before = 0.0
     for _ in range(60):
         x = np.array([far])
         with np.errstate(over="ignore", invalid="ignore"):
-            left = float((h(x) * (noise.cdf(-x) + noise.sf(x)))[0])
-        if left <= 1e-18 * typical or float(noise.cdf(-x)[0] + noise.sf(x)[0]) == 0:
+            tail = noise.cdf(-x) + noise.sf(x)
+            left = float((h(x) * tail)[0])
+        if left <= 1e-18 * typical or (tail[0] == 0 and before <= 1e-12 * typical):
             return far
+        if tail[0] == 0 or not np.isfinite(left):
+            break  # the tail has underflown while it still counted
+        before = left
         far *= 1.25
     raise InfiniteCost("disutility", h, "of finite expected cost: the noise has heavier tails")

@@ -147,5 +147,8 @@ def _library() -> Mapping[Law, Codebook]:
         for (law, d, k, first), cost, error in rows:
             book = points[first : first + k * d].reshape(k, d).astype(np.float64)
             book.setflags(write=False)
-            found[Law(*_LAWS[law], d, k)] = Codebook(book, float(cost), float(error), "shipped")
+            noise, disutility = _LAWS[law]
+            found[Law(noise, disutility, d, k)] = Codebook(
+                book, float(cost), float(error), "shipped"
+            )
     return MappingProxyType(found)

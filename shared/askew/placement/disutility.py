@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,7 +209,7 @@ class Increasing(Disutility):
     distances from 1e-6 to 1e3 units: a ParameterError otherwise, and for NaN.
     """
 
-    function: Callable[..., object]
+    function: Callable[..., Any]
     unit: float = 1.0
     at_zero: float = field(init=False, default=0.0)  # moves every cost and no offset
 
@@ -254,7 +255,7 @@ class Increasing(Disutility):
         return values
 
 
-def disutility_of(h: Disutility | Callable[..., object]) -> Disutility:
+def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:
     """A disutility as it is, a callable as Increasing. Raises ParameterError for anything else."""
     if isinstance(h, Disutility):
         return h

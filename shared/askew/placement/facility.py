@@ -24,7 +24,7 @@ from askew.placement.noise import Laplace, Norm
 _CHUNK = 4096
 
 
-def choose_items(
+def choose_items(  # noqa: PLR0913
     signal: NDArray[np.float64],
     positions: NDArray[np.float32],
     noise: Laplace,

@@ -13,7 +13,7 @@ known; the rate inf g(t) / t is merely valid, and is refused unless asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,19 @@ Array = NDArray[np.float64]
 Bound = Callable[[float], float]
 
 _GRID = np.geomspace(1e-6, 1e3, 400)
-_SMALL = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+_SMALL = 1e-7
+_STILL_FALLING = 0.95
 
 
-def noise_for(g: Bound, *, slope: float | None = None, valid_only: bool = False) -> Laplace:
+def noise_for(g: Bound, *, slope: float | None = None, diameter: float | None = None) -> Laplace:
     """The optimal noise on the line for the privacy bound g, to be given to `place`.
 
     g: loss against distance; may be infinite from some distance on. slope: g'(0) where known, else
-    a limit of g(t) / t. valid_only: for a g that is not convex, the largest rate known to be valid.
+    a limit of g(t) / t. diameter: the largest distance between people; for a g that is not convex,
+    take the rate inf g(t) / t up to it, which keeps the promise; whether it is optimal is unknown.
     Raises InfiniteCost for g'(0) = 0, ParameterError for g not convex, falling, or g(0) != 0.
     """
+    g = _saturated(g)
     values = np.array([g(float(t)) for t in _GRID])
     if g(0.0) != 0 or np.isnan(values).any() or (_falls(values)).any():
         raise ParameterError("g", g, "increasing, with g(0) = 0")
@@ -42,10 +45,10 @@ def noise_for(g: Bound, *, slope: float | None = None, valid_only: bool = False)
     finite = values[np.isfinite(values)]
     grid = _GRID[: len(finite)]
     if not _convex(grid, finite):
-        if not valid_only:
+        if diameter is None:
             raise ParameterError("g", g, "convex, or no rate is known to be optimal")
-        rate = min(rate, float((finite / grid).min()))
-    if not (rate > 1e-6 and isfinite(rate)):
+        rate = min(rate, g(diameter) / diameter, *(finite / grid)[grid <= diameter].tolist())
+    if not (rate > 0 and isfinite(rate)):
         raise InfiniteCost("g", g, "of positive slope at 0, or no noise is ever enough")
     return Laplace(rate)
 
@@ -62,11 +65,23 @@ def noise_on_lattice(g: Bound, spacing: float) -> Laplace:
     return Laplace(rate)
 
 
+def _saturated(g: Bound) -> Bound:
+    def bounded(t: float) -> float:
+        try:
+            return g(t)
+        except OverflowError:
+            return inf
+
+    return bounded
+
+
 def _slope_at_zero(g: Bound) -> float:
-    """g(t) / t for falling t, as long as it still changes; a convex g comes down to its slope."""
-    ratios = [g(t) / t for t in _SMALL]
+    """The limit of g(t) / t, 0 where it keeps falling: a convex g comes down to its slope."""
+    near, nearer = g(_SMALL) / _SMALL, g(_SMALL / 10) / (_SMALL / 10)
+    if not isfinite(near) or nearer < _STILL_FALLING * near:
+        return 0.0
     # One Richardson step removes the linear part of what is left.
-    return (10 * ratios[-3] - ratios[-4]) / 9 if isfinite(ratios[-4]) else ratios[-1]
+    return (10 * nearer - near) / 9
 
 
 def _falls(values: Array) -> NDArray[np.bool_]:

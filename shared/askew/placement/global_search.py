@@ -81,7 +81,7 @@ def _candidates(cells: Cells, count: int) -> Array:
         part = np.concatenate([[0.0], np.cumsum((height[1:] + height[:-1]) / 2 * np.diff(x))])
         below += part / part[-1] / 2
     kept = np.concatenate([[True], np.diff(below) > 0])
-    return np.interp((np.arange(count) + 0.5) / count, below[kept], x[kept])
+    return np.asarray(np.interp((np.arange(count) + 0.5) / count, below[kept], x[kept]))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _best_cover(cells: Cells, radius: float, k: int) -> Placement:
     while cells.reach / step > _COVER_CANDIDATES / 2:
         step *= 2
     n = int(np.ceil(cells.reach / step))
-    grid = step * np.arange(-n, n + 1)
+    grid: Array = np.asarray(np.arange(-n, n + 1) * step, np.float64)
 
     def missed(radius: float) -> _Costs:
         low, high = grid + radius, grid - radius

@@ -118,4 +118,4 @@ def _cap(limit: float, k: int) -> tuple[Array, float]:
 
 def _spaced(gap: float, k: int) -> Array:
     """k points around 0, `gap` apart: what 1{t > gap / 2} asks for."""
-    return (np.arange(k) - (k - 1) / 2) * gap
+    return np.asarray((np.arange(k) - (k - 1) / 2) * gap, np.float64)

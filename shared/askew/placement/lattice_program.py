@@ -54,10 +54,12 @@ def on_ring(
 
     def solved(gaps: Gaps) -> LatticeOptimum:
         results = np.concatenate([[0], np.cumsum(gaps)]).astype(np.int64)
-        apart = np.abs(places[:, None] - results)
+        apart = np.abs(places[:, None] - results % nodes)
         far = np.minimum(apart, nodes - apart).min(axis=1) * step
         noise = _optimal_noise(far, np.ones(nodes), epsilon * step, cyclic=True)
-        return LatticeOptimum(float(far @ noise), gaps, noise, places * step)
+        return LatticeOptimum(
+            float(far @ noise), gaps, noise, np.asarray(places * step, np.float64)
+        )
 
     if k == 1:
         return solved(())
@@ -93,7 +95,7 @@ def line_shape(epsilon: float, gaps: Gaps, step: float, reach: int) -> LatticeOp
     cost = far * mass
     cost[[0, -1]] += step * ratio / (1 - ratio) ** 2
     noise = _optimal_noise(cost, mass, epsilon * step, cyclic=False)
-    return LatticeOptimum(float(cost @ noise), gaps, noise, places * step)
+    return LatticeOptimum(float(cost @ noise), gaps, noise, np.asarray(places * step, np.float64))
 
 
 def whole_ring(epsilon: float, k: int, nodes: int, circumference: float = 2 * math.pi) -> float:
@@ -116,16 +118,18 @@ def whole_ring(epsilon: float, k: int, nodes: int, circumference: float = 2 * ma
     rows = np.repeat(np.arange(nodes), len(sets))
     columns = np.arange(nodes * len(sets))
     each = coo_array((cost.ravel(), (rows, columns)))
-    upper = vstack([
-        hstack([private, csr_array((private.shape[0], 1))]),
-        hstack([each, csr_array(-np.ones((nodes, 1)))]),
-    ])
+    upper = vstack(
+        [
+            hstack([private, csr_array((private.shape[0], 1))]),
+            hstack([each, csr_array(-np.ones((nodes, 1)))]),
+        ]
+    )
     ones = coo_array((np.ones(len(columns)), (rows, columns)))
     equal = hstack([ones, csr_array((nodes, 1))])
     objective = np.append(np.zeros(len(columns)), 1.0)
-    found = linprog(
-        objective, A_ub=upper.tocsr(), b_ub=np.zeros(upper.shape[0]),
-        A_eq=equal.tocsr(), b_eq=np.ones(nodes), method="highs",
+    found = linprog(  # type: ignore[call-overload]
+        objective, A_ub=csr_array(upper), b_ub=np.zeros(upper.shape[0]),
+        A_eq=csr_array(equal), b_eq=np.ones(nodes), method="highs",
     )  # fmt: skip
     return float(found.fun)
 
@@ -135,9 +139,7 @@ def _descend(solved: Callable[[Gaps], LatticeOptimum], start: Gaps) -> LatticeOp
     best = solved(start)
     stride = 8
     while stride:
-        better = min(
-            (solved(gaps) for gaps in _neighbors(best.gaps, stride)), key=lambda o: o.cost
-        )
+        better = min((solved(gaps) for gaps in _neighbors(best.gaps, stride)), key=lambda o: o.cost)
         if better.cost < best.cost - 1e-12:
             best = better
         else:
@@ -166,7 +168,7 @@ def _optimal_noise(cost: Array, mass: Array, loss: float, *, cyclic: bool) -> Ar
     columns = np.concatenate([here, there, there, here])
     values = np.repeat([1.0, -math.exp(loss)], 2 * count)
     ratios = coo_array((values, (rows, columns)), shape=(2 * count, n)).tocsr()
-    found = linprog(
+    found = linprog(  # type: ignore[call-overload]
         cost, A_ub=ratios, b_ub=np.zeros(2 * count), A_eq=mass[None, :], b_eq=[1.0], method="highs"
     )
     return np.asarray(found.x)

@@ -56,7 +56,7 @@ def assign(
     return labels, _length(samples - points[labels], norm)
 
 
-def fit(
+def fit(  # noqa: PLR0913
     samples: Points,
     starts: list[Points],
     norm: Norm,
@@ -92,7 +92,7 @@ def spread_out(
     return np.array(taken[:k], dtype=np.float32)
 
 
-def _descend(
+def _descend(  # noqa: PLR0913, PLR0917
     samples: Points,
     points: Points,
     norm: Norm,
@@ -199,8 +199,8 @@ def _closeness(part: Points, columns: Points, norm: Norm, total: Points, gap: Po
 
 def _length(vectors: Points, norm: Norm) -> NDArray[np.float32]:
     if norm == "l1":
-        return np.abs(vectors).sum(axis=1)
-    return np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+        return np.asarray(np.abs(vectors).sum(axis=1))
+    return np.asarray(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)))
 
 
 def _mean_cost(samples: Points, points: Points, norm: Norm, slope: Slope | None) -> float:

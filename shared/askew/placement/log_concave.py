@@ -149,7 +149,7 @@ def _answer(cells: Cells, points: Array, k: int, fixed: float, method: str) -> P
 
 def _tiles(noise: LogConcave, h: Threshold, k: int) -> Placement:
     """1{t > r}: k adjacent intervals of width 2 r hold the most of a symmetric falling density."""
-    offsets = (np.arange(k) - (k - 1) / 2) * 2 * h.radius
+    offsets = np.asarray((np.arange(k) - (k - 1) / 2) * 2 * h.radius, np.float64)
     cost = 2 * float(noise.cdf(np.array([-k * h.radius]))[0])
     claim = "exact: adjacent intervals around the mode hold the most mass"
     return Placement(offsets, cost, "closed form, exact", Certificate(cost, 0.0, claim))
@@ -158,7 +158,7 @@ def _tiles(noise: LogConcave, h: Threshold, k: int) -> Placement:
 def _even_spread(noise: Uniform, h: Disutility, k: int) -> Placement:
     """A constant density: equal cells of half width w, cost (1 / w) int_0^w h."""
     half = noise.half_width / k
-    offsets = (2 * np.arange(k) - (k - 1)) * half
+    offsets = np.asarray((2 * np.arange(k) - (k - 1)) * half, np.float64)
     cell = Cells(Uniform(half), h, half)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     cost = 2 * cell.half_cost(np.empty(0), odd=True) + fixed

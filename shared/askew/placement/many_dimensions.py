@@ -8,8 +8,8 @@ likeliest region of their volume, a ball of the noise's own norm, whose radius i
 
     E h(min_i ||X - a_i||) >= E h(G / c),   c = (k V / V')**(1 / d),   G of law Gamma(d, 1)
 
-with V, V' the volumes of the unit balls of the disutility's norm and the noise's: d / k**(1 / d) for
-h(t) = t and equal norms. Numpy only.
+with V, V' the volumes of the unit balls of the disutility's norm and the noise's: d / k**(1 / d)
+for h(t) = t and equal norms. Numpy only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ARMS = np.linspace(0.5, 4.0, 15)  # lengths tried for a cross, in units of 1 / 
 _ROUGH = 8_000  # samples that choose among them
 
 
-def place_in_space(
+def place_in_space(  # noqa: PLR0913
     noise: Laplace,
     h: Disutility,
     k: int,
@@ -114,8 +114,9 @@ def _stand_ins(law: Law, h: Disutility) -> Iterator[Placement]:
         if smaller is not None:
             method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
             yield _measured(law, smaller.points, h, method)
-    factors = grid.best_factors(law.k, law.dimension)
-    yield _measured(law, grid.offsets(1.0, factors), h, _named(factors))
+    if not (isinstance(h, Identity) and law.noise == law.disutility == "l1"):
+        factors = grid.best_factors(law.k, law.dimension)
+        yield _measured(law, grid.offsets(1.0, factors), h, _named(factors))
     if law.k <= 2 * law.dimension + 1:
         unit = cross.arms(law.dimension, law.k)
         arm = min(_ARMS, key=lambda s: codebook.expected_cost(law, s * unit, h, _ROUGH)[0])

@@ -18,7 +18,7 @@ has no bound; a uniform law is private for none at all.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
@@ -84,7 +84,7 @@ class LineNoise(ABC):
         """P(low < X <= high), from the nearer tail."""
         right = self.sf(low) - self.sf(high)
         left = self.cdf(high) - self.cdf(low)
-        return np.where(low + high > 0, right, left)
+        return np.asarray(np.where(low + high > 0, right, left))
 
 
 class LogConcave(LineNoise):
@@ -153,7 +153,7 @@ class Logistic(LogConcave):
     def cdf(self, x: Array) -> Array:
         """1 / (1 + exp(-x / scale))."""
         tail = np.exp(-np.abs(x) / self.scale)
-        return np.where(x < 0, tail, 1.0) / (1 + tail)
+        return np.asarray(np.where(x < 0, tail, 1.0) / (1 + tail))
 
     def ppf(self, q: Array) -> Array:
         """The log-odds."""
@@ -230,8 +230,8 @@ class LaplaceMixture(LineNoise):
     Raises ParameterError unless all are positive, of one length, and the weights sum to one.
     """
 
-    weights: tuple[float, ...]
-    epsilons: tuple[float, ...]
+    weights: Sequence[float]
+    epsilons: Sequence[float]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))

@@ -6,15 +6,16 @@ density on half of the circle. One number x in [0, quarter of the circle] is lef
 x = 0 is Laplace noise; x at the quarter is "antipodal": the person sends their place modulo half of
 the circle and gets back a point and the one opposite.
 
-Converged costs for circumference 2 pi, where the paper prints 0.72 (optimum) and 0.75 (Laplace) at
-epsilon = 3/8: the optimum is 0.708734 and Laplace gives 0.742914. A grid of ten cells with people at
-cell centers gives 0.7221 and 0.7453, which round to the printed numbers, so a coarse grid is a
-plausible cause. At epsilon = 1 the two are 0.566454 and 0.567740. `lattice_program.on_ring` converges to these
-from below: 0.70813, 0.70867, 0.70872, 0.70873 for 64, 200, 400, 800 nodes.
+Converged costs for circumference 2 pi and epsilon = 3/8, where the paper prints 0.72 (optimum) and
+0.75 (Laplace): the optimum is 0.708734 and Laplace gives 0.742914. A grid of ten cells with people
+at cell centers gives 0.7221 and 0.7453, which round to the printed numbers, so a coarse grid is a
+plausible cause. At epsilon = 1 the two are 0.566454 and 0.567740. `lattice_program.on_ring`
+converges to these from below: 0.70813, 0.70867, 0.70872, 0.70873 for 64, 200, 400, 800 nodes.
 
-**Any k.** A person may send their place modulo circumference / m for any m that divides k and gets
-back m copies of k / m results. The best m is taken, with the exact k = 2 rule or, for other numbers,
-Laplace noise cut at the far side and its optimal offsets. For k > 2 no optimality is claimed.
+**Any k.** A person may send their place modulo circumference / m for any m that divides k and get
+back m copies of k / m results. The best m is taken, with the exact k = 2 rule or, for other
+numbers, Laplace noise cut at the far side and its optimal offsets. For k > 2 no optimality is
+claimed: the linear program finds layouts that cost up to a percent less.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _FLAT = 0.5  # epsilon * half circle below which the closed forms of the cost ca
 class RingPlacement:
     """Noise and results on a circle.
 
-    offsets: (k,) arc lengths from the signal, ascending, in (-circumference / 2, circumference / 2].
+    offsets: (k,) arc lengths from the signal, ascending, at most half the circle either way.
     noise_peak: the noise has density prop. to exp(-epsilon | |t| - noise_peak |) modulo `period`;
     cost: expected arc length to the nearest result. exact: whether no mechanism does better.
     """
@@ -153,7 +154,7 @@ def _best_peak(epsilon: float, half: float) -> tuple[float, float, float]:
 
 
 def _single(epsilon: float, half: float) -> float:
-    """E |t| under density prop. to exp(-epsilon |t|) on [-half, half]: 1 / epsilon - what is cut."""
+    """E |t| under density prop. to exp(-epsilon |t|) on [-half, half]."""
     if epsilon * half < _FLAT:
         nodes, weights = legendre(24)
         density = weights * np.exp(-epsilon * half * nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from askew.errors import ParameterError
 from askew.placement.answer import Placement, check_k
@@ -13,9 +14,9 @@ from askew.placement.many_dimensions import place_in_space
 from askew.placement.noise import Laplace, LaplaceMixture, LineNoise, LogConcave, Norm
 
 
-def place(
+def place(  # noqa: PLR0913
     noise: Laplace | LineNoise,
-    disutility: Disutility | Callable[..., object] | None = None,
+    disutility: Disutility | Callable[..., Any] | None = None,
     k: int = 1,
     *,
     disutility_metric: Norm | None = None,

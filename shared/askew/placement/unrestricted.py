@@ -19,13 +19,13 @@ from askew.placement.answer import Placement
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result", bound=Hashable)
-Found = TypeVar("Found", bound=Hashable, covariant=True)
+Found_co = TypeVar("Found_co", bound=Hashable, covariant=True)
 
 
-class Index(Protocol[Found]):
+class Index(Protocol[Found_co]):
     """Anything that finds the best result for a position, an item index say."""
 
-    def best(self, position: Array) -> Found:
+    def best(self, position: Array) -> Found_co:
         """OPT(position)."""
         ...
 
