@@ -1,5 +1,7 @@
 # make demo   one private exchange, end to end
 # make test   every check that a change must pass
+# make figures  the pictures of placement, into build/figures
+# make bench  how long a placement takes
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,7 +9,8 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test check lint types imports proto proto-check proto-release lock clean
+
+.PHONY: figures bench codebooks help demo test check lint types imports proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -17,6 +20,16 @@ demo: $(STAMP)
 
 test: check
 	$(BIN)/python -m pytest -n 2
+
+figures: $(STAMP)
+	@$(BIN)/python benchmarks/placement_figures.py
+
+bench: $(STAMP)
+	@$(BIN)/python benchmarks/placement_speed.py
+
+# The shipped codebooks, from their seeds: about 45 minutes on one core.
+codebooks: $(STAMP)
+	$(BIN)/python benchmarks/fit_codebooks.py
 
 check: lint types imports proto-check
 

@@ -5,6 +5,9 @@ E h(min_i distance(s - X, item_i)) are a facility location problem over draws of
 comes within a factor 1 - 1/e of the best possible saving (the saving is monotone and submodular,
 Nemhauser, Wolsey, Fisher 1978). Savings only shrink as items are chosen, so most need not be
 recomputed (lazy evaluation, Minoux 1978): an item is chosen when its fresh saving still leads.
+Greedy regrets its first items, so each then moves to the best item for those it serves, until none
+moves. The codebook snapped to items is settled in the same way, and the better of the two is taken:
+for few items it is often the codebook, whose points were placed together.
 
 Depends on the signal, the catalog and a public seed alone: post-processing, free of charge.
 """
@@ -20,8 +23,11 @@ from askew.errors import ParameterError
 from askew.placement.disutility import Disutility, Identity
 from askew.placement.lloyd import sample
 from askew.placement.noise import Laplace, Norm
+from askew.placement.rule import place
+from askew.placement.snap import snap
 
 _CHUNK = 4096
+_ROUNDS = 30
 
 
 def choose_items(  # noqa: PLR0913
@@ -33,7 +39,7 @@ def choose_items(  # noqa: PLR0913
     h: Disutility | None = None,
     disutility_metric: Norm | None = None,
     seed: int = 0,
-    samples: int = 1000,
+    samples: int = 2000,
 ) -> tuple[int, ...]:
     """k distinct items for a signal (d,) among positions (n, d); ascending ids, ties to the lower.
 
@@ -47,7 +53,10 @@ def choose_items(  # noqa: PLR0913
     draws = sample(noise, samples, np.random.default_rng(seed)) / np.float32(noise.epsilon)
     people = (signal - draws).astype(np.float32)
     costs = cost_table(people, positions, h or Identity(), disutility_metric or noise.metric)
-    return tuple(sorted(greedy(costs, k)))
+    offsets = place(noise, Identity(), k, on_demand=False).offsets
+    starts = (greedy(costs, k), list(snap(signal, offsets, positions, k)))
+    settled = [settle(costs, start) for start in starts]
+    return tuple(sorted(min(settled, key=lambda rows: _total(costs, rows))))
 
 
 def cost_table(
@@ -83,3 +92,27 @@ def greedy(costs: NDArray[np.float32], k: int) -> list[int]:
         saving = -float(np.maximum(served - costs[row], 0).sum(dtype=np.float64))
         heapq.heappush(queue, (saving, row, len(chosen)))
     return chosen
+
+
+def settle(costs: NDArray[np.float32], chosen: list[int]) -> list[int]:
+    """The chosen rows, each moved to the best free row for the samples that it serves, while that
+    lowers the total cost. O(n * samples) a round.
+    """
+    chosen = list(chosen)
+    total = _total(costs, chosen)
+    for _ in range(_ROUNDS):
+        serves = costs[chosen].argmin(axis=0)
+        moved = list(chosen)
+        for slot in range(len(chosen)):
+            its_own = costs[:, serves == slot].sum(axis=1, dtype=np.float64)
+            its_own[[row for other, row in enumerate(moved) if other != slot]] = np.inf
+            moved[slot] = int(np.argmin(its_own))
+        reached = _total(costs, moved)
+        if reached >= total:
+            break
+        chosen, total = moved, reached
+    return chosen
+
+
+def _total(costs: NDArray[np.float32], rows: list[int]) -> float:
+    return float(costs[rows].min(axis=0).sum(dtype=np.float64))
