@@ -60,14 +60,14 @@ def draw_ring(path: Path) -> None:
     t = np.linspace(-np.pi, np.pi, 1201)
     for axes, epsilon, name in zip(columns, (3 / 8, 1.0), ("3/8", "1"), strict=True):
         laws = ((place_on_ring(epsilon), "optimal"), (laplace_on_ring(epsilon), "Laplace"))
-        for (ring, label), color, lift in zip(laws, COLORS, (0.0, -0.012), strict=False):
+        for (ring, label), color, lift in zip(laws, COLORS, (0.0, -0.018), strict=False):
             density = np.exp(-epsilon * np.abs(np.abs(t) - ring.noise_peak))
             density /= np.mean(density) * 2 * np.pi
             axes.plot(t, density, color=color, label=f"{label}: cost {ring.cost:.4f}")
             axes.plot(ring.offsets, np.full(2, lift), "o", color=color, clip_on=False)
         plain(axes, f"circle of length 2 pi, epsilon = {name}", "angle from the signal", "density")
-        axes.set_ylim(-0.03, None)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="upper right")
+        axes.set_ylim(-0.03, 0.68)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -15,6 +15,7 @@ Depends on the signal, the catalog and a public seed alone: post-processing, fre
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,10 @@ def choose_items(  # noqa: PLR0913
     people = (signal - draws).astype(np.float32)
     costs = cost_table(people, positions, h or Identity(), disutility_metric or noise.metric)
     offsets = place(noise, Identity(), k, on_demand=False).offsets
-    starts = (greedy(costs, k), list(snap(signal, offsets, positions, k)))
+    starts: list[list[int]] = [greedy(costs, k), list(snap(signal, offsets, positions, k))]
     settled = [settle(costs, start) for start in starts]
-    return tuple(sorted(min(settled, key=lambda rows: _total(costs, rows))))
+    best = min(range(len(settled)), key=lambda i: _total(costs, settled[i]))
+    return tuple(sorted(settled[best]))
 
 
 def cost_table(
@@ -114,5 +116,5 @@ def settle(costs: NDArray[np.float32], chosen: list[int]) -> list[int]:
     return chosen
 
 
-def _total(costs: NDArray[np.float32], rows: list[int]) -> float:
-    return float(costs[rows].min(axis=0).sum(dtype=np.float64))
+def _total(costs: NDArray[np.float32], rows: Sequence[int]) -> float:
+    return float(costs[list(rows)].min(axis=0).sum(dtype=np.float64))

@@ -66,7 +66,9 @@ def place_on_ring(epsilon: float, k: int = 2, circumference: float = 2 * math.pi
     for name, value in (("epsilon", epsilon), ("circumference", circumference)):
         if not (value > 0 and math.isfinite(value)):
             raise ParameterError(name, value, "positive and finite")
-    layouts = [_folded(epsilon, k, m, circumference) for m in range(1, k + 1) if k % m == 0]
+    # Two results need no folding: the two-peaked family holds the antipodal layout already.
+    copies = [m for m in range(1, k + 1) if k % m == 0 and (m < 2 or k > 2)]
+    layouts = [_folded(epsilon, k, m, circumference) for m in copies]
     return min(layouts, key=lambda layout: layout.cost)
 
 
