@@ -62,6 +62,28 @@ def test_the_cost_is_the_reference_to_eleven_digits(h: Disutility, k: int, cost:
     assert place(Laplace(1.0), h, k).cost == pytest.approx(cost, rel=1e-13)
 
 
+FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset of k = 81
+    (1.0, Power(0.1), 0.6499274418269348, 0.6507299874910094, 4.184469997961112),
+    (1.0, Power(0.37), 0.22015382426360966, 0.22116077165502265, 5.164921268242762),
+    (1.0, Power(4.2), 9.175990839466521e-06, 9.662052771798131e-06, 18.68492713019243),
+    (1.0, Log1p(200.0), 0.00012191811889522314, 0.00012342919800573717, 7.419334449154525),
+    (0.5, Log1p(0.0001), 5.513911581124978, 5.526104758847795, 7.661824328527375),
+    (1.0, Saturating(0.001), 0.9311052520336786, 0.9318535549950369, 0.28389277794278994),
+    (0.5, Saturating(7.0), 0.0068649360360581, 0.006948951846422534, 14.060992443505548),
+    (2.0, Expm1(1.9), 0.024814362438207005, 0.025141426941128017, 5.94042468765497),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "h", "odd", "even", "outermost"), FORTY_DIGITS)
+def test_eighty_results_agree_with_forty_digit_arithmetic(
+    epsilon: float, h: Disutility, odd: float, even: float, outermost: float
+) -> None:
+    """The same recurrence with hypergeometric and exponential-integral functions in mpmath."""
+    assert place(Laplace(epsilon), h, 81).cost == pytest.approx(odd, rel=1e-13)
+    assert place(Laplace(epsilon), h, 80).cost == pytest.approx(even, rel=1e-13)
+    assert place(Laplace(epsilon), h, 81).offsets[-1] == pytest.approx(outermost, rel=1e-13)
+
+
 @pytest.mark.parametrize(
     ("noise", "h", "offsets"),
     [

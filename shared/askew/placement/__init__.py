@@ -16,18 +16,17 @@ from askew.placement.disutility import (
     Disutility,
     Expm1,
     Identity,
-    Increasing,
     Log1p,
     Power,
     Saturating,
     Threshold,
 )
+from askew.placement.increasing import Increasing
+from askew.placement.mixtures import LaplaceMixture, OnGrid
 from askew.placement.noise import (
     Gaussian,
     Laplace,
-    LaplaceMixture,
     Logistic,
-    OnGrid,
     Symmetric,
     Uniform,
 )

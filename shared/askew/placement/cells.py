@@ -19,7 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import InfiniteCost
-from askew.placement.disutility import Cap, Disutility, Increasing, Log1p, Power, Saturating
+from askew.placement.disutility import (
+    Cap,
+    Disutility,
+    Log1p,
+    Power,
+    Saturating,
+)
+from askew.placement.increasing import Increasing
 from askew.placement.laplace_steps import legendre
 from askew.placement.noise import LineNoise
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.cells import Cells, Gradient
-from askew.placement.disutility import Disutility, Increasing, Threshold
+from askew.placement.disutility import Disutility, Threshold
+from askew.placement.increasing import Increasing
 from askew.placement.newton import descend
 from askew.placement.noise import LineNoise
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import InfiniteCost
-from askew.placement.disutility import Increasing
+from askew.placement.increasing import Increasing
 from askew.placement.laplace_steps import Step, Steps, legendre
 
 Array = NDArray[np.float64]

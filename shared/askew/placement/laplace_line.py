@@ -29,12 +29,12 @@ from askew.placement.disutility import (
     Disutility,
     Expm1,
     Identity,
-    Increasing,
     Log1p,
     Power,
     Saturating,
     Threshold,
 )
+from askew.placement.increasing import Increasing
 from askew.placement.laplace_callable import CallableSteps
 from askew.placement.laplace_steps import Step, Steps, steps_of
 

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.cells import Cells, Gradient
-from askew.placement.disutility import Cap, Disutility, Increasing, Power, Saturating, Threshold
+from askew.placement.disutility import (
+    Cap,
+    Disutility,
+    Power,
+    Saturating,
+    Threshold,
+)
+from askew.placement.increasing import Increasing
 from askew.placement.newton import descend
 from askew.placement.noise import LogConcave, Uniform
 from askew.placement.quantile_rules import root_density_quantiles

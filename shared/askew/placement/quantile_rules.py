@@ -28,7 +28,8 @@ from askew.errors import ParameterError
 from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.cells import Cells
 from askew.placement.disutility import Disutility, Identity
-from askew.placement.noise import Gaussian, Laplace, LaplaceMixture, LineNoise, LogConcave
+from askew.placement.mixtures import LaplaceMixture
+from askew.placement.noise import Gaussian, Laplace, LineNoise, LogConcave
 
 Array = NDArray[np.float64]
 

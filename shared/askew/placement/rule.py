@@ -7,11 +7,13 @@ from typing import Any
 
 from askew.errors import ParameterError
 from askew.placement.answer import Placement, check_k
-from askew.placement.disutility import Disutility, Identity, disutility_of
+from askew.placement.disutility import Disutility, Identity
+from askew.placement.increasing import disutility_of
 from askew.placement.laplace_line import place_on_laplace_line
 from askew.placement.lloyd import Progress
 from askew.placement.many_dimensions import place_in_space
-from askew.placement.noise import Laplace, LaplaceMixture, LineNoise, LogConcave, Norm
+from askew.placement.mixtures import LaplaceMixture
+from askew.placement.noise import Laplace, LineNoise, LogConcave, Norm
 
 
 def place(  # noqa: PLR0913
