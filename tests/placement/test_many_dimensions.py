@@ -114,6 +114,16 @@ def test_other_disutilities_are_fitted_too() -> None:
     assert squared.cost < expected_cost(law, plain.offsets, Power(2.0))[0]
 
 
+def test_a_callable_pays_its_constant_part_in_space_too() -> None:
+    def raised(t: np.ndarray[tuple[int], np.dtype[np.float64]]) -> object:
+        return 5 + np.sqrt(t)
+
+    plain = place(Laplace(1.0, 2), Power(0.5), 3, on_demand=False)
+    found = place(Laplace(1.0, 2), raised, 3, on_demand=False)
+    assert found.cost == pytest.approx(5 + plain.cost, rel=1e-6)
+    assert found.certificate.lower_bound > 5
+
+
 def test_the_cross_beats_the_grid_and_loses_to_the_codebook() -> None:
     law = Law("l1", "l2", 8, 16)
     arms = expected_cost(law, 2.75 * cross.arms(8, 16), Identity())[0]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from askew.placement import codebook, cross, grid
 from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.codebook import Law
 from askew.placement.disutility import Disutility, Identity
+from askew.placement.increasing import Increasing
 from askew.placement.laplace_steps import legendre
 from askew.placement.lloyd import Progress
 from askew.placement.noise import Laplace, Norm
@@ -32,6 +34,7 @@ Array = NDArray[np.float64]
 
 _LARGEST_FIT = 1024  # fitting more points takes minutes
 _ARMS = np.linspace(0.5, 4.0, 15)  # lengths tried for a cross, in units of 1 / epsilon
+_KEPT = 64
 _ROUGH = 8_000  # samples that choose among them
 
 
@@ -54,6 +57,7 @@ def place_in_space(  # noqa: PLR0913
     factor, unit = h.in_units_of(1 / noise.epsilon)
     law = Law(noise.metric, norm, noise.dimension, int(k))
     bound = lower_bound(law, unit)
+    fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     found = list(_options(law, unit, on_demand=on_demand, progress=progress))
     best = min(found, key=lambda placement: placement.cost)
     others = ", ".join(sorted(f"{p.method} {p.cost:.4g}" for p in found if p is not best))
@@ -61,9 +65,9 @@ def place_in_space(  # noqa: PLR0913
     claim = "a volume bound: k balls hold at most the likeliest region of their volume"
     return Placement(
         best.offsets / noise.epsilon,
-        factor * best.cost,
+        factor * best.cost + fixed,
         why,
-        Certificate(factor * min(bound, best.cost), math.nan, claim),
+        Certificate(factor * min(bound, best.cost) + fixed, math.nan, claim),
         factor * best.standard_error,
     )
 
@@ -106,8 +110,15 @@ def _options(
     yield from _stand_ins(law, h)
 
 
-def _stand_ins(law: Law, h: Disutility) -> Iterator[Placement]:
-    """What can be had at once for a law without its own codebook."""
+@lru_cache(maxsize=_KEPT)
+def _stand_ins(law: Law, h: Disutility) -> tuple[Placement, ...]:
+    """What can be had without a codebook of its own: measured in a second or two, then kept, since
+    it is the same for every epsilon.
+    """
+    return tuple(_measured_stand_ins(law, h))
+
+
+def _measured_stand_ins(law: Law, h: Disutility) -> Iterator[Placement]:
     sizes = [k for k in codebook.shipped_sizes(*law[:3]) if k <= law.k]
     if sizes:
         smaller = codebook.shipped(law._replace(k=sizes[-1]))
