@@ -1,5 +1,7 @@
 # make demo   one private exchange, end to end
 # make test   every check that a change must pass
+# make figures   pictures of placement, into build/figures
+# make bench     how long things take, as ratios
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,7 +9,8 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test check lint types imports proto proto-check proto-release lock clean
+.PHONY: help demo test check lint types imports figures bench codebooks proto proto-check \
+  proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -18,6 +21,16 @@ demo: $(STAMP)
 test: check
 	$(BIN)/python -m pytest -n 2
 
+figures: $(STAMP)
+	@$(BIN)/python benchmarks/placement_figures.py
+
+bench: $(STAMP)
+	@$(BIN)/python benchmarks/placement_speed.py
+
+# The shipped codebooks, from their seeds: about 45 minutes on one core.
+codebooks: $(STAMP)
+	$(BIN)/python benchmarks/fit_codebooks.py
+
 check: lint types imports proto-check
 
 lint: $(STAMP)
@@ -25,7 +38,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 
 types: $(STAMP)
-	$(BIN)/mypy shared client server tests
+	$(BIN)/mypy shared client server tests benchmarks
 
 imports: $(STAMP)
 	$(BIN)/lint-imports

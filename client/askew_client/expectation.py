@@ -51,7 +51,9 @@ class Expectation:
         self._exchange, self._bits = exchange, bits
         self._lattice = Lattice.for_epsilon(settings.epsilon)
         noise = Laplace(float(self._lattice.epsilon), space.dimension)
-        self._rules = [(k, place(noise, Identity(), k).offsets) for k in (settings.k, 1)]
+        self._rules = [
+            (k, place(noise, Identity(), k, on_demand=False).offsets) for k in (settings.k, 1)
+        ]
         self._scores = _Scores(exchange)
         self._picks: tuple[list[float], list[float]] = ([], [])
 

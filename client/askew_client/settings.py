@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
-from askew.placement.problem import check_k
+from askew.placement.answer import check_k
 
 
 @dataclass(frozen=True)

@@ -32,4 +32,4 @@ class Retriever:
 
     def _placement(self, lattice: Lattice, k: int) -> Placement:
         noise = Laplace(float(lattice.epsilon), self.card.space.dimension)
-        return place(noise, Identity(), k)
+        return place(noise, Identity(), k, on_demand=False)

@@ -1,11 +1,57 @@
 """Where the k results go: the optimal offset rule (Goel et al., Differential Privacy Under
-Multiple Selections, arXiv 2407.14641).
+Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
 
-    place(Laplace(epsilon=2.0), Identity(), k=5).offsets
+    place(Laplace(epsilon=2.0), Power(2.0), k=5).offsets                      # (5,), on the line
+    place(Laplace(epsilon=2.0, dimension=3), Identity(), k=16).offsets        # (16, 3)
+
+Beside `place`: `ring` (results on a circle), `geographic` (other privacy metrics),
+`lattice_program` (the linear program behind the theory), `quantile_rules` (approximations),
+`facility` (items instead of offsets), `unrestricted` (results that are no positions). numpy alone
+serves Laplace noise on the line and in space; other laws import scipy when they are first used.
 """
 
-from askew.placement.problem import Identity, Laplace, Placement
+from askew.placement.answer import Certificate, Placement
+from askew.placement.disutility import (
+    Cap,
+    Disutility,
+    Expm1,
+    Identity,
+    Log1p,
+    Power,
+    Saturating,
+    Threshold,
+)
+from askew.placement.increasing import Increasing
+from askew.placement.mixtures import LaplaceMixture, OnGrid
+from askew.placement.noise import (
+    Gaussian,
+    Laplace,
+    Logistic,
+    Symmetric,
+    Uniform,
+)
 from askew.placement.rule import place
 from askew.placement.snap import snap
 
-__all__ = ["Identity", "Laplace", "Placement", "place", "snap"]
+__all__ = [
+    "Cap",
+    "Certificate",
+    "Disutility",
+    "Expm1",
+    "Gaussian",
+    "Identity",
+    "Increasing",
+    "Laplace",
+    "LaplaceMixture",
+    "Log1p",
+    "Logistic",
+    "OnGrid",
+    "Placement",
+    "Power",
+    "Saturating",
+    "Symmetric",
+    "Threshold",
+    "Uniform",
+    "place",
+    "snap",
+]

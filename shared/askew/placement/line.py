@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.placement.problem import check_k
+from askew.placement.answer import check_k
 
 
 def offsets(epsilon: float, k: int) -> NDArray[np.float64]:

@@ -2,28 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from askew.errors import ParameterError
-from askew.placement import grid, line
-from askew.placement.problem import Identity, Laplace, Placement, check_k
+from askew.placement.answer import Placement, check_k
+from askew.placement.disutility import Disutility, Identity
+from askew.placement.increasing import disutility_of
+from askew.placement.laplace_line import place_on_laplace_line
+from askew.placement.lloyd import Progress
+from askew.placement.many_dimensions import place_in_space
+from askew.placement.mixtures import LaplaceMixture
+from askew.placement.noise import Laplace, LineNoise, LogConcave, Norm
 
 
-def place(noise: Laplace, disutility: Identity, k: int) -> Placement:
-    """The k offsets of least expected cost: exact on the line, the best product grid beyond it.
+def place(  # noqa: PLR0913
+    noise: Laplace | LineNoise,
+    disutility: Disutility | Callable[..., Any] | None = None,
+    k: int = 1,
+    *,
+    disutility_metric: Norm | None = None,
+    on_demand: bool = True,
+    progress: Progress | None = None,
+) -> Placement:
+    """The k offsets of least expected disutility, the best that is known here, and how it came.
 
-    A grid may have fewer than k points. O(k) on the line.
-    Raises ParameterError for k < 1 or another disutility.
+    | noise | how |
+    |---|---|
+    | Laplace on the line | closed forms and a recurrence, exact for any increasing h |
+    | Gaussian, Logistic, Uniform, Symmetric | Newton or shooting, exact for any increasing h |
+    | LaplaceMixture, OnGrid | global dynamic program and Newton, with a lower bound |
+    | Laplace in d >= 2 dimensions | the best of codebook, product grid, cross |
+
+    disutility: h, default h(t) = t; any increasing callable will do. disutility_metric: the norm of
+    the distance t in d >= 2, default that of the noise. on_demand: fit a codebook that is not
+    shipped (seconds), progress being called with the part that is done; without, a shipped one of
+    fewer points or a grid stands in, so that a server answers at once.
+    Raises InfiniteCost where no offsets have a finite cost, ParameterError for other arguments.
     """
     check_k(k)
-    if not isinstance(disutility, Identity):
-        raise ParameterError("disutility", disutility, "Identity()")
-    if noise.dimension == 1:
-        return Placement(
-            line.offsets(noise.epsilon, k), line.cost(noise.epsilon, k), "closed form, exact"
-        )
-    factors = grid.best_factors(k, noise.dimension)
-    shape = " x ".join(str(count) for count in factors if count > 1) or "1"
-    return Placement(
-        grid.offsets(noise.epsilon, factors),
-        grid.cost(noise.epsilon, factors),
-        f"product grid {shape}, the best of its kind",
-    )
+    h = Identity() if disutility is None else disutility_of(disutility)
+    if isinstance(noise, Laplace):
+        if noise.dimension == 1:
+            return place_on_laplace_line(noise.epsilon, h, k)
+        norm = disutility_metric or noise.metric
+        if norm not in {"l1", "l2"}:
+            raise ParameterError("disutility_metric", norm, '"l1" or "l2"')
+        return place_in_space(noise, h, k, norm=norm, on_demand=on_demand, progress=progress)
+    return _place_on_line(noise, h, k)
+
+
+def _place_on_line(noise: LineNoise, h: Disutility, k: int) -> Placement:
+    # Imported where needed: these need scipy, which a device does not have.
+    from askew.placement.global_search import place_anywhere
+    from askew.placement.log_concave import place_log_concave
+
+    if isinstance(noise, LogConcave):
+        return place_log_concave(noise, h, k)
+    if isinstance(noise, LaplaceMixture) and len(set(noise.epsilons)) == 1:
+        return place_on_laplace_line(noise.epsilons[0], h, k)
+    if isinstance(noise, LineNoise):
+        return place_anywhere(noise, h, k)
+    raise ParameterError("noise", noise, "a noise law of askew.placement")

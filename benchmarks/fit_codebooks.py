@@ -1,0 +1,120 @@
+"""Computes the codebooks that ship with askew.placement. About half an hour on one core.
+
+    python benchmarks/fit_codebooks.py [--resume]
+
+For every law (product Laplace noise with l1 and with l2 disutility, l2-Laplace noise with l2
+disutility), every dimension 2..16 and every size k in SIZES: Lloyd from three starts (the codebook
+before it plus far samples, two k-means++ draws, and the cross for k <= 2 d + 1), on SAMPLES
+training draws; then the mean distance on TEST fresh draws with its standard error. Unit epsilon.
+
+Seeds: training and starts from (SEED, law, d, k), fresh draws from (SEED + 1, law, d). The result
+is one .npz file without pickles: points (float32, all codebooks one after another), and a table
+of integers (law, d, k, first row) with cost and standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.placement.lloyd import assign, fit, sample, spread_out
+from askew.placement.noise import Laplace, Norm
+
+SEED = 20240714
+SAMPLES = 60_000
+SAMPLES_LARGE = 100_000  # from k = 96 on, so that a cell still holds several hundred samples
+TEST = 200_000
+SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
+DIMENSIONS = range(2, 17)
+LAWS: tuple[tuple[Norm, Norm], ...] = (("l1", "l1"), ("l1", "l2"), ("l2", "l2"))
+OUTPUT = Path("shared/askew/placement/data/codebooks.npz")
+
+Points = NDArray[np.float32]
+
+
+def cross(d: int, k: int, arm: float) -> Points:
+    """The first k of 0, +-s e_1, +-s e_2, ..."""
+    arms = np.repeat(np.eye(d, dtype=np.float32), 2, axis=0) * np.float32(arm)
+    arms[1::2] *= -1
+    return np.concatenate([np.zeros((1, d), np.float32), arms])[:k]
+
+
+def codebooks(law: int, d: int) -> list[tuple[int, Points, float, float]]:
+    """(k, points, cost, standard error) for every size of one law in one dimension."""
+    noise_norm, norm = LAWS[law]
+    noise = Laplace(1.0, d, noise_norm)
+    fresh = sample(noise, TEST, np.random.default_rng([SEED + 1, law, d]))
+    found: list[tuple[int, Points, float, float]] = []
+    previous: Points | None = None
+    for k in SIZES:
+        generator = np.random.default_rng([SEED, law, d, k])
+        draws = sample(noise, SAMPLES if k < 96 else SAMPLES_LARGE, generator)
+        starts = [spread_out(draws, k, norm, generator, previous)]
+        starts += [spread_out(draws, k, norm, generator) for _ in range(2)]
+        if k <= 2 * d + 1:
+            starts.append(cross(d, k, 2.0))
+        points = fit(draws, starts, norm, generator=generator)
+        far = assign(fresh, points, norm)[1].astype(np.float64)
+        found.append((k, points, float(far.mean()), float(far.std() / np.sqrt(TEST))))
+        previous = points
+    return found
+
+
+def save(parts: dict[tuple[int, int], list[tuple[int, Points, float, float]]]) -> None:
+    """Everything found so far, as one file."""
+    table, costs, errors, points = [], [], [], []
+    row = 0
+    for (law, d), found in sorted(parts.items()):
+        for k, book, cost, error in found:
+            table.append((law, d, k, row))
+            costs.append(cost)
+            errors.append(error)
+            points.append(book.ravel())
+            row += book.size
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(
+        OUTPUT,
+        table=np.array(table, np.int32),
+        cost=np.array(costs),
+        standard_error=np.array(errors),
+        points=np.concatenate(points),
+    )
+
+
+def load() -> dict[tuple[int, int], list[tuple[int, Points, float, float]]]:
+    """What an interrupted run has saved."""
+    parts: dict[tuple[int, int], list[tuple[int, Points, float, float]]] = {}
+    with np.load(OUTPUT, allow_pickle=False) as saved:
+        rows = zip(saved["table"], saved["cost"], saved["standard_error"], strict=True)
+        points = saved["points"]
+        for (law, d, k, first), cost, error in rows:
+            book = points[first : first + k * d].reshape(k, d)
+            parts.setdefault((law, d), []).append((int(k), book, float(cost), float(error)))
+    return parts
+
+
+def main() -> None:
+    """Fits what is missing and saves after every (law, dimension)."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--resume", action="store_true", help="keep what is already in the file")
+    arguments = parser.parse_args()
+    parts = load() if arguments.resume and OUTPUT.exists() else {}
+    started = time.monotonic()
+    for d in DIMENSIONS:
+        for law in range(len(LAWS)):
+            if (law, d) in parts:
+                continue
+            parts[law, d] = codebooks(law, d)
+            save(parts)
+            seconds = time.monotonic() - started
+            sys.stdout.write(f"{LAWS[law]} d={d}: {seconds:.0f} s\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""The linear program behind the theory, on a lattice: an independent check of every optimum here.
+
+A mechanism gives a person at u a random k-set, P_u(R); it is private when P_u(R) <= e^{epsilon D}
+P_v(R) for neighbors u, v at distance D. The paper's differential-integral program minimizes the
+worst expected cost over all such P. Averaging a mechanism over the symmetries of the lattice keeps
+both privacy and cost, so P may be taken invariant: a law g over relative positions for each shape
+of the k-set. The shapes do not interact, so the best single shape is optimal:
+
+    min  sum_i g_i h(distance from i to the nearest result)
+    s.t. sum_i g_i = 1,  g_i >= 0,  g_i <= e^{epsilon D} g_j for neighbors i, j
+
+solved by HiGHS. On a line, beyond the window, g falls as fast as it may, in closed form.
+`whole_ring` is the program without that argument, for the smallest lattices.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+
+Array = NDArray[np.float64]
+Gaps = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeOptimum:
+    """The best noise and results on a lattice.
+
+    cost: in units of distance. gaps: lattice steps from each result to the next. noise: g on the
+    nodes of the window. nodes: their positions as seen from the first result.
+    """
+
+    cost: float
+    gaps: Gaps
+    noise: Array
+    nodes: Array
+
+
+def on_ring(
+    epsilon: float, k: int, nodes: int, circumference: float = 2 * math.pi
+) -> LatticeOptimum:
+    """The optimum for people and results on `nodes` places of a circle. k = 1 or 2: every shape is
+    tried. k > 2: descent from even gaps, one gap at a time, so an upper bound for this lattice.
+    """
+    step = circumference / nodes
+    places = np.arange(nodes)
+
+    def solved(gaps: Gaps) -> LatticeOptimum:
+        results = np.concatenate([[0], np.cumsum(gaps)]).astype(np.int64)
+        apart = np.abs(places[:, None] - results % nodes)
+        far = np.minimum(apart, nodes - apart).min(axis=1) * step
+        noise = _optimal_noise(far, np.ones(nodes), epsilon * step, cyclic=True)
+        return LatticeOptimum(
+            float(far @ noise), gaps, noise, np.asarray(places * step, np.float64)
+        )
+
+    if k == 1:
+        return solved(())
+    if k == 2:
+        return min((solved((gap,)) for gap in range(1, nodes // 2 + 1)), key=lambda o: o.cost)
+    return _descend(solved, (nodes // k,) * (k - 1))
+
+
+def on_line(epsilon: float, k: int, step: float, reach: int) -> LatticeOptimum:
+    """The optimum for people and results on the lattice step * Z, among all private mechanisms.
+
+    reach: lattice steps in the window on either side. Gaps are found by descent, one at a time,
+    from 1; tests compare with full enumeration. Raises ParameterError for k < 1 or a bad step.
+    """
+    if k < 1 or not step > 0 or reach < 1:
+        raise ParameterError("k, step, reach", (k, step, reach), "positive")
+
+    def solved(gaps: Gaps) -> LatticeOptimum:
+        return line_shape(epsilon, gaps, step, reach)
+
+    return solved(()) if k == 1 else _descend(solved, (1,) * (k - 1))
+
+
+def line_shape(epsilon: float, gaps: Gaps, step: float, reach: int) -> LatticeOptimum:
+    """The optimal noise for one shape of the k-set."""
+    results = np.concatenate([[0], np.cumsum(gaps)]).astype(np.int64)
+    places = np.arange(-reach, int(results[-1]) + reach + 1)
+    far = np.abs(places[:, None] - results).min(axis=1) * step
+    # The end nodes stand for all beyond: mass 1 + r + r^2 + .., at growing distance.
+    ratio = math.exp(-epsilon * step)
+    mass = np.ones(len(places))
+    mass[[0, -1]] = 1 / (1 - ratio)
+    cost = far * mass
+    cost[[0, -1]] += step * ratio / (1 - ratio) ** 2
+    noise = _optimal_noise(cost, mass, epsilon * step, cyclic=False)
+    return LatticeOptimum(float(cost @ noise), gaps, noise, np.asarray(places * step, np.float64))
+
+
+def whole_ring(epsilon: float, k: int, nodes: int, circumference: float = 2 * math.pi) -> float:
+    """The program with every person and every k-set, and the worst person's cost: nothing is
+    averaged beforehand. nodes * C(nodes, k) variables, so for a dozen nodes at most.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron, vstack
+
+    step = circumference / nodes
+    sets = list(itertools.combinations(range(nodes), k))
+    apart = np.abs(np.arange(nodes)[:, None] - np.arange(nodes))
+    arc = np.minimum(apart, nodes - apart) * step
+    cost = np.stack([arc[:, chosen].min(axis=1) for chosen in sets], axis=1)  # (nodes, sets)
+    shift = csr_array(np.roll(np.eye(nodes), 1, axis=1))
+    bound = math.exp(epsilon * step) * eye_array(nodes)
+    identity = eye_array(len(sets))
+    # P_u(R) - e^{epsilon D} P_{u +- 1}(R) <= 0 and cost(u) - worst <= 0
+    private = vstack([kron(shift - bound, identity), kron(shift.T - bound, identity)])
+    rows = np.repeat(np.arange(nodes), len(sets))
+    columns = np.arange(nodes * len(sets))
+    each = coo_array((cost.ravel(), (rows, columns)))
+    upper = vstack(
+        [
+            hstack([private, csr_array((private.shape[0], 1))]),
+            hstack([each, csr_array(-np.ones((nodes, 1)))]),
+        ]
+    )
+    ones = coo_array((np.ones(len(columns)), (rows, columns)))
+    equal = hstack([ones, csr_array((nodes, 1))])
+    objective = np.append(np.zeros(len(columns)), 1.0)
+    found = linprog(  # type: ignore[call-overload]
+        objective, A_ub=csr_array(upper), b_ub=np.zeros(upper.shape[0]),
+        A_eq=csr_array(equal), b_eq=np.ones(nodes), method="highs",
+    )  # fmt: skip
+    return float(found.fun)
+
+
+def _descend(solved: Callable[[Gaps], LatticeOptimum], start: Gaps) -> LatticeOptimum:
+    """Coordinate descent over gaps with halving strides."""
+    best = solved(start)
+    stride = 8
+    while stride:
+        better = min((solved(gaps) for gaps in _neighbors(best.gaps, stride)), key=lambda o: o.cost)
+        if better.cost < best.cost - 1e-12:
+            best = better
+        else:
+            stride //= 2
+    return best
+
+
+def _neighbors(gaps: Gaps, stride: int) -> Iterable[Gaps]:
+    for i, sign in itertools.product(range(len(gaps)), (-1, 1)):
+        moved = gaps[i] + sign * stride
+        yield (*gaps[:i], max(moved, 1), *gaps[i + 1 :])
+    yield tuple(gap + stride for gap in gaps)
+    yield tuple(max(gap - stride, 1) for gap in gaps)
+
+
+def _optimal_noise(cost: Array, mass: Array, loss: float, *, cyclic: bool) -> Array:
+    """min cost . g over g >= 0 with mass . g = 1 and neighbors within a factor e^loss."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    n = len(cost)
+    here = np.arange(n if cyclic else n - 1)
+    there = (here + 1) % n
+    count = len(here)
+    rows = np.concatenate([np.arange(2 * count), np.arange(2 * count)])
+    columns = np.concatenate([here, there, there, here])
+    values = np.repeat([1.0, -math.exp(loss)], 2 * count)
+    ratios = coo_array((values, (rows, columns)), shape=(2 * count, n)).tocsr()
+    found = linprog(  # type: ignore[call-overload]
+        cost, A_ub=ratios, b_ub=np.zeros(2 * count), A_eq=mass[None, :], b_eq=[1.0], method="highs"
+    )
+    return np.asarray(found.x)

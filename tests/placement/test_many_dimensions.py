@@ -1,0 +1,139 @@
+"""Codebooks, grids and crosses in d >= 2 dimensions.
+
+Reference: E min ||x - a_i||_2 / E ||x|| for Lloyd quantizers found elsewhere, standard error .001.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from askew.placement import Identity, Laplace, Power, cross, place
+from askew.placement.codebook import Law, expected_cost, fitted, shipped, shipped_sizes
+from askew.placement.lloyd import Points
+from askew.placement.noise import Norm
+
+MEAN: dict[Norm, dict[int, float]] = {
+    "l1": {2: 1.62, 3: 2.10, 5: 2.86, 8: 3.75},
+    "l2": {2: 2, 3: 3, 5: 5, 8: 8},
+}
+TABLE: list[tuple[Norm, int, int, float]] = [
+    ("l1", 2, 4, 0.646), ("l1", 2, 16, 0.355), ("l1", 2, 64, 0.190),
+    ("l1", 3, 4, 0.754), ("l1", 3, 16, 0.497), ("l1", 3, 64, 0.333),
+    ("l1", 5, 4, 0.855), ("l1", 5, 16, 0.642), ("l1", 5, 64, 0.504),
+    ("l1", 8, 4, 0.910), ("l1", 8, 16, 0.737), ("l1", 8, 64, 0.646),
+    ("l2", 2, 16, 0.368), ("l2", 2, 64, 0.196), ("l2", 3, 16, 0.521), ("l2", 3, 64, 0.347),
+    ("l2", 5, 16, 0.682), ("l2", 5, 64, 0.540), ("l2", 8, 16, 0.789), ("l2", 8, 64, 0.683),
+]  # fmt: skip
+LAWS: list[tuple[Norm, Norm]] = [("l1", "l1"), ("l1", "l2"), ("l2", "l2")]
+
+
+@pytest.mark.parametrize(("metric", "d", "k", "ratio"), TABLE)
+def test_codebooks_are_as_good_as_the_reference(metric: Norm, d: int, k: int, ratio: float) -> None:
+    placement = place(Laplace(1.0, d, metric), Identity(), k, disutility_metric="l2")
+    assert placement.offsets.shape == (k, d)
+    assert placement.cost / MEAN[metric][d] <= ratio + 0.006
+    assert placement.cost / MEAN[metric][d] >= ratio - 0.012
+
+
+@pytest.mark.parametrize(("noise", "disutility"), LAWS)
+@pytest.mark.parametrize("d", [2, 5, 16])
+def test_the_stated_cost_is_met_on_fresh_samples(noise: Norm, disutility: Norm, d: int) -> None:
+    """Both means have a standard error; five of them is a false alarm in a million."""
+    for k in (2, 16, 256):
+        law = Law(noise, disutility, d, k)
+        book = shipped(law)
+        assert book is not None
+        cost, error = expected_cost(law, book.points, Identity(), samples=20_000)
+        assert abs(cost - book.cost) <= 5 * np.hypot(error, book.standard_error)
+        assert book.standard_error < 0.005 * book.cost
+
+
+@pytest.mark.parametrize(("noise", "disutility"), LAWS)
+@pytest.mark.parametrize("d", range(2, 17))
+def test_every_dimension_is_shipped_and_more_points_cost_less(
+    noise: Norm, disutility: Norm, d: int
+) -> None:
+    sizes = shipped_sizes(noise, disutility, d)
+    assert {2, 4, 5, 8, 16, 32, 64, 128, 256} <= set(sizes)
+    books = [shipped(Law(noise, disutility, d, k)) for k in sizes]
+    costs = [book.cost for book in books if book is not None]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_offsets_and_cost_scale_as_one_over_epsilon() -> None:
+    one, four = (place(Laplace(e, 3), Identity(), 16) for e in (1.0, 4.0))
+    np.testing.assert_allclose(one.offsets, 4 * four.offsets)
+    assert one.cost == pytest.approx(4 * four.cost)
+    assert one.standard_error == pytest.approx(4 * four.standard_error)
+
+
+def test_the_answer_says_what_won_and_against_what() -> None:
+    method = place(Laplace(1.0, 5), Identity(), 64).method
+    assert method.startswith("Lloyd codebook of 64 points, shipped; cheaper than product grid")
+
+
+@pytest.mark.parametrize("d", [2, 8])
+@pytest.mark.parametrize(("noise", "disutility"), LAWS)
+def test_no_codebook_beats_the_volume_bound(noise: Norm, disutility: Norm, d: int) -> None:
+    for k in (1, 2, 16, 256):
+        placement = place(Laplace(1.0, d, noise), Identity(), k, disutility_metric=disutility)
+        assert placement.certificate.lower_bound <= placement.cost
+
+
+def test_one_point_in_its_own_norm_is_exact() -> None:
+    placement = place(Laplace(2.0, 7, "l2"), Identity(), 1)
+    assert placement.cost == placement.certificate.lower_bound == 3.5
+    assert place(Laplace(1.0, 3, "l2"), Power(2.0), 1).cost == pytest.approx(12.0)
+
+
+def test_a_size_that_is_not_shipped_is_fitted_once_with_progress() -> None:
+    seen: list[float] = []
+    law = Law("l1", "l1", 2, 9)
+    first = fitted(law, Identity(), seen.append)
+    again = fitted(law, Identity(), None)
+    assert again is first
+    assert seen[-1] == 1.0
+    assert seen == sorted(seen)
+    eight, ten = (shipped(law._replace(k=k)) for k in (8, 10))
+    assert eight is not None
+    assert ten is not None
+    assert ten.cost < first.cost < eight.cost
+
+
+def test_a_server_that_cannot_wait_gets_a_smaller_codebook() -> None:
+    placement = place(Laplace(1.0, 3), Identity(), 9, on_demand=False)
+    assert len(placement.offsets) <= 9
+    assert "shipped" in placement.method
+
+
+def test_other_disutilities_are_fitted_too() -> None:
+    squared = place(Laplace(1.0, 2), Power(2.0), 4)
+    plain = place(Laplace(1.0, 2), Identity(), 4)
+    law = Law("l1", "l1", 2, 4)
+    assert squared.cost < expected_cost(law, plain.offsets, Power(2.0))[0]
+
+
+def test_a_callable_pays_its_constant_part_in_space_too() -> None:
+    def raised(t: np.ndarray[tuple[int], np.dtype[np.float64]]) -> object:
+        return 5 + np.sqrt(t)
+
+    plain = place(Laplace(1.0, 2), Power(0.5), 3, on_demand=False)
+    found = place(Laplace(1.0, 2), raised, 3, on_demand=False)
+    assert found.cost == pytest.approx(5 + plain.cost, rel=1e-6)
+    assert found.certificate.lower_bound > 5
+
+
+def test_the_cross_beats_the_grid_and_loses_to_the_codebook() -> None:
+    law = Law("l1", "l2", 8, 16)
+    arms = expected_cost(law, 2.75 * cross.arms(8, 16), Identity())[0]
+    book = shipped(law)
+    assert book is not None
+    assert book.cost < arms < 0.76 * MEAN["l1"][8]
+
+
+def test_points_are_stored_for_unit_epsilon_as_plain_floats() -> None:
+    book = shipped(Law("l2", "l2", 4, 32))
+    assert book is not None
+    points: Points = book.points.astype(np.float32)
+    np.testing.assert_array_equal(points, book.points)

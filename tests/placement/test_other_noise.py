@@ -1,0 +1,161 @@
+"""Gaussian, logistic, uniform and any symmetric log-concave noise; mixtures and grids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from askew.errors import InfiniteCost
+from askew.placement import (
+    Cap,
+    Disutility,
+    Expm1,
+    Gaussian,
+    Identity,
+    Laplace,
+    LaplaceMixture,
+    Log1p,
+    Logistic,
+    OnGrid,
+    Power,
+    Saturating,
+    Symmetric,
+    Threshold,
+    Uniform,
+    place,
+)
+from askew.placement.log_concave import shoot
+from askew.placement.quantile_rules import paper_quantiles, root_density_rule
+
+GAUSSIAN_COSTS = {
+    1: 0.7978845608028654, 3: 0.33970675563922426, 4: 0.2657655080729853,
+    6: 0.18569554875393338, 8: 0.14290467037082938, 16: 0.0745477896,
+}  # fmt: skip
+LAPLACE_BY_ITS_FUNCTIONS = Symmetric(stats.laplace.pdf, stats.laplace.cdf, stats.laplace.ppf)
+SEVERAL: list[Disutility] = [
+    Identity(), Power(0.3), Power(2.0), Saturating(1.0), Log1p(0.1), Cap(0.5), Expm1(0.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("k", "cost"), GAUSSIAN_COSTS.items())
+def test_gaussian_costs_are_the_reference(k: int, cost: float) -> None:
+    tolerance = 1e-12 if k < 16 else 5e-11
+    assert place(Gaussian(1.0), Identity(), k).cost == pytest.approx(cost, abs=tolerance)
+
+
+def test_gaussian_offsets_are_the_reference() -> None:
+    expected = [0.20262380307074618, 0.6254197260644347, 1.1137289378766255, 1.7920250350537412]
+    found = place(Gaussian(2.0), Identity(), 8).offsets[4:] / 2
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("noise", "h", "k", "cost"),
+    [
+        (Gaussian(1.0), Power(2.0), 3, 0.19017403924790144),
+        (Gaussian(1.0), Saturating(1.0), 2, 0.33424870730866907),
+        (Logistic(1.0), Identity(), 3, 0.6333887352814997),
+        (Uniform(1.0), Identity(), 3, 1 / 6),
+        (Uniform(1.0), Power(2.0), 2, 1 / 12),
+        (Uniform(3.0), Threshold(0.25), 4, 2 / 3),
+    ],
+)
+def test_other_costs_are_the_reference(noise: Gaussian, h: Disutility, k: int, cost: float) -> None:
+    assert place(noise, h, k).cost == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("h", SEVERAL)
+@pytest.mark.parametrize("k", [1, 2, 5, 16])
+def test_laplace_noise_by_its_functions_meets_the_recurrence(h: Disutility, k: int) -> None:
+    """Newton on quadratures of a density against the recurrence: no code is shared."""
+    newton, exact = place(LAPLACE_BY_ITS_FUNCTIONS, h, k), place(Laplace(1.0), h, k)
+    assert newton.cost == pytest.approx(exact.cost, rel=1e-11)
+    np.testing.assert_allclose(newton.offsets, exact.offsets, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("h", SEVERAL)
+@pytest.mark.parametrize("noise", [Gaussian(1.5), Logistic(0.5)])
+@pytest.mark.parametrize("k", [2, 5, 8])
+def test_shooting_meets_newton(noise: Gaussian, h: Disutility, k: int) -> None:
+    newton, shot = place(noise, h, k), shoot(noise, h, k)
+    assert shot.method.startswith("shooting")
+    assert newton.cost == pytest.approx(shot.cost, rel=1e-12)
+    np.testing.assert_allclose(newton.offsets, shot.offsets, rtol=0, atol=1e-10)
+
+
+def test_logistic_noise_is_too_heavy_for_a_fast_exponential() -> None:
+    with pytest.raises(InfiniteCost):
+        place(Logistic(1.0), Expm1(1.0), 2)
+
+
+RATIOS = [(3, 1.128, 1.005), (5, 1.181, 1.003), (19, 1.311, 1.001)]
+
+
+@pytest.mark.parametrize(("k", "paper", "root"), RATIOS)
+def test_quantile_rules_cost_what_they_say_under_gaussian_noise(
+    k: int, paper: float, root: float
+) -> None:
+    noise = Gaussian(1.0)
+    best = place(noise, Identity(), k).cost
+    assert paper_quantiles(noise, k).cost / best == pytest.approx(paper, abs=6e-4)
+    assert root_density_rule(noise, k).cost / best == pytest.approx(root, abs=6e-4)
+
+
+@pytest.mark.parametrize(("k", "paper"), [(3, 1.172), (5, 1.273), (9, 1.400), (19, 1.573)])
+def test_the_paper_rule_costs_what_it_says_under_laplace_noise(k: int, paper: float) -> None:
+    best = place(Laplace(1.0), Identity(), k).cost
+    assert paper_quantiles(Laplace(1.0), k).cost / best == pytest.approx(paper, abs=6e-4)
+
+
+def test_the_paper_rule_is_the_reference_to_full_precision() -> None:
+    assert paper_quantiles(Laplace(1.0), 9).cost == pytest.approx(0.2800236498825571, rel=1e-12)
+
+
+def test_root_density_quantiles_are_exact_for_laplace_noise_and_odd_k() -> None:
+    rule = root_density_rule(LAPLACE_BY_ITS_FUNCTIONS, 7).offsets
+    np.testing.assert_allclose(rule, place(Laplace(1.0), Identity(), 7).offsets, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("noise", "h", "offsets", "cost"),
+    [
+        (
+            LaplaceMixture([0.95, 0.05], [2.0, 0.1]), Identity(),
+            [-0.49201898228879565, 0.26357747692545597, 14.126081651608184], 0.6904413727285067,
+        ),
+        (
+            LaplaceMixture([0.9, 0.1], [1.0, 0.05]), Power(2.0),
+            [-0.7644249177724851, 39.23557112241014], 51.807351771460226,
+        ),
+    ],
+)  # fmt: skip
+def test_heavy_tailed_noise_gets_its_asymmetric_optimum(
+    noise: LaplaceMixture, h: Disutility, offsets: list[float], cost: float
+) -> None:
+    """Catches a search that assumes symmetry: it stops 2 to 6 % above."""
+    placement = place(noise, h, len(offsets))
+    mirrored = sorted(-np.array(offsets))
+    found = placement.offsets if placement.offsets[-1] > 1 else -placement.offsets[::-1]
+    assert placement.cost == pytest.approx(cost, rel=1e-11)
+    np.testing.assert_allclose(found, offsets, rtol=0, atol=1e-7, err_msg=f"or {mirrored}")
+    assert 0.9 * cost < placement.certificate.lower_bound <= cost
+
+
+@pytest.mark.parametrize("h", [Identity(), Power(0.5), Saturating(1.0), Threshold(0.25)])
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_grid_program_brackets_the_laplace_optimum(h: Disutility, k: int) -> None:
+    from askew.placement.global_search import place_anywhere
+
+    exact = place(Laplace(1.0), h, k).cost
+    found = place_anywhere(LaplaceMixture([1.0], [1.0]), h, k)
+    assert found.certificate.lower_bound <= exact <= found.cost * (1 + 1e-12)
+    assert found.cost <= exact * (1.002 if isinstance(h, Threshold) else 1 + 1e-11)
+    assert found.certificate.lower_bound >= 0.9 * exact
+
+
+def test_a_density_on_a_grid_need_not_be_centered() -> None:
+    x = np.linspace(-5.0, 7.0, 121)
+    placement = place(OnGrid(x, np.exp(-((x - 1) ** 2) / 2)), Identity(), 3)
+    expected = 1 + place(Gaussian(1.0), Identity(), 3).offsets
+    np.testing.assert_allclose(placement.offsets, expected, atol=5e-3)
