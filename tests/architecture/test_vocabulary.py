@@ -23,7 +23,6 @@ BANNED = {
     "adjacent": "neighboring",
     "allowance": "budget",
     "anonymizer": "mechanism",
-    "codebook": "placement",
     "common": "what it is",
     "delta_f": "l1_sensitivity",
     "embedding": "profile or position",

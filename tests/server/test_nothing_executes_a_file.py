@@ -33,9 +33,10 @@ def executed(tree: ast.AST) -> set[str]:
                 found |= {module.partition(".")[0]} & EXECUTING_MODULES
             case ast.Name(id=name):
                 found |= {name} & EXECUTING_CALLS
-            case ast.Attribute():
-                found |= {ast.unparse(node)} & LOADING_CALLS
-            case ast.keyword(arg="allow_pickle"):
+            case ast.Call(func=ast.Attribute() as function, keywords=keywords):
+                plain = any(ast.unparse(each) == "allow_pickle=False" for each in keywords)
+                found |= set() if plain else {ast.unparse(function)} & LOADING_CALLS
+            case ast.keyword(arg="allow_pickle", value=value) if ast.unparse(value) != "False":
                 found.add("allow_pickle")
     return found
 
@@ -55,6 +56,7 @@ def test_nothing_of_ours_can_execute_a_file(path: Path) -> None:
         "eval(text)",
         "run = exec",
         "np.load(path)",
+        "np.load(path, allow_pickle=True)",
         "np.loadtxt(path, allow_pickle=True)",
     ],
 )

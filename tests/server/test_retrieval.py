@@ -7,6 +7,7 @@ import pytest
 
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
+from askew.placement import Identity, Laplace, place
 from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.retrieval import Retriever
@@ -41,8 +42,8 @@ def line() -> Retriever:
 def test_an_answer_is_exactly_k_distinct_items_in_ascending_order(dimension: int, k: int) -> None:
     rng = np.random.default_rng(dimension)
     retriever = retriever_of(rng.normal(size=(12, dimension)).tolist())
-    for place in rng.normal(scale=2, size=(20, dimension)):
-        slate = retriever.answer(query_at(retriever, place.tolist(), k))
+    for point in rng.normal(scale=2, size=(20, dimension)):
+        slate = retriever.answer(query_at(retriever, point.tolist(), k))
         assert (k, k) == (len(slate.item_ids), len(set(slate.item_ids)))
         assert sorted(slate.item_ids) == list(slate.item_ids)
         expected = retriever.catalog.positions[list(slate.item_ids)]
@@ -101,11 +102,15 @@ def test_of_two_items_equally_near_the_lower_id_is_taken(line: Retriever) -> Non
     assert expected == line.answer(query_at(line, [4.5], 1)).item_ids
 
 
-def test_in_the_plane_the_items_are_those_nearest_to_the_grid() -> None:
-    """k = 4, epsilon 1/2: a grid of 2 x 2 at 5 +- 2 ln 2 = 3.614 and 6.386 on both axes."""
-    retriever = retriever_of([[float(x), float(y)] for x in range(11) for y in range(11)])
-    expected = tuple(11 * x + y for x in (4, 6) for y in (4, 6))
-    assert expected == retriever.answer(query_at(retriever, [5.0, 5.0], 4)).item_ids
+@pytest.mark.parametrize("k", [4, 7])
+def test_in_the_plane_the_items_are_those_nearest_to_the_probes(k: int) -> None:
+    """Probes at signal + offsets, epsilon 1/2; each takes the nearest item of a fine lattice."""
+    retriever = retriever_of([[x / 4, y / 4] for x in range(49) for y in range(49)])
+    offsets = place(Laplace(0.5, 2), Identity(), k).offsets
+    cells = [(round(4 * (6 + dx)), round(4 * (6 + dy))) for dx, dy in offsets]
+    assert len(set(cells)) == k
+    expected = tuple(sorted(49 * x + y for x, y in cells))
+    assert expected == retriever.answer(query_at(retriever, [6.0, 6.0], k)).item_ids
 
 
 def test_the_answer_depends_on_the_signal_only() -> None:
