@@ -25,6 +25,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from math import exp, expm1, inf, log
 from typing import Protocol
@@ -32,6 +33,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.enclosure import exp_minus, ln2
 from askew.randomness import RandomBits
 
 CHUNK = 1 << 16
@@ -87,6 +89,24 @@ class Draws:
         listing = classes.listing(48.0)
         key = _filtered(listing, word)
         return _refined(classes, word, self.bits) if key is None else key
+
+
+def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
+    """Integers low <= multiplicity * exp(-exponent) * 2**shift <= high, within 2**-60 or 1 unit.
+
+    exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
+    """
+    n = (exponent * (1 << 64) / ln2(64)).__floor__() - 1
+    size = multiplicity.numerator.bit_length() - multiplicity.denominator.bit_length() + 1
+    precision = max(size - n + shift, 0) + 64 + n.bit_length() + 2
+    fixed = (exponent * (1 << precision)).__floor__()
+    rest = fixed - n * ln2(precision)  # off by one for the floor, and by 2 |n| for ln 2
+    low = exp_minus(max(rest + 1 + 2 * abs(n), 0), precision)[0] * multiplicity.numerator
+    high = exp_minus(max(rest - 2 * abs(n), 0), precision)[1] * multiplicity.numerator
+    move, below = shift - n - precision, multiplicity.denominator
+    if move >= 0:
+        return (low << move) // below, -(-(high << move) // below)
+    return low // (below << -move), -(-high // (below << -move))
 
 
 def chunked(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Chunk]:

@@ -73,7 +73,7 @@ class RandomBits(ABC):
         return np.frombuffer(self.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below(self, limit: int) -> int:
-        """A uniform integer in [0, limit), limit >= 1, exactly; rejection, under 2 rounds on average.
+        """A uniform integer in [0, limit), limit >= 1, exactly, in at most 2 rounds on average.
 
         The rounds depend on the limit and on chance, never on the value returned.
         """

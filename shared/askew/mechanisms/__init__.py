@@ -1,0 +1,9 @@
+"""Private top-k selection: every mechanism exact, on integers and fractions.
+
+Built first, from public parameters; run later, on private counts. `select(counts, bits=...)`
+returns item indices; `privacy_loss()` says what that costs.
+"""
+
+from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
+
+__all__ = ["Lipschitz", "OneShot", "Peeling", "PermuteAndFlip"]

@@ -1,0 +1,72 @@
+"""The exponential mechanism over items, as weighted classes of equal counts, with removal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, log
+
+import numpy as np
+
+from askew.exact import Listing, chunked, enclose
+from askew.mechanisms.noise import Contest, Floats
+from askew.mechanisms.tally import Integers, Tally
+
+
+@dataclass
+class ValueClasses:
+    """Class g: the items left with the g-th highest count, weight size * exp(-rate * gap).
+
+    gap is the distance to the highest count left. rate is per step of the tally's values.
+    """
+
+    values: Integers
+    sizes: Integers
+    rate: Fraction
+
+    def __init__(self, tally: Tally, rate: Fraction) -> None:
+        self.values, self.sizes, self.rate = tally.values, tally.sizes.copy(), rate * tally.unit
+        self._log_sizes: Floats = np.log(self.sizes.astype(np.float64))
+        self._lead, self._step = 0, float(self.rate)
+        self._log_items = log(len(tally))
+
+    def listing(self, depth: float) -> Listing:
+        """The classes within depth + ln(items) of the best; the others weigh below exp(-depth)."""
+        lead = self._lead
+        reach = (depth + self._log_items + 1) / self._step
+        low = int(self.values[lead]) - int(min(reach + 1, 2.0**62))
+        cut = len(self.values) - int(np.searchsorted(self.values[::-1], low, side="left"))
+        gaps = (self.values[lead] - self.values[lead:cut]).astype(np.float64) * self._step
+        logs = self._log_sizes[lead:cut] - gaps
+        log_error = 2.0**-48 * (depth + 2 * self._log_items + 8)
+        rest = -inf
+        if cut < len(self.values):
+            gap = float(self.values[lead] - self.values[cut]) * self._step
+            rest = self._log_items - gap * (1 - 2.0**-40)
+        return Listing(chunked(np.arange(lead, cut), logs), log_error, rest)
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        """Integer bounds of one class's weight."""
+        return enclose(int(self.sizes[key]), -self._score(key), shift)
+
+    def _score(self, key: int) -> Fraction:
+        return -self.rate * (int(self.values[self._lead]) - int(self.values[key]))
+
+    def exact(self, key: int) -> tuple[Fraction, int]:
+        """A class's exact score, relative to the highest left, and its size."""
+        return self._score(key), int(self.sizes[key])
+
+    def enter(self, contest: Contest) -> None:
+        """Let every class that has items left draw its best noisy score."""
+        present = self._lead + np.flatnonzero(self.sizes[self._lead :])
+        gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
+        for chunk in chunked(present, -gaps * self._step):
+            contest.enter(chunk.keys, chunk.logs, self._log_sizes[chunk.keys])
+
+    def remove(self, key: int) -> None:
+        """Take one item out of a class."""
+        self.sizes[key] -= 1
+        left = int(self.sizes[key])
+        self._log_sizes[key] = log(left) if left else -inf
+        while self._lead < len(self.sizes) and not self.sizes[self._lead]:
+            self._lead += 1
