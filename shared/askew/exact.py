@@ -12,7 +12,7 @@ What the filter rests on. IEEE arithmetic, and an `exp` whose relative error is 
 libraries in use are within 2**-51). Then with n terms a chunk and m chunks every prefix sum, and
 T, has a relative error below
 
-    error = expm1(log_error) + 2**-45 + (n + m + 8) * 2**-52 + exp(log_rest) / T,
+    error = expm1(log_error) + 2**-44 + (n + m + 8) * 2**-52 + exp(log_rest) / T,
 
 so an edge as a fraction of T is within 3 * error of its float value.
 
@@ -23,9 +23,10 @@ probability about 6 * error * (classes that matter), near 1e-9 for a hundred cla
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from math import exp, expm1, inf, log
 from typing import Protocol
@@ -54,11 +55,12 @@ class Chunk:
 class Listing:
     """The classes that matter at some depth, in the order of the buckets.
 
+    parts: each makes one chunk, afresh at every call, so that only one need be in memory.
     log_error bounds the error of every entry of `logs`. log_rest is at least ln of the total
     weight of the classes that are left out, wherever in the order they belong.
     """
 
-    chunks: list[Chunk]
+    parts: Sequence[Callable[[], Chunk]]
     log_error: float
     log_rest: float = -inf
 
@@ -109,30 +111,40 @@ def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tup
     return low // (below << -move), -(-high // (below << -move))
 
 
-def chunked(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Chunk]:
+def parts_of(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Callable[[], Chunk]]:
     """Cut arrays into chunks whose float sums are accurate."""
     starts = range(0, len(keys), CHUNK)
-    return [Chunk(keys[i : i + CHUNK], logs[i : i + CHUNK]) for i in starts]
+    return [partial(Chunk, keys[i : i + CHUNK], logs[i : i + CHUNK]) for i in starts]
 
 
 def log_total(listing: Listing) -> float:
     """ln of the sum of the weights listed, by float64."""
-    top = max(float(chunk.logs.max()) for chunk in listing.chunks)
-    return top + log(sum(float(np.exp(chunk.logs - top).sum()) for chunk in listing.chunks))
+    top, sums = _sums(listing)
+    return top + log(float(sums[-1]))
+
+
+def _sums(listing: Listing) -> tuple[float, NDArray[np.float64]]:
+    """The highest log-weight, and the running sum over parts of the weights relative to it."""
+    tops, sums = [], []
+    for part in listing.parts:
+        logs = part().logs
+        top = float(logs.max())
+        tops.append(top)
+        sums.append(float(np.exp(logs - top).sum()) if top > -inf else 0.0)
+    highest = max(tops)
+    return highest, np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest))
 
 
 def _filtered(listing: Listing, word: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
-    top = max(float(chunk.logs.max()) for chunk in listing.chunks)
-    sums = np.cumsum([float(np.exp(chunk.logs - top).sum()) for chunk in listing.chunks])
-    total = float(sums[-1])
-    terms = len(sums) + max(len(chunk.keys) for chunk in listing.chunks)
-    rest = exp(min(listing.log_rest - top, 700.0)) / total
-    error = expm1(listing.log_error) + _EXP_ERROR + (terms + 8) * _ULP + rest
-    margin = 3 * error + 2 * _ULP
-    u = word / 2**64
+    top, sums = _sums(listing)
+    total, u = float(sums[-1]), word / 2**64
     index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
-    chunk = listing.chunks[index]
+    chunk = listing.parts[index]()
+    rest = exp(min(listing.log_rest - top, 700.0)) / total
+    terms = len(sums) + CHUNK if len(sums) > 1 else len(chunk.keys)
+    error = expm1(listing.log_error) + 2 * _EXP_ERROR + (terms + 8) * _ULP + rest
+    margin = 3 * error + 2 * _ULP
     before = float(sums[index - 1]) if index else 0.0
     edges = before + np.cumsum(np.exp(chunk.logs - top))
     place = min(int(np.searchsorted(edges, u * total, side="right")), len(edges) - 1)
@@ -159,7 +171,7 @@ def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
 def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**precision, or None."""
     listing = classes.listing((precision + 32) * _LN2)
-    top = max(float(chunk.logs.max()) for chunk in listing.chunks)
+    top = max(float(part().logs.max()) for part in listing.parts)
     shift = precision + 64 - int(top / _LN2)
     floor = -shift * _LN2 - 1.0 - listing.log_error
     keys, lows, highs = [], [], []
@@ -179,7 +191,8 @@ def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
 
 
 def _pairs(listing: Listing) -> Iterator[tuple[int, float]]:
-    for chunk in listing.chunks:
+    for part in listing.parts:
+        chunk = part()
         yield from zip(chunk.keys.tolist(), chunk.logs.tolist(), strict=True)
 
 

@@ -4,6 +4,7 @@ Built first, from public parameters; run later, on private counts. `select(count
 returns item indices; `privacy_loss()` says what that costs.
 """
 
+from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
 
-__all__ = ["Lipschitz", "OneShot", "Peeling", "PermuteAndFlip"]
+__all__ = ["Canonical", "Lipschitz", "OneShot", "Peeling", "PermuteAndFlip"]

@@ -8,7 +8,7 @@ from math import inf, log
 
 import numpy as np
 
-from askew.exact import Listing, chunked, enclose
+from askew.exact import Listing, enclose, parts_of
 from askew.mechanisms.noise import Contest, Floats
 from askew.mechanisms.tally import Integers, Tally
 
@@ -43,7 +43,7 @@ class ValueClasses:
         if cut < len(self.values):
             gap = float(self.values[lead] - self.values[cut]) * self._step
             rest = self._log_items - gap * (1 - 2.0**-40)
-        return Listing(chunked(np.arange(lead, cut), logs), log_error, rest)
+        return Listing(parts_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of one class's weight."""
@@ -60,7 +60,8 @@ class ValueClasses:
         """Let every class that has items left draw its best noisy score."""
         present = self._lead + np.flatnonzero(self.sizes[self._lead :])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
-        for chunk in chunked(present, -gaps * self._step):
+        for part in parts_of(present, -gaps * self._step):
+            chunk = part()
             contest.enter(chunk.keys, chunk.logs, self._log_sizes[chunk.keys])
 
     def remove(self, key: int) -> None:
