@@ -5,6 +5,7 @@ returns item indices; `privacy_loss()` says what that costs.
 """
 
 from askew.mechanisms.canonical import Canonical
+from askew.mechanisms.joint import Joint, PNFJoint
 from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
 
-__all__ = ["Canonical", "Lipschitz", "OneShot", "Peeling", "PermuteAndFlip"]
+__all__ = ["Canonical", "Joint", "Lipschitz", "OneShot", "PNFJoint", "Peeling", "PermuteAndFlip"]

@@ -69,4 +69,5 @@ def _values(selected: Sequence[int], counts: Counts) -> Integers:
 
 def _shortfalls(selected: Sequence[int], counts: Counts) -> Integers:
     view = tally(counts, 1)
-    return view.top(len(selected)) - view.counts[np.asarray(selected)]
+    short: Integers = view.top(len(selected)) - view.counts[np.asarray(selected)]
+    return short
