@@ -6,6 +6,28 @@ returns item indices; `privacy_loss()` says what that costs.
 
 from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
+from askew.mechanisms.limited_domain import (
+    LaplaceLimitedDomain,
+    LimitedDomain,
+    OptimalThreshold,
+    Selection,
+)
 from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
+from askew.mechanisms.noisy_counts import ConcentratedPeeling, GammaCounts, LaplaceCounts
 
-__all__ = ["Canonical", "Joint", "Lipschitz", "OneShot", "PNFJoint", "Peeling", "PermuteAndFlip"]
+__all__ = [
+    "Canonical",
+    "ConcentratedPeeling",
+    "GammaCounts",
+    "Joint",
+    "LaplaceCounts",
+    "LaplaceLimitedDomain",
+    "LimitedDomain",
+    "Lipschitz",
+    "OneShot",
+    "OptimalThreshold",
+    "PNFJoint",
+    "Peeling",
+    "PermuteAndFlip",
+    "Selection",
+]

@@ -88,10 +88,8 @@ class Joint:
         losses = SequenceLosses(tally, self.k)
         classes = JointClasses(losses, self.rate, self.truncation)
         key = draws.choose(classes)
-        if key == ALL:
-            sizes = np.full(self.k, len(tally))
-        else:
-            sizes = losses.choices(classes.begin(key))
+        everyone = np.full(self.k, len(tally))
+        sizes = everyone if key == ALL else losses.choices(classes.begin(key))
         urn = Urn()
         return tally.items_at([urn.take(size, draws) for size in sizes.tolist()])
 
