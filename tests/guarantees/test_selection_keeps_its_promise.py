@@ -12,12 +12,7 @@ from functools import partial
 from math import comb
 
 import pytest
-
-from askew.exact import Draws
-from askew.mechanisms import Canonical, Joint, Lipschitz, OneShot, Peeling, canonical_classes
-from askew.mechanisms.tally import tally
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
-from tests.guarantees.enumeration import (
+from guarantees.enumeration import (
     Counts,
     HasLaw,
     Law,
@@ -27,6 +22,11 @@ from tests.guarantees.enumeration import (
     with_one_replaced,
     worst_log_ratio,
 )
+
+from askew.exact import Draws
+from askew.mechanisms import Canonical, Joint, Lipschitz, OneShot, Peeling, canonical_classes
+from askew.mechanisms.tally import tally
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 
 EPSILON = 2
 HALF, ALMOST = Fraction(1, 2), 1e-12

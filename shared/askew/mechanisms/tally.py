@@ -124,9 +124,9 @@ def _distinct(counts: Integers) -> tuple[Integers, Integers]:
     """Distinct values in descending order and their sizes; a histogram where it is cheaper."""
     high, low = int(counts.max()), int(counts.min())
     if high - low <= 2 * len(counts) + 1024:
-        histogram = np.bincount(high - counts)
-        places = np.flatnonzero(histogram)
-        return high - places, histogram[places]
+        sizes = np.bincount(high - counts)
+        places = np.flatnonzero(sizes)
+        return high - places, sizes[places]
     ordered = np.sort(counts)[::-1]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     return ordered[starts], np.diff(np.append(starts, len(ordered)))
