@@ -1,5 +1,6 @@
 # make demo   one private exchange, end to end
 # make test   every check that a change must pass
+# make bench  our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,7 +8,7 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test check lint types imports proto proto-check proto-release lock clean
+.PHONY: help demo test bench bench-selection check lint types imports proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -17,6 +18,11 @@ demo: $(STAMP)
 
 test: check
 	$(BIN)/python -m pytest -n 2
+
+bench: bench-selection
+
+bench-selection: $(STAMP)
+	@$(BIN)/python benchmarks/selection.py $(COUNTS)
 
 check: lint types imports proto-check
 
