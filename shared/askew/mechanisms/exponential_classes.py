@@ -14,18 +14,20 @@ from askew.exact import Listing, enclose, parts_of
 class ExponentialClasses:
     """Candidate i has weight sizes[i] * exp(epsilon * scores[i]); `remove` takes one out."""
 
-    def __init__(self, scores: Sequence[int], sizes: Sequence[Fraction], epsilon: Fraction) -> None:
+    def __init__(
+        self, scores: Sequence[int], sizes: Sequence[Fraction | int], epsilon: Fraction
+    ) -> None:
         self._best = max(scores)
         self.scores, self.sizes, self.epsilon = list(scores), list(sizes), epsilon
         gaps = np.array([score - self._best for score in scores], dtype=np.float64)
-        log_sizes = np.array([log(size) for size in sizes])
+        log_sizes = np.array([0.0 if size == 1 else log(size) for size in sizes])
         self._logs = gaps * float(epsilon) + log_sizes
         self._largest_size = float(np.abs(log_sizes).max())
         self._keys = np.arange(len(scores))
 
     def remove(self, key: int) -> None:
         """Give a candidate weight zero."""
-        self.sizes[key] = Fraction(0)
+        self.sizes[key] = 0
         self._logs[key] = -inf
 
     def listing(self, depth: float) -> Listing:

@@ -123,11 +123,10 @@ class LimitedDomain:
 
         Their item ids must break ties as the engine did: lower first.
         """
-        order = sorted(range(len(items)), key=lambda i: (-counts[i], items[i]))
-        kept = order[: self.kbar]
-        cutoff = counts[order[self.kbar]] if len(order) > self.kbar else 0
-        ids, values = [items[i] for i in kept], [int(counts[i]) for i in kept]
-        return self.draw(ids, values, int(cutoff), Draws(bits))
+        ranked = sorted(zip((-int(count) for count in counts), items, strict=True))
+        kept, rest = ranked[: self.kbar], ranked[self.kbar :]
+        ids, values = [item for _, item in kept], [-negative for negative, _ in kept]
+        return self.draw(ids, values, -rest[0][0] if rest else 0, Draws(bits))
 
     def draw(
         self, items: Sequence[int], values: Sequence[int], cutoff: int, draws: Draws
@@ -136,7 +135,7 @@ class LimitedDomain:
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
         kept = [value for value in values if value >= least]
         stop = Fraction(self.spread) / self.delta
-        sizes = [Fraction(1)] * len(kept) + [stop]
+        sizes: list[Fraction | int] = [*[1] * len(kept), stop]
         classes = ExponentialClasses([*kept, cutoff + 1], sizes, Fraction(self.epsilon))
         chosen: list[int] = []
         while len(chosen) < self.k:
