@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 from mechanisms.streams import ShakeBits
 
 from askew.exact import Draws
+from askew.mechanisms import Lipschitz, value_classes
 from askew.mechanisms.noise import (
     FAMILIES,
     Contest,
@@ -20,6 +22,7 @@ from askew.mechanisms.noise import (
     compare,
     quantiles,
 )
+from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import RandomBits, ReplayBits
 
 
@@ -138,3 +141,23 @@ def test_extreme_words_are_refined_not_guessed(word: bytes) -> None:
     )
     contest.enter(np.arange(2), np.zeros(2), np.zeros(2))
     assert contest.ranked()[0].key == (0 if word[0] else 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_law_does_not_depend_on_which_classes_are_drawn_as_one(
+    family: NoiseFamily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All classes but the first as one, against each by itself; fixed bits, 1,500 draws each."""
+    mechanism = Lipschitz(epsilon=1, neighbors=ADD_OR_REMOVE_ONE, noise=family)
+    counts = [4, 3, 3, 3, 2, 2, 0, 0, 0, 0]
+
+    def frequencies(name: str) -> dict[str, float]:
+        bits = ShakeBits(name + family)
+        seen = Counter(counts[mechanism.select(counts, bits=bits)[0]] for _ in range(1500))
+        return {str(value): seen[value] / 1500 for value in (4, 3, 2, 0)}
+
+    apart = frequencies("apart")
+    monkeypatch.setattr(value_classes, "_RARE", -4.0)
+    together = frequencies("together")
+    # Four standard deviations of the difference of two frequencies of 1,500: below .075.
+    assert together == pytest.approx(apart, abs=0.075)

@@ -128,5 +128,7 @@ def _distinct(counts: Integers) -> tuple[Integers, Integers]:
         places = np.flatnonzero(sizes)
         return high - places, sizes[places]
     ordered = np.sort(counts)[::-1]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    return ordered[starts], np.diff(np.append(starts, len(ordered)))
+    edges = np.flatnonzero(ordered[1:] != ordered[:-1])
+    bounds = np.empty(len(edges) + 2, dtype=np.int64)
+    bounds[0], bounds[1:-1], bounds[-1] = 0, edges + 1, len(ordered)
+    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]

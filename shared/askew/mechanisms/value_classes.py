@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import inf, log
 
 import numpy as np
 
 from askew.exact import Listing, enclose, parts_of
-from askew.mechanisms.noise import Contest, Floats
+from askew.mechanisms.noise import Contest, Floats, Link, NoiseFamily, Noisy, Uniform
 from askew.mechanisms.tally import Integers, Tally
+
+# Classes that win with probability below exp(-24) are drawn as one; the law does not depend on it.
+_RARE = 24.0
 
 
 @dataclass
@@ -25,19 +29,17 @@ class ValueClasses:
     rate: Fraction
 
     def __init__(self, tally: Tally, rate: Fraction) -> None:
-        self.values, self.sizes, self.rate = tally.values, tally.sizes.copy(), rate * tally.unit
-        self._log_sizes: Floats = np.log(self.sizes.astype(np.float64))
+        self.values, self.sizes, self.rate = tally.values, tally.sizes, rate * tally.unit
+        self._shared = True
         self._lead, self._step = 0, float(self.rate)
         self._log_items = log(len(tally))
 
     def listing(self, depth: float) -> Listing:
         """The classes within depth + ln(items) of the best; the others weigh below exp(-depth)."""
         lead = self._lead
-        reach = (depth + self._log_items + 1) / self._step
-        low = int(self.values[lead]) - int(min(reach + 1, 2.0**62))
-        cut = len(self.values) - int(np.searchsorted(self.values[::-1], low, side="left"))
+        cut = self._cut(depth)
         gaps = (self.values[lead] - self.values[lead:cut]).astype(np.float64) * self._step
-        logs = self._log_sizes[lead:cut] - gaps
+        logs = self._log_sizes(slice(lead, cut)) - gaps
         log_error = 2.0**-48 * (depth + 2 * self._log_items + 8)
         rest = -inf
         if cut < len(self.values):
@@ -58,16 +60,47 @@ class ValueClasses:
 
     def enter(self, contest: Contest) -> None:
         """Let every class that has items left draw its best noisy score."""
-        present = self._lead + np.flatnonzero(self.sizes[self._lead :])
+        cut = len(self.values)
+        if contest.winners == 1:
+            cut = self._cut(_RARE)
+            left = int(self.sizes[cut:].sum())
+            if left:
+                contest.enter_rest(self._score(cut), left, partial(self._expand, contest, cut))
+        present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
         for part in parts_of(present, -gaps * self._step):
             chunk = part()
-            contest.enter(chunk.keys, chunk.logs, self._log_sizes[chunk.keys])
+            contest.enter(chunk.keys, chunk.logs, self._log_sizes(chunk.keys))
+
+    def _log_sizes(self, keys: slice | Integers) -> Floats:
+        """ln of how many items are left in some classes; -inf where none is."""
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(self.sizes[keys].astype(np.float64))
+        return logs
+
+    def _expand(self, contest: Contest, cut: int, family: NoiseFamily, least: Link) -> list[Noisy]:
+        """The classes from `cut` on, given the least exponential of all their items."""
+        ends = np.cumsum(self.sizes[cut:])
+        heir = cut + int(np.searchsorted(ends, contest.draws.below(int(ends[-1])), side="right"))
+        drawn = []
+        for key in (cut + np.flatnonzero(self.sizes[cut:])).tolist():
+            links = [least]
+            if key != heir:
+                word = int.from_bytes(contest.draws.bits.read(8))
+                links.append((Uniform(word), Fraction(int(self.sizes[key]))))
+            drawn.append(Noisy(family, key, self._score(key), links, 0.0, inf))
+        return drawn
+
+    def _cut(self, depth: float) -> int:
+        """The first class that weighs, with all after it, below exp(-depth) of the best."""
+        reach = (depth + self._log_items + 1) / self._step
+        low = int(self.values[self._lead]) - int(min(reach + 1, 2.0**62))
+        return len(self.values) - int(np.searchsorted(self.values[::-1], low, side="left"))
 
     def remove(self, key: int) -> None:
         """Take one item out of a class."""
+        if self._shared:
+            self.sizes, self._shared = self.sizes.copy(), False
         self.sizes[key] -= 1
-        left = int(self.sizes[key])
-        self._log_sizes[key] = log(left) if left else -inf
         while self._lead < len(self.sizes) and not self.sizes[self._lead]:
             self._lead += 1
