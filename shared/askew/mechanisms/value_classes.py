@@ -9,7 +9,7 @@ from math import inf, log
 
 import numpy as np
 
-from askew.exact import Listing, enclose, parts_of
+from askew.exact import Draws, Listing, enclose, parts_of
 from askew.mechanisms.noise import Contest, Floats, Link, NoiseFamily, Noisy, Uniform
 from askew.mechanisms.tally import Integers, Tally
 
@@ -65,7 +65,9 @@ class ValueClasses:
             cut = self._cut(_RARE)
             left = int(self.sizes[cut:].sum())
             if left:
-                contest.enter_rest(self._score(cut), left, partial(self._expand, contest, cut))
+                contest.enter_rest(
+                    self._score(cut), left, partial(self._expand, contest.draws, cut)
+                )
         present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
         for part in parts_of(present, -gaps * self._step):
@@ -78,15 +80,15 @@ class ValueClasses:
             logs: Floats = np.log(self.sizes[keys].astype(np.float64))
         return logs
 
-    def _expand(self, contest: Contest, cut: int, family: NoiseFamily, least: Link) -> list[Noisy]:
+    def _expand(self, draws: Draws, cut: int, family: NoiseFamily, least: Link) -> list[Noisy]:
         """The classes from `cut` on, given the least exponential of all their items."""
         ends = np.cumsum(self.sizes[cut:])
-        heir = cut + int(np.searchsorted(ends, contest.draws.below(int(ends[-1])), side="right"))
+        heir = cut + int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
         drawn = []
         for key in (cut + np.flatnonzero(self.sizes[cut:])).tolist():
             links = [least]
             if key != heir:
-                word = int.from_bytes(contest.draws.bits.read(8))
+                word = int.from_bytes(draws.bits.read(8))
                 links.append((Uniform(word), Fraction(int(self.sizes[key]))))
             drawn.append(Noisy(family, key, self._score(key), links, 0.0, inf))
         return drawn
