@@ -6,14 +6,11 @@ returns item indices; `privacy_loss()` says what that costs.
 
 from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
-from askew.mechanisms.limited_domain import (
-    LaplaceLimitedDomain,
-    LimitedDomain,
-    OptimalThreshold,
-    Selection,
-)
+from askew.mechanisms.laplace_domain import LaplaceLimitedDomain
+from askew.mechanisms.limited_domain import LimitedDomain, Selection
 from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
 from askew.mechanisms.noisy_counts import ConcentratedPeeling, GammaCounts, LaplaceCounts
+from askew.mechanisms.optimal_threshold import OptimalThreshold
 
 __all__ = [
     "Canonical",

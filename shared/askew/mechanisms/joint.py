@@ -44,7 +44,7 @@ class Joint:
     both ways, so the monotone rate epsilon would leak up to 1.46 epsilon: a test shows it.)
 
     select(counts): counts (d,), integers, d >= k. Item ids in rank order, never repeated; any k,
-    counts below 2**62. Raises ParameterError.
+    counts below 2**61. Raises ParameterError.
     Complexity: O(d) or one sort, then k times the number of distinct counts within
     (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; O(d) memory.
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.

@@ -18,9 +18,9 @@ from askew.errors import ParameterError
 Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
-_LIMIT = 1 << 62
+_LIMIT = 1 << 61
 _ADVICE = (
-    "integers of magnitude below 2**62 (any numpy integer dtype or a list of ints); "
+    "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
     "round or scale floats to integers before they meet a mechanism"
 )
 
