@@ -1,7 +1,7 @@
-# make demo   one private exchange, end to end
-# make test   every check that a change must pass
+# make demo      one private exchange, end to end
+# make test      every check that a change must pass
 # make figures   pictures of placement, into build/figures
-# make bench     how long things take, as ratios
+# make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,8 +9,8 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test check lint types imports figures bench codebooks proto proto-check \
-  proto-release lock clean
+.PHONY: help demo test check lint types imports figures bench bench-placement bench-selection \
+  codebooks proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -24,8 +24,13 @@ test: check
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
 
-bench: $(STAMP)
+bench: bench-placement bench-selection
+
+bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py
+
+bench-selection: $(STAMP)
+	@$(BIN)/python benchmarks/selection.py $(COUNTS)
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

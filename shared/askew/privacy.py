@@ -1,5 +1,8 @@
 """What a guarantee says: who is protected, how closely, in which unit.
 
+A release protects one unit's whole history under an explicit neighboring relation; a signal
+protects one profile under a metric.
+
 Metric (geographic) differential privacy, Andrés et al. 2013: for all profiles u, v and every set S
 of signals, P(signal in S | u) <= exp(epsilon_per_distance * distance(u, v)) * P(signal in S | v).
 """
@@ -7,10 +10,66 @@ of signals, P(signal in S | u) <= exp(epsilon_per_distance * distance(u, v)) * P
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from typing import Literal
 
+from askew.errors import ParameterError
+
 Metric = Literal["l1"]
+
+
+class NeighboringRelation(Enum):
+    """Which two data sets must look alike. One unit changes each count by at most 1.
+
+    ADD_OR_REMOVE_ONE: one unit's events are all present or all absent, so all counts that change
+    move the same way. REPLACE_ONE: one unit's events become another's, so counts may move both
+    ways; every replacement is one removal and one addition.
+    """
+
+    ADD_OR_REMOVE_ONE = "add or remove one"
+    REPLACE_ONE = "replace one"
+
+
+ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
+REPLACE_ONE = NeighboringRelation.REPLACE_ONE
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """P(output in S | D) <= exp(epsilon) P(output in S | D') for all neighbors D, D' and all S.
+
+    Privacy unit: one person's whole history. Losses of adaptive releases add.
+    """
+
+    epsilon: Fraction
+    neighbors: NeighboringRelation
+
+
+@dataclass(frozen=True)
+class ApproximateDP:
+    """P(output in S | D) <= exp(epsilon) P(output in S | D') + delta for all neighbors and all S.
+
+    Privacy unit: one person's whole history.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: NeighboringRelation
+
+
+@dataclass(frozen=True)
+class ConcentratedDP:
+    """zCDP (Bun, Steinke 2016): Renyi divergence of every order a between neighbors <= rho * a.
+
+    Privacy unit: one person's whole history. Losses of adaptive releases add.
+    """
+
+    rho: Fraction
+    neighbors: NeighboringRelation
+
+
+PrivacyLoss = PureDP | ApproximateDP
 
 
 @dataclass(frozen=True)
@@ -28,3 +87,22 @@ class MetricPrivacy:
     def at_distance(self, distance: float) -> float:
         """The ordinary epsilon between two profiles that far apart."""
         return float(self.epsilon_per_distance) * distance
+
+
+def exact_rational(name: str, value: object) -> Fraction:
+    """A public parameter that is an int or a Fraction, as a Fraction.
+
+    Raises ParameterError for anything else: a float such as 0.1 is not the number it looks like.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        limit = "an int or a Fraction; write Fraction('0.1') or Fraction(1, 10), not 0.1"
+        raise ParameterError(name, value, limit)
+    return Fraction(value)
+
+
+def positive_rational(name: str, value: object) -> Fraction:
+    """As `exact_rational`, above zero. Raises ParameterError."""
+    exact = exact_rational(name, value)
+    if exact <= 0:
+        raise ParameterError(name, str(exact), "above 0")
+    return exact

@@ -69,6 +69,23 @@ class RandomBits(ABC):
     def read(self, count: int) -> bytes:
         """`count` fresh uniform bytes."""
 
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """`count` fresh uniform 64-bit words, shape (count,)."""
+        return np.frombuffer(self.read(8 * count), dtype=">u8").astype(np.uint64)
+
+    def below(self, limit: int) -> int:
+        """A uniform integer in [0, limit), limit >= 1, exactly, in at most 2 rounds on average.
+
+        The rounds depend on the limit and on chance, never on the value returned.
+        """
+        width = (limit - 1).bit_length()
+        count = -(-width // 8)
+        excess = 8 * count - width
+        while True:
+            value = int.from_bytes(self.read(count)) >> excess
+            if value < limit:
+                return value
+
     def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
         """Throw a row of coins `times` times; returns heads as True, shape (times, len(coins))."""
         n = len(coins)

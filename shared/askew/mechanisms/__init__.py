@@ -1,0 +1,30 @@
+"""Private top-k selection: every mechanism exact, on integers and fractions.
+
+Built first, from public parameters; run later, on private counts. `select(counts, bits=...)`
+returns item indices; `privacy_loss()` says what that costs.
+"""
+
+from askew.mechanisms.canonical import Canonical
+from askew.mechanisms.joint import Joint, PNFJoint
+from askew.mechanisms.laplace_domain import LaplaceLimitedDomain
+from askew.mechanisms.limited_domain import LimitedDomain, Selection
+from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
+from askew.mechanisms.noisy_counts import ConcentratedPeeling, GammaCounts, LaplaceCounts
+from askew.mechanisms.optimal_threshold import OptimalThreshold
+
+__all__ = [
+    "Canonical",
+    "ConcentratedPeeling",
+    "GammaCounts",
+    "Joint",
+    "LaplaceCounts",
+    "LaplaceLimitedDomain",
+    "LimitedDomain",
+    "Lipschitz",
+    "OneShot",
+    "OptimalThreshold",
+    "PNFJoint",
+    "Peeling",
+    "PermuteAndFlip",
+    "Selection",
+]

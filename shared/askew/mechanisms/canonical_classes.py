@@ -1,0 +1,227 @@
+"""The k-subsets of d items, collapsed into the classes that the canonical loss tells apart.
+
+Ranks run from 1 here. A subset other than the top k has a first rank that it misses, h + 1 with
+h < k, and a lowest rank that it has, t > k; its loss depends on the two counts x_{h+1} and x_t
+only. There are C(t-h-2, k-h-1) such subsets, and
+
+    C(t1-h-1, k-h) - C(t0-h-2, k-h)     with t in t0..t1,
+
+so ranks t of equal count are one column (hockey-stick identity). gamma = 1 ignores x_{h+1}: one row
+suffices, with C(t1, k) - C(t0-1, k) subsets. gamma = 0 ignores x_t: one column suffices.
+(The recurrence printed in the paper's Algorithm 2 multiplies by (t-h-1) where (t-h-2) is right.)
+
+Blocks of columns are bounded first, by their best value and their whole size; only blocks that can
+matter are looked at cell by cell, one chunk in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import comb, inf, isqrt, log
+
+import numpy as np
+
+from askew.exact import CHUNK, Chunk, Listing, enclose
+from askew.mechanisms.binomials import LOG_ERROR, log_runs
+from askew.mechanisms.noise import Contest, Floats
+from askew.mechanisms.tally import Integers, Tally
+
+TOP = 0  # the key of the class that holds the top k alone
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The canonical loss of k-subsets, and the weight exponent per unit of it."""
+
+    k: int
+    gamma: Fraction
+    rate: Fraction
+    clipped: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A class: subsets with ranks 1..h, without h + 1, of lowest rank in first..last.
+
+    h is None where the loss does not see it (gamma = 1): then nothing is said about ranks 1..h.
+    """
+
+    h: int | None
+    first: int
+    last: int
+
+
+class CanonicalClasses:
+    """The classes of one tally, for a loss. `splits`: see `_columns`."""
+
+    def __init__(
+        self,
+        tally: Tally,
+        loss: Loss,
+        splits: tuple[int, ...] = (),
+    ) -> None:
+        k, gamma, rate = loss.k, loss.gamma, loss.rate
+        self.k, self.gamma, self.rate = k, gamma, rate
+        self._seen = gamma != 1
+        best = tally.top(k)
+        edge = int(best[-1])
+        self._above: Integers = best - edge if self._seen else np.zeros(1, dtype=np.int64)
+        self._offset = np.arange(1, k + 1) if self._seen else np.zeros(1, dtype=np.int64)
+        self._choose = k + 1 - self._offset if self._seen else np.array([k])
+        self.firsts, self.lasts, self._below = _columns(tally, k, edge, gamma == 0, splits)
+        lead = 0 if loss.clipped or len(tally) == k else int(edge - tally.value_at(k))
+        self._top_exponent = -rate * (1 - gamma) * lead
+        self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
+
+    def cell(self, key: int) -> Cell:
+        """What the subsets of a class other than the top have in common."""
+        row, column = divmod(key - 1, len(self.firsts))
+        h = row if self._seen else None
+        return Cell(h, int(self.firsts[column]), int(self.lasts[column]))
+
+    def size(self, key: int) -> int:
+        """How many subsets a class holds."""
+        if key == TOP:
+            return 1
+        row, column = divmod(key - 1, len(self.firsts))
+        offset, r = int(self._offset[row]), int(self._choose[row])
+        below = int(self.firsts[column]) - 1 - offset
+        return comb(int(self.lasts[column]) - offset, r) - (comb(below, r) if below > 0 else 0)
+
+    def exponent(self, key: int) -> Fraction:
+        """rate * loss, relative to the clipped loss of the top."""
+        if key == TOP:
+            return self._top_exponent
+        row, column = divmod(key - 1, len(self.firsts))
+        up, down = int(self._above[row]), int(self._below[column])
+        return self.rate * ((1 - self.gamma) * up + self.gamma * down)
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        """Integer bounds of size * exp(-exponent)."""
+        return enclose(self.size(key), self.exponent(key), shift)
+
+    def exact(self, key: int) -> tuple[Fraction, int]:
+        """Score and size of a class."""
+        return -self.exponent(key), self.size(key)
+
+    def listing(self, depth: float) -> Listing:
+        """All classes but some that weigh below exp(-depth) of the heaviest."""
+        top = np.array([TOP]), np.array([-float(self._top_exponent)])
+        parts: list[Callable[[], Chunk]] = [partial(Chunk, *top)]
+        if not len(self.firsts):
+            return Listing(parts, 2.0**-50)
+        pairs, dropped, magnitude = self._blocks(depth)
+        parts += [partial(self._chunk, each) for each in pairs]
+        error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
+        return Listing(parts, error if depth < inf else 2.0**-20, dropped)
+
+    def log_top(self) -> float:
+        """ln of the weight of the top."""
+        return -float(self._top_exponent)
+
+    def enter(self, contest: Contest) -> None:
+        """Let every class draw the best noisy score of its subsets."""
+        one = np.array([TOP])
+        contest.enter(one, np.array([-float(self._top_exponent)]), np.zeros(1))
+        for pairs in self._blocks(inf)[0] if len(self.firsts) else []:
+            rows, columns = self._cells(pairs)
+            keys = 1 + rows * len(self.firsts) + columns
+            contest.enter(keys, -self._losses(rows, columns), self._log_sizes(rows, columns))
+
+    def _blocks(self, depth: float) -> tuple[list[Integers], float, float]:
+        """Pairs (row, block) that matter, in chunks; ln weight of the others; largest ln size."""
+        width = self._width()
+        starts = np.arange(0, len(self.firsts), width)
+        ends = np.append(starts[1:], len(self.firsts)) - 1
+        sizes = self._log_runs(
+            self._offset[:, None], self._choose[:, None], self.firsts[starts], self.lasts[ends]
+        )
+        above = self._up * self._above[:, None].astype(np.float64)
+        bounds = sizes - above - self._down * self._below[starts]
+        worst = sizes - above - self._down * self._below[ends]
+        least = max(float(worst.max()), -float(self._top_exponent))
+        keep = bounds > least - depth - log(bounds.size)
+        rows, blocks = np.nonzero(keep)
+        pairs = np.column_stack((rows, blocks))
+        step = max(1, CHUNK // width)
+        chunks = [pairs[i : i + step] for i in range(0, len(pairs), step)]
+        magnitude = float(sizes[keep].max()) if len(pairs) else 0.0
+        return chunks, -inf if keep.all() else least - depth, magnitude
+
+    def _width(self) -> int:
+        return max(64, isqrt(len(self.firsts)))
+
+    def _cells(self, pairs: Integers) -> tuple[Integers, Integers]:
+        """The rows and columns of all cells in some blocks."""
+        width = self._width()
+        columns = (pairs[:, 1, None] * width + np.arange(width)).ravel()
+        rows = np.repeat(pairs[:, 0], width)
+        real = columns < len(self.firsts)
+        return (rows, columns) if real.all() else (rows[real], columns[real])
+
+    def _chunk(self, pairs: Integers) -> Chunk:
+        rows, columns = self._cells(pairs)
+        logs = self._log_sizes(rows, columns) - self._losses(rows, columns)
+        return Chunk(1 + rows * len(self.firsts) + columns, logs)
+
+    def _losses(self, rows: Integers, columns: Integers) -> Floats:
+        up = self._above.astype(np.float64) * self._up
+        down = self._below.astype(np.float64) * self._down
+        losses: Floats = up[rows] + down[columns]
+        return losses
+
+    def _log_sizes(self, rows: Integers, columns: Integers) -> Floats:
+        offset, r = self._offset[rows], self._choose[rows]
+        return self._log_runs(offset, r, self.firsts[columns], self.lasts[columns])
+
+    def _log_runs(self, offset: Integers, r: Integers, first: Integers, last: Integers) -> Floats:
+        high, low = (last - offset).astype(np.float64), (first - 1 - offset).astype(np.float64)
+        return log_runs(high, low, r.astype(np.float64))
+
+    def log_inside(self, must: int, within: int) -> float:
+        """ln of the weight of all subsets that hold ranks 1..must and none beyond `within`.
+
+        `within` must be a split. Complexity: all classes.
+        """
+        total = self.log_top()
+        inside = np.flatnonzero(self.lasts <= within)
+        if not len(inside):
+            return total
+        rows = np.arange(must, self.k) if self._seen else np.zeros(1, dtype=np.int64)
+        for row in rows.tolist():
+            if self._seen:
+                logs = self._log_sizes(np.full(len(inside), row), inside)
+            else:
+                high = (self.lasts[inside] - must).astype(np.float64)
+                low = (self.firsts[inside] - 1 - must).astype(np.float64)
+                r = np.full(len(inside), float(self.k - must))
+                logs = log_runs(high, low, r) if must < self.k else np.full(len(inside), -inf)
+            weights = logs - self._losses(np.full(len(inside), row), inside)
+            total = float(np.logaddexp(total, np.logaddexp.reduce(weights)))
+        return total
+
+
+def _columns(
+    tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]
+) -> tuple[Integers, Integers, Integers]:
+    """First and last rank of each run of equal counts beyond rank k, and how far below x_k it is.
+
+    `splits` are ranks after which a run ends although its count goes on.
+    """
+    d = len(tally)
+    if d == k:
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, nothing
+    values = tally.values[tally.group_of(k) :]
+    lasts = np.array([d]) if merged else tally.ends[tally.group_of(k) :]
+    more = [rank for rank in splits if k < rank < d]
+    if more:
+        lasts = np.unique(np.concatenate((lasts, more)))
+    firsts = np.append(k, lasts[:-1]) + 1
+    if merged:
+        return firsts, lasts, np.zeros(len(lasts), dtype=np.int64)
+    counts = tally.values[np.searchsorted(tally.ends, lasts - 1, side="right")] if more else values
+    return firsts, lasts, edge - counts

@@ -1,0 +1,93 @@
+"""Limited domains for people who change few counts: Laplace noise, one epsilon for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, log
+
+import numpy as np
+
+from askew.exact import Draws
+from askew.mechanisms.limited_domain import Selection, check_limited, top_of
+from askew.mechanisms.noise import Contest
+from askew.mechanisms.parameters import check_positive_int
+from askew.mechanisms.tally import Counts
+from askew.privacy import ApproximateDP, NeighboringRelation
+from askew.randomness import RandomBits
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceLimitedDomain:
+    """At most k items in rank order by Laplace noise, for units that change few counts.
+
+        noisy score = epsilon * count / Delta + Z,    Z independent, standard Laplace
+        stop's score = epsilon * (c + 1) / Delta + tau + Z,    Delta = max_items_per_unit
+        tau: the least multiple of 2**-20 with m (1/2 + tau/4) exp(-tau) <= delta / (1 + e^epsilon)
+
+    c, m and the domain (positive counts among the top kbar, ties by id): `LimitedDomain`. The
+    whole noisy order is post-processing of noisy counts, so epsilon is the **total**, whatever k.
+
+    Privacy unit: one person's whole history, changing at most Delta counts by at most 1.
+    ADD_OR_REMOVE_ONE only. Guarantee: (epsilon, delta)-DP.
+    Proof. On D and D' in common, counts and c together change by at most Delta in l1: c rises only
+    if one of the changed items leaves the common domain or was never in it. An item outside the
+    common domain has a count of at most c + 1 and beats the stop with probability at most
+    P(Z - Z' > tau) = (1/2 + tau/4) exp(-tau); there are at most m. Let B be that any does. Then
+    P(S) <= e^epsilon (P'(S) + P'(B)) + P(B), and tau is such that (1 + e^epsilon) P(B) <= delta.
+    Raises ParameterError. Complexity: O(d) + O(kbar log kbar).
+    Source: Durfee, Rogers 2019, Algorithm 4; this threshold is exact for the difference of two
+    Laplace draws.
+    """
+
+    k: int
+    kbar: int
+    epsilon: Fraction | int
+    delta: Fraction
+    neighbors: NeighboringRelation
+    max_items_per_unit: int
+
+    def __post_init__(self) -> None:
+        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        check_positive_int("kbar", self.kbar)
+        check_positive_int("max_items_per_unit", self.max_items_per_unit)
+
+    @property
+    def threshold(self) -> Fraction:
+        """tau, rounded up, with room for the float error of its equation."""
+        share = (
+            float(self.delta) / (1 + exp(self.epsilon)) / min(self.kbar, self.max_items_per_unit)
+        )
+        low, high = 0.0, 10.0 - 2 * log(share)
+        for _ in range(100):
+            middle = (low + high) / 2
+            enough = (0.5 + middle / 4) * exp(-middle) <= share
+            low, high = (low, middle) if enough else (middle, high)
+        return Fraction(ceil(high * 2**20) + 1, 2**20)
+
+    def privacy_loss(self) -> ApproximateDP:
+        """(epsilon, delta) for the whole output."""
+        return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+        """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
+        items, values, cutoff = top_of(counts, self.kbar)
+        return self.draw(items, values, cutoff, Draws(bits))
+
+    def draw(
+        self, items: Sequence[int], values: Sequence[int], cutoff: int, draws: Draws
+    ) -> Selection:
+        """As `select`, from the top kbar items in order and the next count."""
+        rate = Fraction(self.epsilon) / self.max_items_per_unit
+        kept = [value for value in values if value >= max(cutoff, 1)]
+        scores = [rate * (value - cutoff - 1) for value in kept] + [self.threshold]
+        contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)
+        floats = np.array([float(score) for score in scores])
+        contest.enter(np.arange(len(scores)), floats, np.zeros(len(scores)))
+        chosen: list[int] = []
+        for noisy in contest.ranked()[: self.k + 1]:
+            if noisy.key == len(kept):
+                return Selection(chosen, stopped=len(chosen) < self.k)
+            chosen.append(int(items[noisy.key]))
+        return Selection(chosen[: self.k], stopped=False)

@@ -1,0 +1,186 @@
+"""Top-k from the top kbar + 1 counts of an unknown domain: what an existing engine returns.
+
+Source: Durfee, Rogers 2019, Algorithms 1 (Gumbel) and 5 (strict domain). Algorithm 4 (Laplace) is
+in `laplace_domain`, Algorithm 6 (optimal threshold, corrected) in `optimal_threshold`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, log
+from typing import Literal, get_args
+
+from askew.errors import ParameterError
+from askew.exact import Draws
+from askew.mechanisms.exponential_classes import ExponentialClasses
+from askew.mechanisms.parameters import (
+    check_k,
+    check_neighbors,
+    check_positive,
+    check_positive_int,
+    check_probability,
+)
+from askew.mechanisms.tally import Counts, tally
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, NeighboringRelation
+from askew.randomness import RandomBits
+
+Domain = Literal["positive", "top", "strict"]
+
+
+class Selection(tuple[int, ...]):
+    """Selected item ids, best first, and whether the threshold ended them before k."""
+
+    stopped: bool
+
+    def __new__(cls, items: Sequence[int], stopped: bool) -> Selection:
+        """The ids in `items`."""
+        made = super().__new__(cls, items)
+        made.stopped = stopped
+        return made
+
+    @property
+    def outcomes(self) -> int:
+        """How many symbols were released, the stop among them: what pay-what-you-get charges."""
+        return len(self) + self.stopped
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitedDomain:
+    """At most k items in rank order, from the top kbar; stops at a noisy threshold.
+
+        weights of the exponential mechanism, peeled until the stop is drawn or k items are:
+        item i: exp(epsilon * count_i)        stop: exp(epsilon * (c + 1)) * m / delta
+        c = the (kbar+1)-th highest count, 0 if there is none
+
+    so the threshold is c + 1 + ln(m / delta) / epsilon. Ties are ordered by item id, lower first.
+    domain="positive" (default): the items of the top kbar with a positive count, m = min(kbar,
+    max_items_per_unit): the answer when an engine returns fewer than kbar + 1 positive items.
+    domain="top": zeros may be selected too, same m; the domain of items is then known.
+    domain="strict" (Algorithm 5): the items with a count above c only, m = kbar.
+
+    epsilon is **per round**, as in the paper; `privacy_loss` gives the total.
+    Privacy unit: one person's whole history, changing at most `max_items_per_unit` counts (all of
+    them if None), by at most 1 each. ADD_OR_REMOVE_ONE only: a replacement is two such steps.
+    Guarantee: (k * epsilon, delta)-DP, and by bounded range `composed_loss`.
+
+    Proof sketch. Let D and D' be the domains under neighbors. On outputs inside D and D', the
+    mechanism is k rounds of the exponential mechanism over the same candidates, whose scores all
+    move one way, by at most 1 (c too): epsilon a round. An item of D outside D' was overtaken, so
+    its count is at most c + 1, and in each round it is drawn before the stop with probability at
+    most delta / m; there are at most m of them. Under domain="top" and "positive" the tie order by
+    id bounds their number by max_items_per_unit; under "strict" one unit can push all kbar out.
+    Exact audits by enumeration are in the tests, with the variants that break: data-dependent ties,
+    a threshold without the + 1, ln(1 / delta), and min(kbar, max_items_per_unit) with "strict".
+
+    select(counts): counts (d,), integers >= 0. Raises ParameterError.
+    Complexity: O(d) to find the top kbar + 1, then O(kbar * k).
+    """
+
+    k: int
+    kbar: int
+    epsilon: Fraction | int
+    delta: Fraction
+    neighbors: NeighboringRelation
+    max_items_per_unit: int | None = None
+    domain: Domain = "positive"
+
+    def __post_init__(self) -> None:
+        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        check_positive_int("kbar", self.kbar)
+        if self.domain not in get_args(Domain):
+            raise ParameterError("domain", self.domain, "one of " + ", ".join(get_args(Domain)))
+
+    @property
+    def spread(self) -> int:
+        """m: how many items one unit can push out of the domain."""
+        limited = self.max_items_per_unit is not None and self.domain != "strict"
+        return min(self.kbar, self.max_items_per_unit or self.kbar) if limited else self.kbar
+
+    def privacy_loss(self) -> ApproximateDP:
+        """(k * epsilon, delta)."""
+        return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
+
+    def composed_loss(self, slack: Fraction) -> ApproximateDP:
+        """The least of the bounds for k bounded-range rounds, at delta + slack. See `composed`."""
+        total = composed(Fraction(self.epsilon), self.k, slack)
+        return ApproximateDP(total, self.delta + slack, self.neighbors)
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
+        """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
+        items, values, cutoff = top_of(counts, self.kbar)
+        return self.draw(items, values, cutoff, Draws(bits))
+
+    def select_from_top(
+        self, items: Sequence[int], counts: Sequence[int], *, bits: RandomBits
+    ) -> Selection:
+        """As `select`, from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
+
+        Their item ids must break ties as the engine did: lower first.
+        """
+        ranked = sorted(zip((-int(count) for count in counts), items, strict=True))
+        kept, rest = ranked[: self.kbar], ranked[self.kbar :]
+        ids, values = [item for _, item in kept], [-negative for negative, _ in kept]
+        return self.draw(ids, values, -rest[0][0] if rest else 0, Draws(bits))
+
+    def draw(
+        self, items: Sequence[int], values: Sequence[int], cutoff: int, draws: Draws
+    ) -> Selection:
+        """As `select`, from the top kbar items in order and the next count."""
+        least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
+        kept = [value for value in values if value >= least]
+        stop = Fraction(self.spread) / self.delta
+        sizes: list[Fraction | int] = [*[1] * len(kept), stop]
+        classes = ExponentialClasses([*kept, cutoff + 1], sizes, Fraction(self.epsilon))
+        chosen: list[int] = []
+        while len(chosen) < self.k:
+            key = draws.choose(classes)
+            if key == len(kept):
+                return Selection(chosen, stopped=True)
+            chosen.append(int(items[key]))
+            classes.remove(key)
+        return Selection(chosen, stopped=False)
+
+
+def composed(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
+    """An epsilon for `rounds` bounded-range rounds at an extra delta of `slack`, rounded up.
+
+    min of k e; k e (e^e - 1)/(e^e + 1) + e sqrt(2 k ln(1/slack)); k e^2/2 + e sqrt(k ln(1/slack)/2)
+    (Durfee, Rogers 2019, equation 3); and rho + 2 sqrt(rho ln(1/slack)), rho = k e^2 / 8 (zCDP).
+    """
+    check_probability("slack", slack)
+    e, k, ln_slack = float(epsilon), rounds, -log(slack)
+    rho = k * e * e / 8
+    advanced = k * e * (1 - exp(-e)) / (1 + exp(-e)) + e * (2 * k * ln_slack) ** 0.5
+    ranged = k * e * e / 2 + e * (k * ln_slack / 2) ** 0.5
+    concentrated = rho + 2 * (rho * ln_slack) ** 0.5
+    best = min(advanced, ranged, concentrated)
+    return min(epsilon * rounds, Fraction(ceil(best * 2**30) + 1, 2**30))
+
+
+def top_of(counts: Counts, kbar: int) -> tuple[list[int], list[int], int]:
+    """Ids and counts of the top kbar by (count, lower id), and the next count or 0."""
+    view = tally(counts, 1)
+    if int(view.values[-1]) < 0:
+        raise ParameterError("counts", "negative integers", "integers of at least 0")
+    size = min(len(view), kbar + 1)
+    items = view.items_at(range(size))
+    values = view.top(size).tolist()
+    cutoff = values[kbar] if size > kbar else 0
+    return list(items[:kbar]), values[:kbar], cutoff
+
+
+def check_limited(
+    k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
+) -> None:
+    """The checks that all limited-domain mechanisms share. Raises ParameterError."""
+    check_k(k)
+    check_positive("epsilon", epsilon)
+    check_probability("delta", delta)
+    check_neighbors(neighbors)
+    if max_items_per_unit is not None:
+        check_positive_int("max_items_per_unit", max_items_per_unit)
+    if neighbors is not ADD_OR_REMOVE_ONE:
+        limit = "ADD_OR_REMOVE_ONE: a replacement is one removal and one addition, so charge both"
+        raise ParameterError("neighbors", REPLACE_ONE.name, limit)

@@ -1,0 +1,260 @@
+"""The Lipschitz mechanism and its named forms: one item at a time, or k at one stroke.
+
+    name                      noise          selects
+    exponential mechanism     gumbel         one item, P(i) ~ exp(rate * score_i)
+    permute-and-flip          exponential    one item, never worse than the exponential mechanism
+    report noisy max          laplace        one item
+    Peeling                   any            k items in rank order, k rounds of epsilon / k
+    OneShot                   any            a set of k items, one draw of noise, kappa = k
+
+Source: Shekelyan, Loukides 2022 (unification); McSherry, Talwar 2007 (exponential mechanism);
+McKenna, Sheldon 2020 (permute-and-flip); Qiao, Su, Zhang 2021 (one-shot Laplace).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from askew.errors import ParameterError
+from askew.exact import Draws
+from askew.mechanisms.noise import Contest, NoiseFamily, check_family
+from askew.mechanisms.order_statistics import highest
+from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
+from askew.mechanisms.tally import Scores, Tally, tally_of_scores
+from askew.mechanisms.urn import items_of_groups
+from askew.mechanisms.value_classes import ValueClasses
+from askew.privacy import ConcentratedDP, NeighboringRelation, PureDP
+from askew.randomness import RandomBits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lipschitz:
+    """The k items with the highest noisy scores, as a sorted tuple of item ids.
+
+        noisy score of item i = epsilon * x_i / kappa + Z_i,    Z_i independent, of one family
+        x_i = count_i                        counts, ADD_OR_REMOVE_ONE
+        x_i = count_i / 2                    counts, REPLACE_ONE
+        x_i = score_i / (2 * linf_sensitivity)    scores that may move both ways
+
+    Privacy unit: one person's whole history. A unit changes each count by at most 1, or each score
+    by at most `linf_sensitivity`; scores are taken to move both ways unless `monotone` is set.
+    Guarantee: (epsilon * k / kappa)-DP, pure, with no slack; kappa = k unless given.
+
+    Proof. Fix the noise of the items outside a set S of size k, let T be the highest of their noisy
+    scores. S is selected iff Z_i > T - score_i for all i in S, with probability the product of k
+    survival functions. Between neighbors, T and the score of i move within an interval of width
+    epsilon / kappa (both by steps in [0, epsilon / kappa], the same way, where counts move one way;
+    by at most half of it, either way, otherwise), so each argument moves by at most
+    epsilon / kappa, and the logarithm of each factor, being 1-Lipschitz, by no more.
+
+    select(counts): counts (d,), integers or, in a list, Fractions; d >= k. Raises ParameterError.
+    Complexity: O(d) or one sort, then one uniform for each distinct value, O(k log k) after that.
+    Source: Shekelyan, Loukides 2022, Definition 2.1 and Theorem 4.1 (the set only, not its order).
+    """
+
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    k: int = 1
+    noise: NoiseFamily = "gumbel"
+    kappa: Fraction | int | None = None
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if self.kappa is not None:
+            check_positive("kappa", self.kappa)
+
+    @classmethod
+    def exponential_mechanism(
+        cls, epsilon: Fraction | int, neighbors: NeighboringRelation
+    ) -> Lipschitz:
+        """One item, with probability proportional to exp(rate * count)."""
+        return cls(epsilon=epsilon, neighbors=neighbors, noise="gumbel")
+
+    @classmethod
+    def permute_and_flip(cls, epsilon: Fraction | int, neighbors: NeighboringRelation) -> Lipschitz:
+        """One item by exponential noise; its expected error is never above the former's."""
+        return cls(epsilon=epsilon, neighbors=neighbors, noise="exponential")
+
+    @classmethod
+    def report_noisy_max(cls, epsilon: Fraction | int, neighbors: NeighboringRelation) -> Lipschitz:
+        """One item by Laplace noise."""
+        return cls(epsilon=epsilon, neighbors=neighbors, noise="laplace")
+
+    @property
+    def rate(self) -> Fraction:
+        """Noise units per unit of score."""
+        return _rate(self) / Fraction(self.k if self.kappa is None else self.kappa)
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon * k / kappa, which is epsilon unless kappa was given."""
+        kappa = Fraction(self.k if self.kappa is None else self.kappa)
+        return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
+
+    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, ascending; the order of their scores is not released."""
+        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        if self.noise == "gumbel":
+            return tuple(sorted(_peel(tally, self.rate, self.k, draws)))
+        groups = highest(ValueClasses(tally, self.rate), self.noise, self.k, draws)
+        return tuple(sorted(items_of_groups(groups, tally, draws)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneShot:
+    """The k highest of all noisy scores at one stroke, as a set: `Lipschitz` with kappa = k.
+
+        noisy score of item i = epsilon * count_i / k + Z_i     (half of it under REPLACE_ONE)
+
+    Privacy unit, guarantee (pure epsilon-DP), proof, shapes, errors and complexity: `Lipschitz`.
+    With Gumbel noise the set has the law of the exponential mechanism peeled.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    noise: NoiseFamily = "exponential"
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon for the whole set."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, ascending."""
+        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        return Lipschitz(**vars(self)).draw(tally, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peeling:
+    """k rounds, each selecting one of the items left with epsilon / k; item ids in rank order.
+
+        round j: argmax over the items left of epsilon * count_i / k + Z_ij
+
+    Privacy unit: one person's whole history. Guarantee: pure epsilon-DP, by k adaptive rounds of
+    the Lipschitz mechanism with kappa = 1 (half the rate where counts move both ways). With Gumbel
+    noise every round is bounded-range, so the same run is also (epsilon^2 / (8 k))-zCDP:
+    `concentrated_loss`.
+
+    select(counts): counts (d,), d >= k. Raises ParameterError.
+    Complexity: O(d) or one sort, then k passes over the distinct values within about 50 / rate of
+    the highest left (Gumbel) or over all of them (other families).
+    Source: McSherry, Talwar 2007; Durfee, Rogers 2019 (one-shot Gumbel is the same law; bounded
+    range); Cesar, Rogers 2021 (zCDP).
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    noise: NoiseFamily = "gumbel"
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def rate(self) -> Fraction:
+        """Noise units per unit of score."""
+        return _rate(self) / self.k
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon for all k rounds."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def concentrated_loss(self) -> ConcentratedDP:
+        """k rounds of (epsilon / k)^2 / 8, for Gumbel noise. Raises ParameterError for others."""
+        if self.noise != "gumbel":
+            limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
+            raise ParameterError("noise", self.noise, limit)
+        return ConcentratedDP(Fraction(self.epsilon) ** 2 / (8 * self.k), self.neighbors)
+
+    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        if self.noise == "gumbel":
+            return _peel(tally, self.rate, self.k, draws)
+        classes = ValueClasses(tally, self.rate)
+        groups = []
+        for _ in range(self.k):
+            contest = Contest(self.noise, draws, classes.exact)
+            classes.enter(contest)
+            groups.append(contest.ranked()[0].key)
+            classes.remove(groups[-1])
+        return items_of_groups(groups, tally, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip:
+    """Permute-and-flip for one item, or peeled for k: `Peeling` with exponential noise.
+
+    Flipping a coin of probability exp(-rate * gap) for the items in random order has the law of
+    the argmax under exponential noise (Ding et al. 2021). Privacy unit, guarantee (pure
+    epsilon-DP), shapes, errors and complexity: `Peeling`. Source: McKenna, Sheldon 2020.
+    """
+
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    k: int = 1
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon for all k rounds."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        return Peeling(noise="exponential", **vars(self)).draw(tally, draws)
+
+
+def _check(mechanism: Lipschitz | OneShot | Peeling | PermuteAndFlip) -> None:
+    check_k(mechanism.k)
+    check_positive("epsilon", mechanism.epsilon)
+    check_neighbors(mechanism.neighbors)
+    if not isinstance(mechanism, PermuteAndFlip):
+        check_family(mechanism.noise)
+    if mechanism.linf_sensitivity is not None:
+        check_positive("linf_sensitivity", mechanism.linf_sensitivity)
+
+
+def _rate(mechanism: Lipschitz | OneShot | Peeling) -> Fraction:
+    """epsilon per unit of score, halved where scores may move both ways."""
+    counts = mechanism.linf_sensitivity is None
+    monotone = counts if mechanism.monotone is None else mechanism.monotone
+    sensitivity = Fraction(1 if mechanism.linf_sensitivity is None else mechanism.linf_sensitivity)
+    epsilon = Fraction(mechanism.epsilon)
+    return (halved(epsilon, mechanism.neighbors) if monotone else epsilon / 2) / sensitivity
+
+
+def _peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
+    """The exponential mechanism without replacement, k times."""
+    classes = ValueClasses(tally, rate)
+    groups = []
+    for _ in range(k):
+        groups.append(draws.choose(classes))
+        classes.remove(groups[-1])
+    return items_of_groups(groups, tally, draws)

@@ -1,0 +1,159 @@
+"""Baselines: what the papers compare with. Each is private; none is the best choice for counts.
+
+Permute-and-flip peeling, the fourth baseline, is `PermuteAndFlip`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, log, sqrt
+
+import numpy as np
+
+from askew.exact import Draws
+from askew.mechanisms.lipschitz import Peeling
+from askew.mechanisms.order_statistics import highest
+from askew.mechanisms.parameters import (
+    check_k,
+    check_neighbors,
+    check_positive,
+    check_positive_int,
+    check_probability,
+    halved,
+    one_way,
+)
+from askew.mechanisms.tally import Counts, Tally, tally
+from askew.mechanisms.urn import items_of_groups
+from askew.mechanisms.value_classes import ValueClasses
+from askew.privacy import ApproximateDP, ConcentratedDP, NeighboringRelation, PureDP
+from askew.randomness import RandomBits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcentratedPeeling:
+    """The exponential mechanism peeled, its rounds composed by zCDP: ranked item ids.
+
+        epsilon per round = max(epsilon / k,
+            sqrt(8 / k) (sqrt(ln(1/delta) + epsilon) - sqrt(ln(1/delta)))), rounded down
+
+    Privacy unit: one person's whole history. Guarantee: (epsilon, delta)-DP, exact law.
+    Proof: a bounded-range round of epsilon' is (epsilon'^2 / 8)-zCDP, k of them add to rho, and
+    rho-zCDP is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP. The paper's Algorithm 3 takes a Gumbel
+    scale of k / epsilon', which contradicts its own lemma; the scale is 1 / epsilon'.
+    Complexity: `Peeling`. Source: Durfee, Rogers 2019; Gillenwater et al. 2022, corrected.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    delta: Fraction
+    neighbors: NeighboringRelation
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_probability("delta", self.delta)
+        check_neighbors(self.neighbors)
+
+    @property
+    def epsilon_per_round(self) -> Fraction:
+        """epsilon', rounded down to a multiple of 2**-40 with room for float errors."""
+        ln_delta = -log(self.delta)
+        gain = self.epsilon / (sqrt(ln_delta + self.epsilon) + sqrt(ln_delta))
+        concentrated = Fraction(floor(sqrt(8 / self.k) * gain * (1 - 2.0**-44) * 2**40), 2**40)
+        return max(Fraction(self.epsilon) / self.k, concentrated)
+
+    def privacy_loss(self) -> ApproximateDP:
+        """(epsilon, delta)."""
+        return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
+
+    def concentrated_loss(self) -> ConcentratedDP:
+        """k epsilon'^2 / 8."""
+        return self._peeling().concentrated_loss()
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self._peeling().select(counts, bits=bits)
+
+    def _peeling(self) -> Peeling:
+        return Peeling(k=self.k, epsilon=self.epsilon_per_round * self.k, neighbors=self.neighbors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceCounts:
+    """The k highest counts after Laplace noise on each: ranked item ids.
+
+        noisy count = count + Laplace(scale = l1_sensitivity / epsilon)
+
+    Privacy unit: one person's whole history, changing counts by at most `l1_sensitivity` in all
+    (2 max_items_per_unit under REPLACE_ONE). Guarantee: pure epsilon-DP; the order of the noisy
+    counts is post-processing. Its comparisons of real-valued noise are exact.
+    Complexity: `OneShot`. Source: Dwork, McSherry, Nissim, Smith 2006.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    max_items_per_unit: int
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
+        check_positive_int("max_items_per_unit", self.max_items_per_unit)
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """How much one unit can change all counts together."""
+        return self.max_items_per_unit * (1 if one_way(self.neighbors) else 2)
+
+    def privacy_loss(self) -> PureDP:
+        """epsilon, whatever k."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        return self.draw(tally(counts, self.k), Draws(bits))
+
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """As `select`, from a tally and a source of exact draws."""
+        classes = ValueClasses(tally, Fraction(self.epsilon) / self.l1_sensitivity)
+        return items_of_groups(highest(classes, "laplace", self.k, draws), tally, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GammaCounts:
+    """The k highest counts after l-infinity noise: ranked item ids. **A float path.**
+
+        noise = R * V / rate,    R ~ Gamma(d + 1),    V uniform in [-1, 1]^d
+        rate = 2 * epsilon (ADD_OR_REMOVE_ONE),    epsilon (REPLACE_ONE)
+
+    Density ~ exp(-rate * linf norm). Under ADD_OR_REMOVE_ONE counts change by 0..1 one way, which
+    after a common shift of 1/2, invisible in an order, is a change of 1/2 in l-infinity.
+    Privacy unit: one person's whole history. Guarantee: (epsilon + 1e-9, 1e-9)-DP: float64 noise,
+    bits from the source given; d below 2**24, counts below 2**40.
+    Complexity: O(d log d). Source: Steinke, Ullman 2017; Gillenwater et al. 2022.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
+
+    def privacy_loss(self) -> ApproximateDP:
+        """(epsilon + 1e-9, 1e-9), because its arithmetic is float64."""
+        slack = Fraction(1, 10**9)
+        return ApproximateDP(Fraction(self.epsilon) + slack, slack, self.neighbors)
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+        """The selected item ids, best first."""
+        view = tally(counts, self.k)
+        d = len(view)
+        uniform = (bits.words(2 * d + 1).astype(np.float64) + 0.5) * 2.0**-64
+        radius = -np.log(uniform[: d + 1]).sum() / (2 * float(halved(self.epsilon, self.neighbors)))
+        noisy = view.counts - view.values[0] + radius * (2 * uniform[d + 1 :] - 1)
+        return tuple(np.argsort(-noisy, kind="stable")[: self.k].tolist())

@@ -1,0 +1,134 @@
+"""Count vectors as mechanisms see them: distinct values, and who has them.
+
+Ranks run from 0, highest count first, ties to the lower item id. Every mechanism works on the
+distinct values, whose number is far below that of the items, and asks for item ids at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+
+Integers = NDArray[np.int64]
+Counts = Sequence[int] | NDArray[np.integer]
+Scores = Sequence[int | Fraction] | Counts
+_LIMIT = 1 << 61
+_ADVICE = (
+    "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
+    "round or scale floats to integers before they meet a mechanism"
+)
+
+
+class Tally:
+    """Distinct values of a count vector (d,) in descending order, with how many items have each.
+
+    values, sizes: int64, (g,). ends: int64, (g,), number of items with at least this value.
+    unit: what one step of `values` is worth; 1 for counts.
+    Private: never stored in a mechanism. Complexity: O(d) or one sort.
+    """
+
+    def __init__(self, counts: Integers, unit: Fraction = Fraction(1)) -> None:
+        self.counts, self.unit = counts, unit
+        self.values, self.sizes = _distinct(counts)
+        self.ends = np.cumsum(self.sizes)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def value_at(self, rank: int) -> int:
+        """The count of the item at a rank."""
+        return int(self.values[self.group_of(rank)])
+
+    def group_of(self, rank: int) -> int:
+        """The index in `values` of the count of the item at a rank."""
+        return int(np.searchsorted(self.ends, rank, side="right"))
+
+    def top(self, count: int) -> Integers:
+        """The `count` highest counts, in descending order."""
+        ranks = np.arange(count)
+        return self.values[np.searchsorted(self.ends, ranks, side="right")]
+
+    def items_at(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """The item ids at these ranks, in the order given."""
+        asked = np.asarray(ranks, dtype=np.int64)
+        groups = np.searchsorted(self.ends, asked, side="right")
+        wanted = np.unique(groups)
+        holders = np.flatnonzero(self._mask(wanted))  # ascending ids
+        by_value = holders[np.argsort(-self.counts[holders], kind="stable")]
+        first = np.cumsum(self.sizes[wanted]) - self.sizes[wanted]
+        within = asked - (self.ends - self.sizes)[groups]
+        places = first[np.searchsorted(wanted, groups)] + within
+        return tuple(by_value[places].tolist())
+
+    def _mask(self, wanted: Integers) -> NDArray[np.bool_]:
+        values = self.values[wanted]
+        if int(wanted[-1]) == len(wanted) - 1:  # the highest values, without gaps
+            mask: NDArray[np.bool_] = self.counts >= values[-1]
+        elif len(values) == 1:
+            mask = self.counts == values[0]
+        else:
+            mask = np.isin(self.counts, values)
+        return mask
+
+
+def tally(counts: Counts, least: int) -> Tally:
+    """A validated count vector with at least `least` items. Raises ParameterError.
+
+    Complexity: O(d), or one sort of d integers when the counts are spread widely.
+    """
+    return Tally(_integers(counts, least))
+
+
+def tally_of_scores(scores: Scores, least: int) -> Tally:
+    """As `tally`, for ints or Fractions: brought to integers over their common denominator."""
+    if isinstance(scores, np.ndarray):
+        return tally(scores, least)
+    if not all(isinstance(score, (int, np.integer, Fraction)) for score in scores):
+        raise ParameterError("scores", "other numbers", "ints and Fractions")
+    exact = [
+        Fraction(score) if isinstance(score, Fraction) else Fraction(int(score)) for score in scores
+    ]
+    scale = lcm(*(score.denominator for score in exact))
+    return Tally(_integers([int(score * scale) for score in exact], least), Fraction(1, scale))
+
+
+def _integers(counts: Counts, least: int) -> Integers:
+    """Counts as int64 (d,). Error messages name types and lengths, never a count."""
+    if not isinstance(counts, np.ndarray):
+        if not all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in counts):
+            raise ParameterError("counts", "other numbers", _ADVICE)
+        if any(not -_LIMIT < int(c) < _LIMIT for c in counts):
+            raise ParameterError("counts", "larger integers", _ADVICE)
+        counts = np.array([int(c) for c in counts], dtype=np.int64)
+    if counts.dtype.kind not in "iu":
+        raise ParameterError("counts", f"dtype {counts.dtype}", _ADVICE)
+    if counts.ndim != 1 or len(counts) < least:
+        limit = f"one-dimensional with at least {least} items"
+        raise ParameterError("counts", f"shape {counts.shape}", limit)
+    if (
+        len(counts)
+        and counts.dtype.itemsize == 8
+        and (counts.max() >= _LIMIT or counts.min() <= -_LIMIT)
+    ):
+        raise ParameterError("counts", "larger integers", _ADVICE)
+    return counts.astype(np.int64, copy=False)
+
+
+def _distinct(counts: Integers) -> tuple[Integers, Integers]:
+    """Distinct values in descending order and their sizes; a histogram where it is cheaper."""
+    high, low = int(counts.max()), int(counts.min())
+    if high - low <= 2 * len(counts) + 1024:
+        sizes = np.bincount(high - counts)
+        places = np.flatnonzero(sizes)
+        return high - places, sizes[places]
+    ordered = np.sort(counts)[::-1]
+    edges = np.flatnonzero(ordered[1:] != ordered[:-1])
+    bounds = np.empty(len(edges) + 2, dtype=np.int64)
+    bounds[0], bounds[1:-1], bounds[-1] = 0, edges + 1, len(ordered)
+    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]

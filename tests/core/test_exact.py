@@ -1,0 +1,151 @@
+"""Draws from irrational weights are decided on the right side of every edge, however close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+
+from askew.enclosure import exp_minus, ln2, log_ratio
+from askew.exact import Chunk, Classes, Draws, Listing, enclose
+from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
+from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
+from askew.mechanisms.tally import tally
+from askew.mechanisms.value_classes import ValueClasses
+from askew.randomness import ReplayBits
+
+COUNTS = [40, 31, 31, 30, 12, 12, 12, 7, 3, 0, 0, 0]
+BITS = 512
+
+
+@pytest.fixture(autouse=True)
+def _many_digits() -> Iterator[None]:
+    with localcontext(prec=900):
+        yield
+
+
+def decimal(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+@pytest.mark.parametrize("precision", [64, 128, 500])
+@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 3), Fraction(7), Fraction(123456, 1000)])
+def test_exp_is_enclosed(precision: int, x: Fraction) -> None:
+    fixed = (x * (1 << precision)).__floor__()
+    low, high = exp_minus(fixed, precision)
+    true = (-Decimal(fixed) / Decimal(2**precision)).exp() * 2**precision
+    assert low <= true <= high
+    assert high - low <= 4
+
+
+@pytest.mark.parametrize("precision", [64, 128, 500])
+@pytest.mark.parametrize("ratio", [(1, 1), (2, 3), (10**40 + 1, 10**40), (1, 7**300), (5**90, 3)])
+def test_log_is_enclosed(precision: int, ratio: tuple[int, int]) -> None:
+    low, high = log_ratio(*ratio, precision)
+    true = (Decimal(ratio[0]) / Decimal(ratio[1])).ln() * 2**precision
+    assert low <= true <= high
+    assert high - low <= 4
+
+
+@pytest.mark.parametrize("precision", [10, 64, 1000])
+def test_ln2_is_enclosed(precision: int) -> None:
+    assert 0 <= Decimal(2).ln() * 2**precision - ln2(precision) < 2
+
+
+@pytest.mark.parametrize("exponent", [Fraction(-50, 3), Fraction(0), Fraction(1, 7), Fraction(900)])
+@pytest.mark.parametrize("size", [Fraction(1), Fraction(3, 70), Fraction(10**90)])
+def test_a_weight_is_enclosed_closely(size: Fraction, exponent: Fraction) -> None:
+    shift = 1500
+    low, high = enclose(size, exponent, shift)
+    true = decimal(size) * (-decimal(exponent)).exp() * 2**shift
+    assert low <= true <= high
+    assert Decimal(high - low) <= 2 + true / 2**58
+
+
+def the_values() -> ValueClasses:
+    return ValueClasses(tally(COUNTS, 1), Fraction(1, 3))
+
+
+def the_canonical() -> CanonicalClasses:
+    return CanonicalClasses(tally(COUNTS, 4), Loss(4, Fraction(1, 2), Fraction(1, 5), False))
+
+
+def the_joint() -> JointClasses:
+    return JointClasses(SequenceLosses(tally(COUNTS, 4), 4), Fraction(1, 5), None)
+
+
+SOURCES: dict[str, Callable[[], Classes]] = {
+    "values": the_values,
+    "canonical": the_canonical,
+    "joint": the_joint,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_uniform_2_to_the_minus_150_beside_an_edge_selects_the_right_bucket(
+    source: str, side: int
+) -> None:
+    """Every edge of every bucket, far below what float64 and 128 bits can tell apart."""
+    classes = SOURCES[source]()
+    keys = [int(key) for part in classes.listing(300.0).parts for key in part().keys]
+    weights = [sum(classes.enclose(key, BITS)) for key in keys]
+    running, total = 0, sum(weights)
+    for index in range(len(keys) - 1):
+        running += weights[index]
+        uniform = (running << BITS) // total + side * (1 << (BITS - 150))
+        bits = ReplayBits(uniform.to_bytes(BITS // 8))
+        assert keys[index + (side > 0)] == Draws(bits).choose(classes)
+
+
+class TwoClasses:
+    """Weights 1 and exp(-ln 2): float64 logs with a planted error."""
+
+    def __init__(self, wrong_by: float, claimed: float) -> None:
+        self.logs = np.array([0.0, -float(np.log(2)) + wrong_by])
+        self.claimed = claimed
+
+    def listing(self, depth: float) -> Listing:
+        return Listing([partial(Chunk, np.arange(2), self.logs)], self.claimed)
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        return (1 << (shift - key),) * 2
+
+
+def test_the_float_filter_lets_no_declared_error_through() -> None:
+    """The edge is at exactly 2/3; the float logs put it 1e-7 away, and say so."""
+    edge = (2 << 64) // 3
+    for step in (-(2**38), 2**38):
+        word = (edge + step).to_bytes(8) + bytes(8)
+        assert int(step > 0) == Draws(ReplayBits(word)).choose(TwoClasses(1e-6, 1e-6))
+
+
+def test_an_error_that_is_not_declared_would_be_seen() -> None:
+    """The control of the test above: without the margin the same bits give the wrong bucket."""
+    word = ((2 << 64) // 3 - 2**38).to_bytes(8) + bytes(8)
+    assert Draws(ReplayBits(word)).choose(TwoClasses(1e-6, 0.0)) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 255, 256, 257])
+def test_below_is_uniform_on_every_byte(limit: int) -> None:
+    """All one-byte answers that are accepted are equally many for each value."""
+    width = (limit - 1).bit_length()
+    if width > 8:
+        words = [n.to_bytes(2) for n in range(1 << 16)]
+    else:
+        words = [bytes([n]) for n in range(256)]
+    seen = [0] * limit
+    for word in words:
+        value = int.from_bytes(word) >> (8 * len(word) - width) if limit > 1 else 0
+        if value < limit:
+            assert ReplayBits(word if limit > 1 else b"").below(limit) == value
+            seen[value] += 1
+    assert len(set(seen)) == 1
+
+
+def test_below_rejects_and_reads_again() -> None:
+    assert ReplayBits(bytes([0b11_000000, 0b01_000000])).below(3) == 1

@@ -1,0 +1,126 @@
+"""The exact law of a mechanism, by following every branch of its exact random choices."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from itertools import product
+from math import exp, inf, log
+from typing import Protocol, TypeVar
+
+from askew.exact import Classes, Draws
+from askew.randomness import ReplayBits
+
+T = TypeVar("T", bound=tuple[int, ...])
+Counts = tuple[int, ...]
+Law = dict[tuple[int, ...], Fraction]
+
+
+class Tape(Draws):
+    """Draws whose results are written down beforehand; beyond the end, the first branch."""
+
+    def __init__(self, branches: list[int]) -> None:
+        super().__init__(ReplayBits(b""))
+        self.branches, self.position, self.probability = branches, 0, Fraction(1)
+        self.widths: list[int] = []
+
+    def _branch(self, probabilities: list[Fraction]) -> int:
+        if self.position == len(self.branches):
+            self.branches.append(0)
+        branch = self.branches[self.position]
+        self.position += 1
+        self.widths.append(len(probabilities))
+        self.probability *= probabilities[branch]
+        return branch
+
+    def below(self, limit: int) -> int:
+        return self._branch([Fraction(1, limit)] * limit) if limit > 1 else 0
+
+    def choose(self, classes: Classes) -> int:
+        chunks = [part() for part in classes.listing(200.0).parts]
+        pairs = [(int(k), w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)]
+        keys = [key for key, log_weight in pairs if log_weight > -inf]
+        weights = [Fraction(sum(classes.enclose(key, 160)), 2) for key in keys]
+        total = sum(weights)
+        return keys[self._branch([weight / total for weight in weights])]
+
+
+def law_of(run: Callable[[Draws], tuple[int, ...]]) -> Law:
+    """Every output with its probability, by depth-first search over the branches."""
+    law: Law = defaultdict(Fraction)
+    branches: list[int] = []
+    while True:
+        tape = Tape(branches)
+        outcome = run(tape)
+        law[outcome] += tape.probability
+        while branches and branches[-1] + 1 == tape.widths[len(branches) - 1]:
+            branches.pop()
+        if not branches:
+            return dict(law)
+        branches[-1] += 1
+
+
+class HasLaw(Protocol):
+    def __call__(self, counts: Counts) -> Law: ...
+
+
+def vectors(d: int, highest: int = 3) -> Iterator[Counts]:
+    return product(range(highest + 1), repeat=d)
+
+
+def with_one_more(counts: Counts) -> Iterator[Counts]:
+    """All count vectors with one unit more."""
+    for change in product((0, 1), repeat=len(counts)):
+        yield tuple(c + x for c, x in zip(counts, change, strict=True))
+
+
+def with_one_replaced(counts: Counts) -> Iterator[Counts]:
+    for change in product((-1, 0, 1), repeat=len(counts)):
+        yield tuple(c + x for c, x in zip(counts, change, strict=True))
+
+
+def by_symmetry(law: HasLaw, *, sets: bool) -> HasLaw:
+    """The law of a mechanism that treats items alike, computed on sorted vectors only."""
+    known: dict[Counts, Law] = {}
+
+    def of(counts: Counts) -> Law:
+        order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+        canonical = tuple(counts[i] for i in order)
+        if canonical not in known:
+            known[canonical] = law(canonical)
+        renamed: Law = defaultdict(Fraction)
+        for outcome, p in known[canonical].items():
+            items = tuple(order[i] if i >= 0 else i for i in outcome)
+            renamed[tuple(sorted(items)) if sets else items] += p
+        return renamed
+
+    return of
+
+
+def worst_log_ratio(
+    law: HasLaw, d: int, neighbors: Callable[[Counts], Iterable[Counts]], highest: int = 3
+) -> float:
+    """The largest |ln P(o | h) - ln P(o | h')| over all h in {0..highest}^d, h' and outputs."""
+    worst = Fraction(1)
+    for counts in vectors(d, highest):
+        here = law(counts)
+        for other in neighbors(counts):
+            there = law(other)
+            for outcome, p in here.items():
+                q = there[outcome]
+                worst = max(worst, p / q, q / p)
+    return log(worst)
+
+
+def worst_hockey_stick(law: HasLaw, d: int, epsilon: float, highest: int = 2) -> float:
+    """The least delta for which all neighbors are (epsilon, delta)-close, both ways."""
+    bound, worst = exp(epsilon), 0.0
+    for counts in vectors(d, highest):
+        here = law(counts)
+        for other in with_one_more(counts):
+            there = law(other)
+            for a, b in ((here, there), (there, here)):
+                excess = sum(max(float(p) - bound * float(b.get(o, 0)), 0.0) for o, p in a.items())
+                worst = max(worst, excess)
+    return worst

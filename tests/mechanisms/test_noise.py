@@ -1,0 +1,163 @@
+"""Noisy scores are compared as the real numbers that they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mechanisms.streams import ShakeBits
+
+from askew.exact import Draws
+from askew.mechanisms import Lipschitz, value_classes
+from askew.mechanisms.noise import (
+    FAMILIES,
+    Contest,
+    NoiseFamily,
+    Noisy,
+    Uniform,
+    compare,
+    quantiles,
+)
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.randomness import RandomBits, ReplayBits
+
+
+@pytest.fixture(autouse=True)
+def _many_digits() -> Iterator[None]:
+    with localcontext(prec=200):
+        yield
+
+
+def quantile(family: NoiseFamily, e: Decimal) -> Decimal:
+    """Q(e), from the definitions in the module's table."""
+    if family == "gumbel":
+        return -e.ln()
+    upper = -(1 - (-e).exp()).ln()
+    two = Decimal(2).ln()
+    return {
+        "exponential": upper,
+        "laplace": upper - two if e < two else two - e,
+        "logistic": -(e.exp() - 1).ln(),
+        "half-logistic": (1 + (-e).exp()).ln() + upper,
+    }[family]
+
+
+def exponential(family: NoiseFamily, value: Decimal) -> Decimal:
+    """The e with Q(e) = value: minus the logarithm of the distribution function."""
+    p = {
+        "gumbel": (-(-value).exp()).exp(),
+        "exponential": 1 - (-value).exp() if value > 0 else Decimal(0),
+        "laplace": 1 - (-value).exp() / 2 if value > 0 else value.exp() / 2,
+        "logistic": 1 / (1 + (-value).exp()),
+        "half-logistic": (1 - (-value).exp()) / (1 + (-value).exp()),
+    }[family]
+    return -p.ln()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("e", ["1e-12", "0.001", "0.5", "0.7", "3", "15"])
+def test_float_quantiles_follow_their_definitions(family: NoiseFamily, e: str) -> None:
+    got = float(quantiles(family, np.array([float(Decimal(e).ln())]))[0])
+    assert got == pytest.approx(float(quantile(family, Decimal(e))), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p", "log_size", "expected"),
+    [
+        (1e-12, 1.0, 3.84994979337683e-05),
+        (1e-12, 745.2, 741.8810609049641),
+        (0.3, 30.0, 29.81437324113769),
+        (0.5, 1.0, 1.4913024256068206),
+        (0.999999, 9757.0, 9770.815510057935),
+    ],
+)
+def test_the_largest_of_e_to_the_9757_draws_does_not_underflow(
+    p: float, log_size: float, expected: float
+) -> None:
+    log_e = np.array([float(np.log(-np.log(p))) - log_size])
+    assert float(quantiles("exponential", log_e)[0]) == pytest.approx(expected, rel=1e-9)
+
+
+class Known(Uniform):
+    """A uniform whose every bit was written down: `digits` of 320."""
+
+    def __init__(self, digits: int) -> None:
+        super().__init__(digits >> 256)
+        self._digits = digits
+
+    def extend(self, bits: RandomBits) -> None:
+        self.known += 64
+        self.word = self._digits >> (320 - self.known)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("gap", [Fraction(0), Fraction(1, 3), Fraction(2)])
+def test_scores_2_to_the_minus_150_apart_are_told_apart(
+    family: NoiseFamily, side: int, gap: Fraction
+) -> None:
+    """A's uniform is set so that it ties with B's score to 200 bits, then moved by 2**-150."""
+    b_digits = 0xC0FFEE << 296
+    target = quantile(family, -(Decimal(b_digits) / 2**320).ln() / 3) + 2
+    offset = target - Decimal(gap.numerator) / gap.denominator
+    e = exponential(family, offset)
+    a_digits = int((-e).exp() * 2**320) + side * (1 << 170)
+    a = Noisy(family, 0, gap, [(Known(a_digits), Fraction(1))], 0.0, np.inf)
+    b = Noisy(family, 1, Fraction(2), [(Known(b_digits), Fraction(3))], 0.0, np.inf)
+    assert compare(a, b, ReplayBits(b"")) == side
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_winner_is_the_argmax_of_the_written_noise(family: NoiseFamily) -> None:
+    """200 contests of three classes against 200-digit arithmetic on the same words."""
+    source = ShakeBits(family)
+    sizes, scores = [1, 5, 10**6], [Fraction(0), Fraction(-1, 3), Fraction(-12)]
+    for _ in range(200):
+        words = source.read(24)
+        contest = Contest(family, Draws(ReplayBits(words)), lambda i: (scores[i], sizes[i]))
+        contest.enter(np.arange(3), np.array([float(s) for s in scores]), np.log(sizes))
+        real = [
+            quantile(
+                family,
+                -((int.from_bytes(words[8 * i : 8 * i + 8]) + Decimal("0.5")) / 2**64).ln()
+                / sizes[i],
+            )
+            + Decimal(scores[i].numerator) / scores[i].denominator
+            for i in range(3)
+        ]
+        assert contest.ranked()[0].key == real.index(max(real))
+
+
+@pytest.mark.parametrize("word", [bytes(8), b"\xff" * 8])
+def test_extreme_words_are_refined_not_guessed(word: bytes) -> None:
+    """All-zero and all-one words leave the noise unbounded; more bits are read."""
+    fixed = word + (1 << 62).to_bytes(8)
+    contest = Contest(
+        "logistic", Draws(ReplayBits(fixed + bytes(8 * 6))), lambda _: (Fraction(0), 1)
+    )
+    contest.enter(np.arange(2), np.zeros(2), np.zeros(2))
+    assert contest.ranked()[0].key == (0 if word[0] else 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_law_does_not_depend_on_which_classes_are_drawn_as_one(
+    family: NoiseFamily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All classes but the first as one, against each by itself; fixed bits, 1,500 draws each."""
+    mechanism = Lipschitz(epsilon=1, neighbors=ADD_OR_REMOVE_ONE, noise=family)
+    counts = [4, 3, 3, 3, 2, 2, 0, 0, 0, 0]
+
+    def frequencies(name: str) -> dict[str, float]:
+        bits = ShakeBits(name + family)
+        seen = Counter(counts[mechanism.select(counts, bits=bits)[0]] for _ in range(1500))
+        return {str(value): seen[value] / 1500 for value in (4, 3, 2, 0)}
+
+    apart = frequencies("apart")
+    monkeypatch.setattr(value_classes, "_RARE", -4.0)
+    together = frequencies("together")
+    # Four standard deviations of the difference of two frequencies of 1,500: below .075.
+    assert together == pytest.approx(apart, abs=0.075)

@@ -1,0 +1,217 @@
+"""What mechanisms accept, how they name items, and how results are scored."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb, log
+
+import numpy as np
+import pytest
+
+from askew.errors import ParameterError
+from askew.mechanisms import (
+    Canonical,
+    ConcentratedPeeling,
+    GammaCounts,
+    Joint,
+    LaplaceCounts,
+    LimitedDomain,
+    Lipschitz,
+    OneShot,
+    Peeling,
+    PermuteAndFlip,
+    PNFJoint,
+)
+from askew.mechanisms.binomials import LOG_ERROR, log_binomials, log_runs
+from askew.mechanisms.quality import (
+    GOOD,
+    GREAT,
+    TOP,
+    k_relative_error,
+    l1_error,
+    linf_error,
+    precision_at_k,
+)
+from askew.mechanisms.tally import Integers, tally
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, PureDP
+from askew.randomness import ReplayBits, SystemBits
+
+ONE = ADD_OR_REMOVE_ONE
+ALL = [
+    Lipschitz(k=3, epsilon=1, neighbors=ONE),
+    Lipschitz(k=3, epsilon=1, neighbors=ONE, noise="half-logistic"),
+    OneShot(k=3, epsilon=1, neighbors=ONE, noise="logistic"),
+    Peeling(k=3, epsilon=1, neighbors=ONE),
+    PermuteAndFlip(k=3, epsilon=1, neighbors=ONE),
+    Canonical(k=3, epsilon=1, neighbors=ONE),
+    Canonical(k=3, epsilon=1, neighbors=ONE, noise="laplace"),
+    Joint(k=3, epsilon=1, neighbors=ONE),
+    PNFJoint(k=3, epsilon=1, neighbors=ONE),
+    LimitedDomain(k=3, kbar=4, epsilon=1, delta=Fraction(1, 100), neighbors=ONE),
+    ConcentratedPeeling(k=3, epsilon=1, delta=Fraction(1, 100), neighbors=ONE),
+    LaplaceCounts(k=3, epsilon=1, neighbors=ONE, max_items_per_unit=2),
+    GammaCounts(k=3, epsilon=1, neighbors=ONE),
+]
+FAR_APART = [0, 10**9, 5, 3 * 10**9, 2 * 10**9, 1]
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=lambda m: type(m).__name__)
+class TestEveryMechanism:
+    def test_it_returns_the_true_top_when_it_is_far_ahead(self, mechanism: Canonical) -> None:
+        assert sorted(mechanism.select(FAR_APART, bits=SystemBits())) == [1, 3, 4]
+
+    @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
+    def test_it_takes_any_integer_dtype(self, mechanism: Canonical, dtype: type) -> None:
+        counts: Integers = np.array(
+            [0, 10**8, 5, 3 * 10**8, 2 * 10**8, 1], dtype=dtype
+        )  # any integer dtype
+        chosen = mechanism.select(counts, bits=SystemBits())
+        assert sorted(chosen) == [1, 3, 4]
+        assert all(type(item) is int for item in chosen)
+
+    def test_it_keeps_counts_beyond_2_to_the_53_apart(self, mechanism: Canonical) -> None:
+        if isinstance(mechanism, GammaCounts):
+            pytest.skip("a float path, documented for counts below 2**40")
+        base = 2**60
+        counts = [base, base + 300, base + 1, base + 400, base + 350, base]
+        assert sorted(mechanism.select(counts, bits=SystemBits())) == [1, 3, 4]
+
+    @pytest.mark.parametrize("counts", [[1.0, 2.0, 3.0, 4.0], np.ones(5), ["1", "2", "3"]])
+    def test_it_refuses_floats_and_text_with_advice(
+        self, mechanism: Canonical, counts: list[int]
+    ) -> None:
+        with pytest.raises(ParameterError, match=r"integers|ints and Fractions"):
+            mechanism.select(counts, bits=ReplayBits(b""))
+
+    def test_it_refuses_fewer_items_than_k(self, mechanism: Canonical) -> None:
+        if isinstance(mechanism, LimitedDomain):
+            pytest.skip("an unknown domain may hold fewer than k items")
+        with pytest.raises(ParameterError, match="at least 3 items"):
+            mechanism.select([5, 4], bits=ReplayBits(b""))
+
+    def test_it_prints_its_public_parameters_only(self, mechanism: Canonical) -> None:
+        assert "k=3" in repr(mechanism)
+        assert "epsilon=1" in repr(mechanism)
+
+    def test_it_says_what_it_costs(self, mechanism: Canonical) -> None:
+        loss = mechanism.privacy_loss()
+        assert isinstance(loss, PureDP | ApproximateDP)
+        assert loss.epsilon >= 1
+
+    def test_a_float_epsilon_is_refused_with_advice(self, mechanism: Canonical) -> None:
+        with pytest.raises(ParameterError, match=r"Fraction\(1, 10\), not 0.1"):
+            type(mechanism)(**{**vars(mechanism), "epsilon": 0.5})
+
+
+def test_a_float_path_does_not_claim_pure_privacy() -> None:
+    slack = Fraction(1, 10**9)
+    expected = ApproximateDP(1 + slack, slack, REPLACE_ONE)
+    assert expected == GammaCounts(k=1, epsilon=1, neighbors=REPLACE_ONE).privacy_loss()
+
+
+def test_fractions_are_scores_of_a_stated_sensitivity() -> None:
+    """Scores may move both ways, so their rate is half of that of counts."""
+    mechanism = Lipschitz(epsilon=1, neighbors=ONE, linf_sensitivity=Fraction(1, 7))
+    assert Fraction(7, 2) == mechanism.rate
+    scores: list[int | Fraction] = [Fraction(1, 3), Fraction(999, 7), 2]
+    assert mechanism.select(scores, bits=SystemBits()) == (1,)
+
+
+def test_monotone_scores_take_the_gain_only_where_it_holds() -> None:
+    def rate(neighbors: object) -> Fraction:
+        return Lipschitz(epsilon=1, neighbors=neighbors, linf_sensitivity=1, monotone=True).rate  # type: ignore[arg-type]
+
+    assert Fraction(1) == rate(ADD_OR_REMOVE_ONE)
+    assert Fraction(1, 2) == rate(REPLACE_ONE)
+
+
+def test_a_smaller_kappa_costs_more() -> None:
+    mechanism = Lipschitz(k=10, kappa=5, epsilon=1, neighbors=ONE)
+    assert PureDP(Fraction(2), ONE) == mechanism.privacy_loss()
+
+
+def test_ranks_name_items_by_count_then_id() -> None:
+    view = tally([3, 9, 3, 5, 9], 1)
+    assert view.items_at(range(5)) == (1, 4, 3, 0, 2)
+    assert view.items_at([4, 0]) == (2, 1)
+
+
+def test_histogram_and_sort_agree() -> None:
+    counts = [5, 10**12, 5, 7]
+    spread, dense = tally(counts, 1), tally([0, 4, 0, 1], 1)
+    assert list(spread.sizes) == list(dense.sizes)
+    assert list(spread.values) == [10**12, 7, 5]
+
+
+@pytest.mark.parametrize(("n", "r"), [(5, 2), (40, 20), (1000, 3), (17770, 100), (17770, 17000)])
+def test_log_binomials_are_within_their_bound(n: int, r: int) -> None:
+    expected = log(comb(n, r))
+    got = float(log_binomials(np.array([float(n)]), np.array([float(r)]))[0])
+    assert abs(got - expected) < 2.0**-46 * (expected + 40)
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "r"), [(9, 8, 3), (9, 2, 3), (17000, 16990, 100), (17000, 100, 7), (60, 59, 60)]
+)
+def test_logs_of_runs_are_within_their_bound(high: int, low: int, r: int) -> None:
+    expected = log(comb(high, r) - comb(low, r))
+    arguments = (np.array([float(x)]) for x in (high, low, r))
+    assert abs(float(log_runs(*arguments)[0]) - expected) < LOG_ERROR * (expected + 40) + 1e-12
+
+
+def test_errors_of_a_selection() -> None:
+    counts = [10, 8, 6, 4, 2]
+    assert linf_error([0, 3], counts) == 4
+    assert l1_error([0, 3], counts) == 4
+    assert k_relative_error([0, 3], counts) == 4
+    assert precision_at_k([0, 3], counts) == 0.5
+    assert k_relative_error([1, 0], counts) == 0
+
+
+def test_qualities_are_nested() -> None:
+    counts = list(range(1000, 0, -1))
+    great = [*range(9), *range(10, 109), *range(100, 100)][:100]
+    assert TOP.holds(list(range(100)), counts)
+    assert not TOP.holds([*range(99), 105], counts)
+    assert GREAT.holds([*range(99), 105], counts)
+    assert not GREAT.holds([*great[:99], 120], counts)
+    assert GOOD.holds([0, *range(20, 119)], counts)
+
+
+@pytest.mark.parametrize("gamma", [Fraction(1, 2), Fraction(1)])
+@pytest.mark.parametrize("clipped", [True, False])
+def test_qualities_have_the_probability_of_their_subsets(gamma: Fraction, clipped: bool) -> None:
+    """Against the sum over all 252 subsets of ten items, for a Quality that splits classes."""
+    from itertools import combinations
+    from math import exp
+
+    counts, k = [9, 8, 8, 6, 5, 5, 5, 4, 1, 0], 5
+    mechanism = Canonical(k=k, epsilon=1, neighbors=ONE, gamma=gamma, clipped=clipped)
+
+    def weight(subset: tuple[int, ...]) -> float:
+        inside = counts[subset[-1]]
+        outside = max(c for i, c in enumerate(counts) if i not in subset)
+        outside = max(outside, inside) if clipped else outside
+        return exp(-float((1 - gamma) * outside - gamma * inside))
+
+    subsets = list(combinations(range(10), k))
+    total = sum(map(weight, subsets))
+    for quality, (must, within) in ((TOP, (5, 5)), (GREAT, (1, 5)), (GOOD, (1, 7))):
+        assert (must, within) == quality.ranks(k)
+        inside = [s for s in subsets if s[must - 1] == must - 1 and s[-1] < within]
+        expected = sum(map(weight, inside)) / total
+        assert mechanism.probability_of(quality, counts) == pytest.approx(expected, rel=1e-10)
+    assert mechanism.probability_of_top(counts) == mechanism.probability_of(TOP, counts)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(10, 0.11821642785712427), (50, 0.05286799374914608)])
+def test_concentrated_peeling_spends_its_whole_budget(k: int, expected: float) -> None:
+    mechanism = ConcentratedPeeling(k=k, epsilon=1, delta=Fraction(1, 10**6), neighbors=ONE)
+    assert float(mechanism.epsilon_per_round) == pytest.approx(expected, rel=1e-10)
+    assert float(mechanism.epsilon_per_round) <= expected
+
+
+@pytest.mark.parametrize("beta", [Fraction(1, 1024)])
+def test_truncation_comes_from_public_numbers(beta: Fraction) -> None:
+    """ceil((2 / epsilon) (ln(d!/(d-k)!) + ln(1/beta))) = ceil(2 (ln 90 + ln 1024))."""
+    assert Joint(k=2, epsilon=1, neighbors=ONE).truncation_for(10, beta) == 23
