@@ -48,19 +48,28 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
+# Makes the environment $(1) from the lock file $(2): by uv where it is, else by pip, with or without
+# the interpreter's own ensurepip.
+ifdef UV
+define environment
+@$(UV) venv -q --allow-existing --python $(PYTHON) $(1)
+@$(UV) pip install -q --python $(1)/bin/python --require-hashes -r $(2)
+endef
+PIP_INSTALL = $(UV) pip install -q --python $(BIN)/python
+else
+define environment
+@$(PYTHON) -m venv $(1) 2>/dev/null || $(PYTHON) -m venv --without-pip $(1)
+@$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(1)/bin/python install -q pip
+@$(1)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(2)
+endef
+PIP_INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check
+endif
+
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Askew needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@echo "Setting up $(VENV), once; it takes about a minute ..."
-ifdef UV
-	@$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
-	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements.lock
-	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
-else
-	@$(PYTHON) -m venv $(VENV) 2>/dev/null || $(PYTHON) -m venv --without-pip $(VENV)
-	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(BIN)/python install -q pip
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-endif
+	$(call environment,$(VENV),requirements.lock)
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Dependencies, with a hash for every file. Needs uv.
@@ -73,8 +82,7 @@ lock:
 # Generated code is committed. The oldest supported grpcio-tools makes it, away from the
 # development environment, because generated code sets the floor of what can run it.
 .venv-proto/.installed: requirements-proto.lock
-	@$(PYTHON) -m venv .venv-proto
-	@.venv-proto/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
+	$(call environment,.venv-proto,$<)
 	@touch $@
 
 PROTOC = PATH="$(CURDIR)/.venv-proto/bin:$$PATH" .venv-proto/bin/python -m grpc_tools.protoc -Iproto \

@@ -10,6 +10,7 @@ import asyncio
 import datetime
 import io
 import json
+import os
 import re
 import sys
 from fractions import Fraction
@@ -163,6 +164,8 @@ def demo(k: int, epsilon: Fraction, draws: int) -> None:
 
 def main() -> None:
     """Run the command; an error is one line, and its kind is the exit code."""
+    # gRPC's own log repeats text of the server, control characters and all.
+    os.environ["GRPC_VERBOSITY"] = "NONE"
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without our characters
     try:
@@ -173,12 +176,12 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt, asyncio.CancelledError):
         click.echo("stopped", err=True)
         sys.exit(130)
-    except AskewError as error:
+    except (AskewError, OSError) as error:
         click.echo(f"askew: {error}", err=True)
         sys.exit(_exit_code(error))
 
 
-def _exit_code(error: AskewError) -> int:
+def _exit_code(error: Exception) -> int:
     if isinstance(error, BudgetExceeded):
         return 3
     return 4 if isinstance(error, TransportError) else 1

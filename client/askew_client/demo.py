@@ -7,7 +7,7 @@ import signal
 import tempfile
 from pathlib import Path
 
-from askew.errors import LedgerError
+from askew.lattice import Lattice
 from askew.model_card import Catalog
 from askew.randomness import SystemBits
 from askew.vectors import FeatureSpace
@@ -50,9 +50,9 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
             screen.person(exchange)
             sent = await _ask(exchange, slot, screen, store, network)
             await _measure(exchange, draws, screen)
-            if query_to_bytes(exchange.ask(slot, store, SystemBits())) != sent:
-                raise LedgerError("asked again in the same slot, the question was another one")
-            screen.ledger(store.charges(), settings, card.space)
+            again = query_to_bytes(exchange.ask(slot, store, SystemBits()))
+            screen.ledger(store.charges(), settings, same_bytes=again == sent)
+            screen.meaning(Lattice.for_epsilon(settings.epsilon).privacy_loss(), card.space)
     screen.closing()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -13,12 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from askew.privacy import MetricPrivacy
 from askew.ranking import Slate, distances
 from askew.signal import Query
 from askew.vectors import FeatureSpace
 from askew_client.exchange import Exchange
 from askew_client.expectation import Comparison, Quality
-from askew_client.map_picture import draw_map
+from askew_client.map_picture import COLUMNS, draw_map
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import Charge
 
@@ -61,6 +63,11 @@ class DemoScreen:
             f"with k = {query.k} in it; no name, no"
         )
         self._say("  rating, no clock. Another person's question has the same size.")
+        self._say("  k is how many results to send back. epsilon is how much the signal may tell:")
+        self._say(
+            f"  here {_number(signal.lattice.epsilon)} per unit distance, and 1 is the "
+            "median distance between two people."
+        )
 
     def answer(self, exchange: Exchange, query: Query, slate: Slate) -> None:
         """What came back, ranked in private."""
@@ -78,7 +85,7 @@ class DemoScreen:
             note = Text("the pick: never sent", "bold green") if item == picked else Text(seen)
             table.add_row(f"{far[item]:.2f}", Text(exchange.catalog.items[item].label), note)
         self._console.print(table)
-        if exchange.card.space.dimension == 2:
+        if exchange.card.space.dimension == 2 and self._console.width > COLUMNS + 2:
             self._say("")
             self._say(draw_map(exchange, query, slate, picked))
 
@@ -109,7 +116,7 @@ class DemoScreen:
         self._console.print(table)
 
     def ledger(
-        self, charges: Sequence[Charge], settings: ClientSettings, space: FeatureSpace
+        self, charges: Sequence[Charge], settings: ClientSettings, *, same_bytes: bool
     ) -> None:
         """What it cost."""
         self._heading("5  What the budget ledger says")
@@ -117,17 +124,17 @@ class DemoScreen:
             self._say(f"  {charge.slot}   one signal, epsilon {charge.epsilon} per unit distance")
         spent = sum((charge.epsilon for charge in charges), Fraction(0))
         self._say(f"  spent {spent} of a lifetime cap of {settings.lifetime_cap}")
-        self._say("  Asked again in the same month: the same bytes, and no new charge.")
-        epsilon = float(settings.epsilon)
+        sent = "the same bytes" if same_bytes else "OTHER BYTES"
+        cost = "no new charge" if len(charges) == 1 else "A NEW CHARGE"
+        self._say(f"  Asked again in the same month: {sent}, and {cost}.")
+
+    def meaning(self, loss: MetricPrivacy, space: FeatureSpace) -> None:
+        """The guarantee in words."""
+        typical, widest = (_odds(loss.at_distance(d)) for d in (1.0, space.diameter))
         self._say("")
-        self._say("  In words: the unit of distance is the median distance between two people. The")
-        self._say(
-            f"  signal tells two people that far apart by odds of at most e^{epsilon:g}, and any"
-        )
-        widest = f"{epsilon * space.diameter:.1f}"
-        self._say(
-            f"  two people at all by at most e^{widest} (the space is {space.diameter:.2f} wide)."
-        )
+        self._say("  In words: whoever sees the signal and must tell which of two people sent it")
+        self._say(f"  gains odds of at most {typical} if the two are 1 apart,")
+        self._say(f"  and of {widest} if they are as far apart as can be ({space.diameter:.2f}).")
 
     def closing(self) -> None:
         """Say that nothing is left running."""
@@ -140,6 +147,18 @@ class DemoScreen:
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text))
+
+
+def _number(value: Fraction) -> str:
+    return f"{float(value):g}"
+
+
+def _odds(loss: float) -> str:
+    """A privacy loss as odds: "e^4 (55 to 1)"."""
+    if loss > 30:
+        return f"e^{loss:.3g}"
+    odds = float(f"{math.exp(loss):.3g}" if loss < 3 else f"{math.exp(loss):.2g}")
+    return f"e^{loss:.3g} ({odds:,.10g} to 1)"
 
 
 def _point(vector: NDArray[np.float64]) -> str:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-from askew.errors import LedgerError, ParameterError
+import numpy as np
+
+from askew.errors import LedgerError, Malformed, ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
@@ -28,7 +30,8 @@ class SignalMemory(Protocol):
     ) -> Signal:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
-        Raises BudgetExceeded or LedgerError, in which case nothing was drawn.
+        Raises BudgetExceeded, in which case nothing was drawn, or LedgerError, in which case what
+        was drawn is lost and must not be sent.
         """
 
 
@@ -56,9 +59,9 @@ class Exchange:
         object.__setattr__(self, "profile", profile)
 
     def ask(self, slot: str, memory: SignalMemory, bits: RandomBits) -> Query:
-        """The question of this slot; the same one however often it is asked.
+        """The question of this slot, with the same signal however often it is asked.
 
-        A stored signal is sent again even if the profile, k or epsilon has changed since: what is
+        A stored signal is sent again even if the profile or epsilon has changed since: what is
         drawn anew costs anew, and a redraw that follows the profile would say when it changed.
         """
         lattice = Lattice.for_epsilon(self.settings.epsilon)
@@ -73,9 +76,19 @@ class Exchange:
         return Query(signal, self.settings.k)
 
     def rank(self, slate: Slate) -> tuple[int, ...]:
-        """The slate's items, best first, by the true profile. Never sent."""
-        return ranked(slate, self.profile)
+        """The slate's items, best first, by the true profile. Never sent.
+
+        Raises Malformed for a slate that moves items away from where the catalog has them.
+        """
+        return ranked(self._checked(slate), self.profile)
 
     def pick(self, slate: Slate) -> int:
-        """The best item of the slate that this person has not rated. Never sent."""
-        return pick(slate, self.profile, seen=self.ratings.keys())
+        """The best item of the slate that this person has not rated. Never sent. Raises Malformed
+        as `rank`.
+        """
+        return pick(self._checked(slate), self.profile, seen=self.ratings.keys())
+
+    def _checked(self, slate: Slate) -> Slate:
+        if not np.array_equal(slate.positions, self.catalog.positions[list(slate.item_ids)]):
+            raise Malformed("the answer moves items away from where the catalog has them")
+        return slate

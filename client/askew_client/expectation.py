@@ -7,7 +7,7 @@ with as many draws of the noise as it likes: what never leaves costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ class Quality:
     all items that the person has not rated, 1 being the best.
     """
 
-    distance: float
-    place: float
+    distance: float = field(repr=False)
+    place: float = field(repr=False)
 
 
 @dataclass(frozen=True)

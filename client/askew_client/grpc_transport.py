@@ -103,12 +103,15 @@ class GrpcTransport:
         return _checked(lambda: convert.slate_from_bytes(data, card, query.k))
 
     async def _call(self, method: str, request: bytes) -> bytes:
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
         call = self.channel.unary_unary(f"/{_SERVICE}/{method}")
         try:
-            return await call(request, timeout=self._timeout)
+            reply = await call(request, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
             raise status.error_of(error.code()) from None
+        if reply is None:  # a status of success without a message
+            raise Malformed("the server's answer is empty")
+        return reply
 
 
 def is_loopback(host: str) -> bool:

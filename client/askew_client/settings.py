@@ -17,15 +17,16 @@ class ClientSettings:
 
     epsilon: per unit distance, for one fresh signal. k: results per question.
     lifetime_cap: the sum of epsilon over all fresh signals that this device will ever send.
-    max_diameter: the widest feature space that this device enters, in units of distance; with
-    epsilon it bounds what one signal can cost between any two profiles, whatever a server says.
+    max_diameter: the widest feature space that this device enters. That distance 1 is the median
+    distance between two people is only what a server says; epsilon * max_diameter bounds the loss
+    of one signal between any two profiles whether that is true or not.
     timeout: seconds for one call. Raises ParameterError for a setting out of range.
     """
 
     epsilon: Fraction = Fraction(4)
     k: int = 8
     lifetime_cap: Fraction = Fraction(48)
-    max_diameter: float = 32.0
+    max_diameter: float = 6.0
     timeout: float = 5.0
 
     def __post_init__(self) -> None:

@@ -88,6 +88,11 @@ class SignalStore:
         with self._transaction() as database:
             return _charges(database)
 
+    def spent(self) -> Fraction:
+        """The sum of every charge, epsilon per unit distance."""
+        with self._transaction() as database:
+            return _spent(database)
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: nobody else reads or writes until it ends."""

@@ -11,7 +11,6 @@ somebody who can write the directory, keep the card's own digest elsewhere.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import tempfile
@@ -27,6 +26,7 @@ from askew_server.card_file import (
     ShapeFields,
     decode_card,
     decode_items,
+    describe,
     encode_card,
     encode_items,
 )
@@ -69,8 +69,7 @@ def load(directory: Path) -> ItemModel:
     fields = decode_card(_read(directory, _CARD))
     files = {name: _read(directory, name) for name in (_ARRAYS, _ITEMS)}
     for name, data in files.items():
-        named = fields.files.get(name)
-        if named is None or named.sha256 != hashlib.sha256(data).hexdigest():
+        if fields.files.get(name) != describe(data):
             raise ArtifactError(f"{directory / name} is not the file that its card names")
     try:
         positions, shared_slate = _arrays(files[_ARRAYS], fields.shapes)

@@ -104,6 +104,11 @@ class CardFields(_Strict, frozen=True):
         )
 
 
+def describe(data: bytes) -> FileFields:
+    """What a card says of a file with this content."""
+    return FileFields(len(data), hashlib.sha256(data).hexdigest())
+
+
 def encode_card(model: ItemModel, files: dict[str, bytes]) -> bytes:
     """The card of a model and of the files that hold the rest of it."""
     card, space, catalog = model.card, model.card.space, model.catalog
@@ -126,10 +131,7 @@ def encode_card(model: ItemModel, files: dict[str, bytes]) -> bytes:
             basis=space.basis,
         ),
         training=dict(model.training),
-        files={
-            name: FileFields(len(data), hashlib.sha256(data).hexdigest())
-            for name, data in files.items()
-        },
+        files={name: describe(data) for name, data in files.items()},
         card_sha256="0" * 64,
     )
     signed = msgspec.structs.replace(fields, card_sha256=fields.digest())

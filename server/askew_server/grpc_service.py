@@ -6,6 +6,7 @@ of a message that it could not parse. Nothing of a request is ever logged.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -39,8 +40,9 @@ SERVER_OPTIONS = [
     ("grpc.http2.min_ping_interval_without_data_ms", 30_000),
 ]
 
+_MAX_CONCURRENT_CALLS = 128  # more are refused at once, with RESOURCE_EXHAUSTED
 _Context = grpc.aio.ServicerContext[bytes, bytes]
-_Answer = Callable[[bytes], bytes]
+_Answer = Callable[[bytes], Awaitable[bytes]]
 
 
 class RetrievalService:
@@ -55,14 +57,18 @@ class RetrievalService:
         """What a gRPC server needs in order to serve this."""
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
             "Retrieve": grpc.unary_unary_rpc_method_handler(_guarded(self._retrieve)),
-            "GetModelCard": grpc.unary_unary_rpc_method_handler(_guarded(lambda _: self._card)),
+            "GetModelCard": grpc.unary_unary_rpc_method_handler(_guarded(self._model_card)),
             "GetCatalog": grpc.unary_stream_rpc_method_handler(self._stream_catalog),
         }
         return grpc.method_handlers_generic_handler(_SERVICE, methods)
 
-    def _retrieve(self, request: bytes) -> bytes:
+    async def _retrieve(self, request: bytes) -> bytes:
         query = convert.query_from_bytes(request, self._retriever.card)
-        return convert.slate_to_bytes(self._retriever.answer(query))
+        # In a thread: health checks must not wait behind a scan of a large catalog.
+        return convert.slate_to_bytes(await asyncio.to_thread(self._retriever.answer, query))
+
+    async def _model_card(self, _: bytes) -> bytes:
+        return self._card
 
     async def _stream_catalog(self, _: bytes, __: _Context) -> AsyncIterator[bytes]:
         for chunk in self._chunks:
@@ -74,7 +80,7 @@ def _guarded(answer: _Answer) -> Callable[[bytes, _Context], Awaitable[bytes]]:
 
     async def handle(request: bytes, context: _Context) -> bytes:
         try:
-            return answer(request)
+            return await answer(request)
         except WireError as error:
             await context.abort(*status.status_of(error))
         except Exception as error:
@@ -90,7 +96,9 @@ class RunningServer:
 
     def __init__(self, retriever: Retriever, address: str) -> None:
         """Binds the port. Raises RuntimeError when it is taken."""
-        self._server = grpc.aio.server(options=SERVER_OPTIONS)
+        self._server = grpc.aio.server(
+            options=SERVER_OPTIONS, maximum_concurrent_rpcs=_MAX_CONCURRENT_CALLS
+        )
         self._server.add_generic_rpc_handlers((RetrievalService(retriever).handler(),))
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)

@@ -8,8 +8,10 @@
 Ratings are centered on the middle of their scale, which every device knows, so that a profile can
 be folded in from one person's ratings and public item positions alone (`askew.vectors.fold_in`).
 The gain makes the median l1 distance between two training people 1: the unit of distance, and so of
-epsilon. Items lie in a smaller ball than people: the nearest item then is close to the item of the
-largest inner product with the profile, the model's prediction.
+epsilon. item_radius says how far items reach. Where they lie in a smaller ball than people, as by
+default, the nearest item is close to the item of the largest inner product with the profile, which
+is what the decomposition predicts to be liked most; the farther they reach, the more the nearest
+item is one whose fans are like the person, popular or not.
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on.
 """

@@ -76,7 +76,9 @@ class Lattice:
         """
         if not Fraction(1, 1024) <= epsilon <= 1024:
             raise ParameterError("epsilon", str(epsilon), "between 1/1024 and 1024")
-        exponent = next(s for s in range(21) if (1 << s) / epsilon >= _LEAST_INVERSE_RATE)
+        exponent = next(
+            s for s in range(MAX_STEP_EXPONENT + 1) if (1 << s) / epsilon >= _LEAST_INVERSE_RATE
+        )
         return cls(exponent, ceil((1 << exponent) / epsilon))
 
     @property

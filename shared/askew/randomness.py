@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -36,9 +36,9 @@ class Odds(Protocol):
 
 @dataclass(frozen=True)
 class RationalOdds:
-    """A probability that is a fraction."""
+    """A probability that is a fraction. It may come from a profile, so it is never printed."""
 
-    probability: Fraction
+    probability: Fraction = field(repr=False)
 
     def bounds(self, precision: int) -> tuple[int, int]:
         """Floor and ceiling of p * 2**precision."""

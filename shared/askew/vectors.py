@@ -20,7 +20,7 @@ from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.privacy import Metric
 
 MAX_DIMENSION = 64
-MAX_BOUND = 64.0  # in units of distance; larger spaces would not fit the wire
+MAX_BOUND = 64.0  # in units of distance; a lattice of the finest step still fits the wire
 MAX_FACTOR = 1e6  # for gain and weight floor: no product of valid numbers overflows
 MAX_RATING = 1000.0
 VERSION_BYTES = 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shlex
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import click
 import pytest
 
 from askew_client.cli import cli as askew
+from askew_client.settings import ClientSettings
 from askew_server.cli import cli as askew_server
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +72,23 @@ def test_every_command_in_a_document_exists(document: Path) -> None:
 def test_the_readme_opens_with_the_two_commands() -> None:
     commands = [*typed((ROOT / "README.md").read_text(encoding="utf-8"))]
     assert [first_program(each) for each in commands[:2]] == [["make", "demo"], ["make", "test"]]
+
+
+def test_the_readme_shows_what_the_demo_prints_today() -> None:
+    """Nothing left to fill in, and the settings that a device has by default."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    settings = ClientSettings()
+    assert "@@" not in text
+    assert f"with k = {settings.k} in it" in text
+    assert f"one signal, epsilon {settings.epsilon} per unit distance" in text
+    assert f"a lifetime cap of {settings.lifetime_cap}" in text
+
+
+def test_the_readmes_examples_run() -> None:
+    """The release in it goes wrong less than once in 10**50 runs."""
+    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert found.attempted >= 9
+    assert found.failed == 0
 
 
 def test_make_help_names_only_targets() -> None:

@@ -44,10 +44,12 @@ def test_a_question_is_answered_from_a_file(
     askew: Askew, demo_address: str, ratings: Path, data: Path
 ) -> None:
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
-    *films, footer = found.out.splitlines()
+    *films, footer, cost = found.out.splitlines()
     assert (found.code, found.err, len(films)) == (0, "", 5)
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
+    assert "epsilon 4 per unit distance" in cost
+    assert "spent 4 of 48" in cost
     assert len(charges(data)) == 1
 
 
@@ -83,11 +85,22 @@ def test_asking_twice_gives_one_answer_and_one_charge(
     ]
 
 
+def test_who_changes_epsilon_is_told_when_it_counts(
+    askew: Askew, demo_address: str, ratings: Path, data: Path
+) -> None:
+    """The stored signal is sent again, as it must be; saying nothing would mislead."""
+    command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
+    first, second = askew(*command), askew(*command, "--epsilon", "1/2")
+    note = "(it was drawn earlier; the epsilon asked for now counts from next month on)"
+    assert second.out.splitlines() == [*first.out.splitlines(), note]
+
+
 def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data: Path) -> None:
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "--json")
     found = askew(*command)
     answer = json.loads(found.out)
-    assert set(answer) == {"pick", "results", "source", "simulated"}
+    assert set(answer) == {"pick", "results", "source", "simulated", "cost"}
+    assert (answer["cost"]["epsilon_per_distance"], answer["cost"]["spent"]) == (4.0, 4.0)
     assert (len(answer["results"]), answer["simulated"]) == (8, True)
     assert answer["pick"] in answer["results"]
     assert answer["pick"] not in RATINGS
@@ -112,7 +125,7 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     monkeypatch.setenv("ASKEW_ASK_SERVER", demo_address)
     monkeypatch.setenv("ASKEW_ASK_K", "3")
     found = askew("ask", "--ratings", ratings)
-    assert (found.code, len(found.out.splitlines())) == (0, 4)
+    assert (found.code, len(found.out.splitlines())) == (0, 5)
     (ledger,) = (tmp_path / "home").rglob("signals.sqlite")
     assert len(SignalStore(ledger, Fraction(48)).charges()) == 1
 

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from askew.errors import AskewError, BudgetExceeded, ParameterError, ProfileError
+from askew.errors import (
+    AskewError,
+    BudgetExceeded,
+    LedgerError,
+    Malformed,
+    ParameterError,
+    ProfileError,
+)
 from askew.lattice import Lattice
 from askew.randomness import ReplayBits
 from askew.ranking import Slate
-from askew.signal import Query
+from askew.signal import Query, Signal
 from askew_client.exchange import Exchange
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
@@ -113,6 +120,34 @@ def test_what_can_be_refused_is_refused_before_a_byte_is_drawn(
     pair = pair_in_a_space(width=width)
     with pytest.raises(error):
         pair.exchange(ratings, settings).ask(SLOT, untouchable_memory, silent_bits)
+
+
+def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
+    pair: Pair, silent_bits: SilentBits
+) -> None:
+    """Planted bug: sending whatever the file holds."""
+    exchange = pair.exchange(FAN)
+    flat = Signal(exchange.card.space.version, Lattice(12, 1024), (5,))
+
+    class Damaged:
+        def remember(self, *_: object) -> Signal:
+            return flat
+
+    with pytest.raises(LedgerError, match="does not fit its space"):
+        exchange.ask(SLOT, Damaged(), silent_bits)
+
+
+@pytest.mark.parametrize("choose", [Exchange.rank, Exchange.pick])
+def test_a_slate_that_moves_items_is_refused(
+    pair: Pair, choose: Callable[[Exchange, Slate], object]
+) -> None:
+    """Planted bug: ranking by the answer's word, which lets a server make any item the pick."""
+    exchange = pair.exchange(FAN)
+    positions = pair.catalog.positions[[1, 2]]
+    choose(exchange, Slate(exchange.card.catalog_version, (1, 2), positions))
+    moved = Slate(exchange.card.catalog_version, (1, 2), positions[::-1].copy())
+    with pytest.raises(Malformed, match="moves items"):
+        choose(exchange, moved)
 
 
 def test_the_widest_space_and_the_largest_k_are_allowed(

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.errors import AskewError, ParameterError, ServerFailed, TooSlow, Unreachable
+from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.lattice import Lattice
 from askew.signal import Query, Signal
 from askew.wire import convert
@@ -138,6 +138,38 @@ def test_a_target_that_is_not_host_and_port_is_refused(target: str) -> None:
     """Planted bug: isdigit() alone, which takes superscripts that int() does not."""
     with pytest.raises(ParameterError, match="host:port"):
         GrpcTransport(target, SOON)
+
+
+async def test_no_proxy_of_the_environment_is_used(
+    monkeypatch: pytest.MonkeyPatch, pair: Pair
+) -> None:
+    """Planted bug: letting gRPC obey http_proxy, whose owner would see when the device asks."""
+    card = convert.card_to_bytes(pair.card)
+
+    async def answer(_: bytes, __: Context) -> bytes:
+        return card
+
+    monkeypatch.delenv("no_proxy", raising=False)
+    with listening_socket() as proxy:
+        monkeypatch.setenv("http_proxy", f"http://{proxy}")
+        handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(answer)
+        async with (
+            serving(GetModelCard=handler) as address,
+            GrpcTransport(address, LONG) as transport,
+        ):
+            assert await transport.model_card() == pair.card
+
+
+async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gRPC hands on None where a server sends the status of success and nothing else."""
+
+    async def nothing(*_: object, **__: object) -> None:
+        return None
+
+    async with GrpcTransport("127.0.0.1:1", SOON) as transport:
+        monkeypatch.setattr(transport.channel, "unary_unary", lambda _: nothing)
+        with pytest.raises(Malformed, match="empty"):
+            await transport.model_card()
 
 
 async def test_a_closed_port_is_unreachable() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socketserver
+import subprocess
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 Context = grpc.aio.ServicerContext[bytes, bytes]
 SLOT = "2026-11"
 RATINGS = ["title,rating", "Film 3,5", "Film 9,1"]
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, timeout=10.0)
+SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, timeout=10.0, max_diameter=8.0)
 
 
 class Server:
@@ -241,6 +245,7 @@ ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "another catalog": spoiled_answer(catalog_version=b"x" * 16),
     "positions too short": spoiled_answer(positions=bytes(31)),
     "positions of no number": spoiled_answer(positions=b"\xff" * 32),
+    "items moved to the person": spoiled_answer(positions=bytes(32)),
 }
 
 
@@ -264,3 +269,31 @@ async def test_a_server_that_is_gone_costs_nothing_more(server: Server, ledger: 
     with pytest.raises(TransportError):
         await ask_once(SETTINGS, "127.0.0.1:1", RATINGS, SLOT, ledger)
     assert charges(ledger) == before
+
+
+def frame(kind: int, payload: bytes) -> bytes:
+    """A frame of HTTP/2 on stream 0."""
+    return len(payload).to_bytes(3) + bytes([kind, 0]) + bytes(4) + payload
+
+
+GOODBYE = frame(4, b"") + frame(7, bytes(4) + (2).to_bytes(4) + b"\x1b]0;mine\x07\x1b[2J")
+
+
+class SaysGoodbye(socketserver.BaseRequestHandler):
+    """Ends every connection with a reason that steers the terminal."""
+
+    def handle(self) -> None:
+        self.request.sendall(GOODBYE)
+        self.request.recv(1 << 16)
+
+
+def test_a_server_cannot_write_to_the_terminal() -> None:
+    """Planted bug: leaving gRPC's own log on, which repeats the reason as it came."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), SaysGoodbye) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        command = [sys.executable, "-m", "askew_client", "catalog", "--server", address]
+        ran = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        server.shutdown()
+    assert b"\x1b" not in ran.stdout + ran.stderr
+    assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (4, b"", 1)

@@ -34,7 +34,7 @@ def drawn(
     pair: Pair, signal: tuple[float, float], slate: tuple[int, ...], picked: int
 ) -> list[str]:
     """The map of a person who rated film 0 in the middle: their profile is the origin."""
-    exchange = pair.exchange({0: 3.0}, ClientSettings(k=len(slate)))
+    exchange = pair.exchange({0: 3.0}, ClientSettings(k=len(slate), max_diameter=64.0))
     lattice = Lattice.for_epsilon(Fraction(2))
     noisy = Signal(pair.card.space.version, lattice, tuple(round(s * 2048) for s in signal))
     rows = Slate(pair.card.catalog_version, slate, pair.catalog.positions[list(slate)])

@@ -160,6 +160,10 @@ def test_the_port_is_closed_again(finished: Finished) -> None:
     assert nobody_answers(port_of(finished.out))
 
 
+def test_asking_again_was_seen_to_cost_nothing(finished: Finished) -> None:
+    assert "Asked again in the same month: the same bytes, and no new charge." in finished.out
+
+
 def test_no_file_is_left(finished: Finished) -> None:
     assert list(finished.demo.temporary.iterdir()) == []
 
