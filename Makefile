@@ -46,7 +46,7 @@ types: $(STAMP)
 	$(BIN)/mypy shared client server tests benchmarks
 
 imports: $(STAMP)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 # Makes the environment $(1) from the lock file $(2): by uv where it is, else by pip, with or without
 # the interpreter's own ensurepip.
