@@ -19,7 +19,7 @@ demo: $(STAMP)
 	@$(BIN)/askew demo
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -rs
 
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
