@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from math import comb
+from itertools import permutations
+from math import comb, exp, prod
 
 import pytest
 from guarantees.enumeration import (
@@ -25,6 +26,7 @@ from guarantees.enumeration import (
 
 from askew.exact import Draws
 from askew.mechanisms import Canonical, Joint, Lipschitz, OneShot, Peeling, canonical_classes
+from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.tally import tally
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 
@@ -176,6 +178,32 @@ def test_a_body_that_is_not_uniform_is_seen_in_the_law(monkeypatch: pytest.Monke
     monkeypatch.setattr("askew.mechanisms.canonical.subset", lambda n, k, _: [*range(k)])
     skewed = canonical_law((9, 5, 5, 1, 1, 0), 3)
     assert any(abs(skewed.get(o, Fraction(0)) - p) > Fraction(1, 10**6) for o, p in fair.items())
+
+
+def joint_by_definition(counts: Counts, k: int, epsilon: float) -> dict[tuple[int, ...], float]:
+    top = sorted(counts, reverse=True)
+    weights = {
+        s: exp(-epsilon / 2 * max(top[r] - counts[i] for r, i in enumerate(s)))
+        for s in permutations(range(len(counts)), k)
+    }
+    return {s: weight / sum(weights.values()) for s, weight in weights.items()}
+
+
+def test_a_number_of_choices_off_by_one_is_seen_in_joints_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """t_r(e) - r + 1 items for position r, where t_r(e) - r are left."""
+    expected = joint_by_definition((5, 3, 3, 1), 2, 2.0)
+    mechanism = Joint(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
+    run = partial(mechanism.draw, tally((5, 3, 3, 1), 2))
+    assert {o: float(p) for o, p in law_of(run).items()} == pytest.approx(expected, abs=1e-14)
+    monkeypatch.setattr(SequenceLosses, "count", _one_choice_too_many)
+    wrong = law_of(run)
+    assert max(abs(float(wrong.get(o, 0)) - p) for o, p in expected.items()) > 0.01
+
+
+def _one_choice_too_many(self: SequenceLosses, e: int) -> int:
+    return prod(max(t - r + 1, 0) for r, t in enumerate(self.choices(e).tolist()))
 
 
 def test_a_draw_is_made_of_exact_choices_only() -> None:
