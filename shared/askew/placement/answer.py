@@ -7,6 +7,8 @@ The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +46,34 @@ class Placement:
     standard_error: float = 0.0
 
     def __post_init__(self) -> None:
-        offsets = np.array(self.offsets, dtype=np.float64)
-        offsets.setflags(write=False)
-        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "offsets", frozen(self.offsets))
         object.__setattr__(self, "cost", float(self.cost))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles are as immutable as the original; arrays alone would not be."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
+def frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy that nothing can make writable again."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
 
 
 def check_k(k: int) -> None:
     """Raises ParameterError unless k is an integer of at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError("k", k, "an integer of at least 1")
+    check_count("k", k)
+
+
+def check_count(name: str, value: int) -> None:
+    """Raises ParameterError unless value is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(name, value, "an integer of at least 1")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raises ParameterError unless value is a positive and finite number."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not number or not (value > 0 and isfinite(value)):
+        raise ParameterError(name, value, "positive and finite")

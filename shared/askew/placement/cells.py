@@ -6,19 +6,21 @@ With points a_1 < .. < a_n, half-gaps L_i, R_i to the midpoints on both sides, d
     gradient = int_0^{L_i} f(a_i - t) dh(t)  -  int_0^{R_i} f(a_i + t) dh(t)
 
 so only the density and the two tails of the law are needed. int .. dh is summed by Gauss rules on
-panels that are dyadic toward 0, where h may be steep: Gauss-Jacobi in the first for t ** p.
+panels that are dyadic toward 0, where h may be steep: Gauss-Jacobi in the first for t ** p. Panels
+of a callable follow its corners and jumps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import InfiniteCost
+from askew.placement.callable_panels import increments, smooth_panels
 from askew.placement.disutility import (
     Cap,
     Disutility,
@@ -35,7 +37,6 @@ Array = NDArray[np.float64]
 _NODES = 20
 _PANELS = 6  # of halving width: the farthest half-gap is some 40 units long, its law one unit
 _FINEST_PANELS = 40
-_FINE_PANELS = 24  # for callables, of which nothing is known near 0
 
 
 class Sides(NamedTuple):
@@ -113,6 +114,16 @@ class Cells:
         diagonal = bends[0] - bends[1] + sides.left_pull * edges[0] + edges[1] / 2
         return Gradient(pulls[0] - pulls[1], diagonal, -edges[1][:-1] / 2)
 
+    def _smooth_panels(self, longest: float) -> Array:
+        """Panels of a callable h up to a distance that holds the longest half-gap."""
+        whole = self._panels
+        return np.append(whole[whole < longest], longest)
+
+    @cached_property
+    def _panels(self) -> Array:
+        # A half-gap may be longer than the reach by as much as its point stands beyond 0.
+        return smooth_panels(cast("Increasing", self.h), self.noise.unit, 2 * self.reach)
+
     def pull(self, point: float, length: float, sign: float) -> float:
         """int_0^length f(point + sign t) dh(t)."""
         t, weights = self._rule(np.array([point]), np.array([length]), sign)
@@ -131,11 +142,12 @@ class Cells:
         if isinstance(h, Cap):
             lengths = np.minimum(lengths, h.limit)
         edges = self._edges(points, lengths, sign)
+        if isinstance(h, Increasing):
+            t, weights = increments(h, edges)
+            return _flat(t), _flat(weights)
         nodes, weights = legendre(_NODES)
         width = np.diff(edges)[:, :, None]
         t = edges[:, :-1, None] + width * nodes
-        if isinstance(h, Increasing):
-            return _flat(t), _flat((h(t) @ _derivative_matrix().T) * weights)
         first = width[:, 0]
         if isinstance(h, Power):
             inner, heights = _power_rule(h.exponent)
@@ -151,11 +163,12 @@ class Cells:
         panels = _PANELS
         if isinstance(self.h, Saturating | Log1p):
             panels += min(max(0, int(np.ceil(np.log2(longest / self.h.scale)))), 60)
-        elif isinstance(self.h, Increasing):
-            panels = _FINE_PANELS
         elif isinstance(self.h, Power) and self.noise.corners:
             panels = _FINEST_PANELS  # a corner may cut any panel, and h stays steep behind the cut
-        edges = lengths[:, None] * np.concatenate([[0.0], 2.0 ** np.arange(-panels, 1)])
+        if isinstance(self.h, Increasing):
+            edges = np.minimum(self._smooth_panels(longest), lengths[:, None])
+        else:
+            edges = lengths[:, None] * np.concatenate([[0.0], 2.0 ** np.arange(-panels, 1)])
         if not self.noise.corners:
             return np.asarray(edges)
         cuts = sign * (np.array(self.noise.corners) - points[:, None])
@@ -178,31 +191,21 @@ def _power_rule(exponent: float) -> tuple[Array, Array]:
     return (nodes + 1) / 2, exponent * 0.5**exponent * weights
 
 
-@lru_cache(maxsize=1)
-def _derivative_matrix() -> Array:
-    """Takes values at the nodes of [0, 1] to the derivative of the polynomial through them."""
-    nodes, _ = legendre(_NODES)
-    differences = nodes[:, None] - nodes + np.eye(_NODES)
-    scales = differences.prod(axis=1)
-    matrix = scales[:, None] / scales / differences
-    np.fill_diagonal(matrix, 0.0)
-    np.fill_diagonal(matrix, -matrix.sum(axis=1))
-    return np.asarray(matrix)
-
-
 def _reach(noise: LineNoise, h: Disutility) -> float:
     """Where h times the tail of the noise has fallen below 1e-18 of a typical cost."""
     far = 4 * noise.unit
     typical = float(h(np.array([noise.unit]))[0]) + 1e-300
-    before = 0.0
+    before = np.inf
     for _ in range(60):
         x = np.array([far])
         with np.errstate(over="ignore", invalid="ignore"):
             tail = noise.cdf(-x) + noise.sf(x)
             left = float((h(x) * tail)[0])
-        if left <= 1e-18 * typical or (tail[0] == 0 and before <= 1e-12 * typical):
+        if left <= 1e-18 * typical:
             return far
         if tail[0] == 0 or not np.isfinite(left):
+            if before <= 1e-12 * typical:
+                return far / 1.25  # h may have overflown since
             break  # the tail has underflown while it still counted
         before = left
         far *= 1.25

@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
+from askew.placement.answer import check_positive
 
 Array = NDArray[np.float64]
 
@@ -43,11 +42,6 @@ class Disutility(ABC):
     @abstractmethod
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
         """(factor, g) with h(unit * t) = factor * g(t)."""
-
-
-def _positive(name: str, value: float) -> None:
-    if not (value > 0 and isfinite(value)):
-        raise ParameterError(name, value, "positive and finite")
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class Power(Disutility):
     exponent: float
 
     def __post_init__(self) -> None:
-        _positive("exponent", self.exponent)
+        check_positive("exponent", self.exponent)
 
     def __call__(self, t: Array) -> Array:
         """The power of the distance."""
@@ -96,7 +90,7 @@ class Saturating(Disutility):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("scale", self.scale)
+        check_positive("scale", self.scale)
 
     def __call__(self, t: Array) -> Array:
         """1 - exp(-t / scale)."""
@@ -118,7 +112,7 @@ class Log1p(Disutility):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("scale", self.scale)
+        check_positive("scale", self.scale)
 
     def __call__(self, t: Array) -> Array:
         """log(1 + t / scale)."""
@@ -140,7 +134,7 @@ class Cap(Disutility):
     limit: float
 
     def __post_init__(self) -> None:
-        _positive("limit", self.limit)
+        check_positive("limit", self.limit)
 
     def __call__(self, t: Array) -> Array:
         """min(t, limit)."""
@@ -162,7 +156,7 @@ class Threshold(Disutility):
     radius: float
 
     def __post_init__(self) -> None:
-        _positive("radius", self.radius)
+        check_positive("radius", self.radius)
 
     def __call__(self, t: Array) -> Array:
         """The indicator of t > radius."""
@@ -184,7 +178,7 @@ class Expm1(Disutility):
     rate: float
 
     def __post_init__(self) -> None:
-        _positive("rate", self.rate)
+        check_positive("rate", self.rate)
 
     def __call__(self, t: Array) -> Array:
         """exp(rate t) - 1."""

@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import InfiniteCost, ParameterError
+from askew.placement.answer import check_positive
 from askew.placement.noise import Laplace
 
 Array = NDArray[np.float64]
 Bound = Callable[[float], float]
 
 _GRID = np.geomspace(1e-6, 1e3, 400)
-_SMALL = 1e-7
-_STILL_FALLING = 0.95
+_SMALL = (1e-6, 1e-7, 1e-8)
+_NOTHING = 1e-7  # what is left of a slope that falls to 0, relative to the first quotient
 
 
 def noise_for(g: Bound, *, slope: float | None = None, diameter: float | None = None) -> Laplace:
@@ -41,12 +42,15 @@ def noise_for(g: Bound, *, slope: float | None = None, diameter: float | None = 
     values = np.array([g(float(t)) for t in _GRID])
     if g(0.0) != 0 or np.isnan(values).any() or (_falls(values)).any():
         raise ParameterError("g", g, "increasing, with g(0) = 0")
-    rate = _slope_at_zero(g) if slope is None else slope
     finite = values[np.isfinite(values)]
     grid = _GRID[: len(finite)]
+    if slope is not None and (finite < slope * grid * (1 - 1e-9)).any():
+        raise ParameterError("slope", slope, "g'(0), at most g(t) / t")
+    rate = _slope_at_zero(g) if slope is None else slope
     if not _convex(grid, finite):
         if diameter is None:
             raise ParameterError("g", g, "convex, or no rate is known to be optimal")
+        check_positive("diameter", diameter)
         rate = min(rate, g(diameter) / diameter, *(finite / grid)[grid <= diameter].tolist())
     if not (rate > 0 and isfinite(rate)):
         raise InfiniteCost("g", g, "of positive slope at 0, or no noise is ever enough")
@@ -58,6 +62,7 @@ def noise_on_lattice(g: Bound, spacing: float) -> Laplace:
 
     The optimum among Laplace rates; the lattice itself is the business of the sampler.
     """
+    check_positive("spacing", spacing)
     noise_for(lambda t: g(t) + t * 1e-3)  # checks the shape of g; a slope of 0 is fine here
     rate = g(spacing) / spacing
     if not (rate > 0 and isfinite(rate)):
@@ -68,7 +73,8 @@ def noise_on_lattice(g: Bound, spacing: float) -> Laplace:
 def _saturated(g: Bound) -> Bound:
     def bounded(t: float) -> float:
         try:
-            return g(t)
+            with np.errstate(over="ignore"):
+                return g(t)
         except OverflowError:
             return inf
 
@@ -76,12 +82,14 @@ def _saturated(g: Bound) -> Bound:
 
 
 def _slope_at_zero(g: Bound) -> float:
-    """The limit of g(t) / t, 0 where it keeps falling: a convex g comes down to its slope."""
-    near, nearer = g(_SMALL) / _SMALL, g(_SMALL / 10) / (_SMALL / 10)
-    if not isfinite(near) or nearer < _STILL_FALLING * near:
+    """The limit of g(t) / t by Aitken's rule, exact for slope * t + c t**p; 0 below rounding."""
+    far, near, nearest = (g(t) / t for t in _SMALL)
+    if not isfinite(far):
         return 0.0
-    # One Richardson step removes the linear part of what is left.
-    return (10 * nearer - near) / 9
+    before, fall = far - near, near - nearest
+    left = fall * fall / (before - fall) if 0 < fall < before else 0.0
+    limit = nearest - left
+    return limit if limit > _NOTHING * far else 0.0
 
 
 def _falls(values: Array) -> NDArray[np.bool_]:

@@ -40,7 +40,8 @@ class Increasing(Disutility):
 
     def __call__(self, t: Array) -> Array:
         """function(unit * t) - function(0); where it overflows, infinity."""
-        return self._evaluate(t) - self.at_zero
+        with np.errstate(invalid="ignore"):
+            return self._evaluate(t) - self.at_zero
 
     def slope(self, t: Array) -> Array:
         """A central difference: good enough to start from, not to end with."""

@@ -140,7 +140,8 @@ def _refined(h: Increasing) -> Array:
         middles = (edges[:-1] + edges[1:]) / 2
         whole = _panel_integrals(h, edges, -1.0)
         halves = _panel_integrals(h, np.sort(np.concatenate([edges, middles])), -1.0)
-        rest = np.abs(whole - halves[0::2] - halves[1::2])
+        with np.errstate(invalid="ignore"):
+            rest = np.abs(whole - halves[0::2] - halves[1::2])
         size = np.maximum(np.abs(whole), 1e-4 * total)
         # NaN, where h overflows, asks for no split: the divergence is reported by its own name.
         coarse = (rest > 1e-15 * size) & (np.diff(edges) > 1e-14 * edges[1:])

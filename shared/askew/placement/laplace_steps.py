@@ -78,7 +78,7 @@ class Expm1Steps(Steps):
 
     def __post_init__(self) -> None:
         if self.rate >= 1:
-            raise InfiniteCost("rate", self.rate, "below the epsilon of the noise, or no cost is")
+            raise InfiniteCost("rate / epsilon", self.rate, "below 1 for a finite expected cost")
 
     @property
     def total(self) -> float:  # type: ignore[override]

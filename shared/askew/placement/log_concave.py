@@ -9,7 +9,8 @@ under Laplace-like tails, a shift of all points, does not exist.
 
 Newton with steps cut to keep the order and to lower the cost; where it stalls, shooting: the first
 half-gap fixes all others one after the other, each by a monotone root, and what is left at the end
-grows with it (the theorem again), so a bisection finds it. Newton is O(k) a turn.
+grows with it (the theorem again), so a bisection finds it. Newton is O(k) a turn. Where a callable
+jumps there may be no half-gap that solves an equation: the global search takes over, with a bound.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.errors import ParameterError
 from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.cells import Cells, Gradient
 from askew.placement.disutility import (
@@ -26,6 +28,7 @@ from askew.placement.disutility import (
     Saturating,
     Threshold,
 )
+from askew.placement.global_search import place_anywhere
 from askew.placement.increasing import Increasing
 from askew.placement.newton import descend
 from askew.placement.noise import LogConcave, Uniform
@@ -34,6 +37,8 @@ from askew.placement.quantile_rules import root_density_quantiles
 Array = NDArray[np.float64]
 
 _RESIDUAL = 1e-9  # what Newton may leave, times unit / h(unit); beyond it, shooting
+_BACK = 200  # roundings to go back to the near side of a root
+_SHOT = "shooting on the first half-gap"
 _EXACT = "exact: the stationary set of a symmetric log-concave law is unique"
 
 
@@ -53,7 +58,10 @@ def place_log_concave(noise: LogConcave, h: Disutility, k: int) -> Placement:
     small = _RESIDUAL * float(h(np.array([noise.unit]))[0]) / noise.unit
     if _residual(cells, newton, odd=k % 2 == 1) <= small:
         return _answer(cells, newton, k, fixed, "Newton on the stationarity equations")
-    return shoot(noise, h, k)
+    shot = _shoot(cells, k)
+    if shot is not None and _residual(cells, shot, odd=k % 2 == 1) <= small:
+        return _answer(cells, shot, k, fixed, _SHOT)
+    return place_anywhere(noise, h, k)
 
 
 def _start(noise: LogConcave, h: Disutility, k: int) -> Array:
@@ -71,12 +79,17 @@ def _start(noise: LogConcave, h: Disutility, k: int) -> Array:
 
 
 def shoot(noise: LogConcave, h: Disutility, k: int) -> Placement:
-    """The same optimum by shooting: slower, and safe for every log-concave law."""
+    """The same optimum by shooting: slower, and safe for every log-concave law.
+
+    Raises ParameterError for an h whose jumps leave no chain of half-gaps, for k < 1; InfiniteCost.
+    """
     check_k(k)
     cells = Cells.of(noise, h)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     points = _shoot(cells, k) if k > 1 else np.empty(0)
-    return _answer(cells, points, k, fixed, "shooting on the first half-gap")
+    if points is None:
+        raise ParameterError("disutility", h, "without jumps, for shooting")
+    return _answer(cells, points, k, fixed, _SHOT)
 
 
 def _newton(cells: Cells, points: Array, *, odd: bool) -> Array:
@@ -89,7 +102,7 @@ def _newton(cells: Cells, points: Array, *, odd: bool) -> Array:
     return descend(points, cost_of, gradient_of, unit=cells.noise.unit, least=0.0)
 
 
-def _shoot(cells: Cells, k: int) -> Array:
+def _shoot(cells: Cells, k: int) -> Array | None:
     from scipy.optimize import brentq
 
     def points_of(first: float) -> tuple[Array, float]:
@@ -101,10 +114,12 @@ def _shoot(cells: Cells, k: int) -> Array:
     first = brentq(lambda x: points_of(x)[1] if x > 0 else -1.0, low, high, xtol=1e-15, rtol=1e-14)
     points, _ = points_of(float(first))
     # On the far side of the root the chain breaks off; the near side is complete.
-    while len(points) < k // 2:
+    for _ in range(_BACK):
+        if len(points) == k // 2:
+            return points
         first *= 1 - 4e-16 * k
         points, _ = points_of(float(first))
-    return points
+    return None  # at a jump of h the near side is not near
 
 
 def _chain(cells: Cells, first: float, k: int) -> tuple[Array, float]:

@@ -26,6 +26,7 @@ from askew.placement.answer import Certificate, Placement, check_k
 from askew.placement.codebook import Law
 from askew.placement.disutility import Disutility, Identity
 from askew.placement.increasing import Increasing
+from askew.placement.laplace_line import place_on_laplace_line
 from askew.placement.laplace_steps import legendre
 from askew.placement.lloyd import Progress
 from askew.placement.noise import Laplace, Norm
@@ -55,7 +56,8 @@ def place_in_space(  # noqa: PLR0913
     """
     check_k(k)
     factor, unit = h.in_units_of(1 / noise.epsilon)
-    law = Law(noise.metric, norm, noise.dimension, int(k))
+    law = Law(noise.metric, norm, int(noise.dimension), int(k))
+    _refuse_divergence(law, unit)
     bound = lower_bound(law, unit)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     found = list(_options(law, unit, on_demand=on_demand, progress=progress))
@@ -70,6 +72,13 @@ def place_in_space(  # noqa: PLR0913
         Certificate(factor * min(bound, best.cost) + fixed, math.nan, claim),
         factor * best.standard_error,
     )
+
+
+def _refuse_divergence(law: Law, h: Disutility) -> None:
+    """The tail of the distance falls like exp(-r / stretch), which decides on the line as well."""
+    spread = law.noise == "l2" and law.disutility == "l1"
+    stretch = math.sqrt(law.dimension) if spread else 1.0
+    place_on_laplace_line(1 / stretch, h, 1)
 
 
 def lower_bound(law: Law, h: Disutility) -> float:

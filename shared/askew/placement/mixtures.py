@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.placement.noise import LineNoise, check_positive
+from askew.placement.answer import check_positive, frozen
+from askew.placement.noise import LineNoise
 
 Array = NDArray[np.float64]
 
@@ -28,9 +29,11 @@ class LaplaceMixture(LineNoise):
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
         object.__setattr__(self, "epsilons", tuple(float(e) for e in self.epsilons))
+        for weight in self.weights:
+            check_positive("weights", weight)
         for epsilon in self.epsilons:
             check_positive("epsilons", epsilon)
-        if len(self.weights) != len(self.epsilons) or min(self.weights, default=0) <= 0:
+        if len(self.weights) != len(self.epsilons) or not self.weights:
             raise ParameterError("weights", self.weights, "positive, one for each epsilon")
         if abs(sum(self.weights) - 1) > 1e-9:
             raise ParameterError("weights", self.weights, "of sum 1")
@@ -88,8 +91,8 @@ class OnGrid(LineNoise):
         total = float(pieces.sum())
         if not (total > 0 and isfinite(total) and (density >= 0).all()):
             raise ParameterError("density", self.density, "nonnegative, finite, not all zero")
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "density", density / total)
+        object.__setattr__(self, "points", frozen(points))
+        object.__setattr__(self, "density", frozen(density / total))
         object.__setattr__(self, "_below", np.concatenate([[0.0], np.cumsum(pieces / total)]))
 
     @property

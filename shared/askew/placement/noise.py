@@ -20,13 +20,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.placement.answer import check_count, check_positive
 
 Norm = Literal["l1", "l2"]
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Laplace:
     metric "l1": independent Laplace noise on each axis. metric "l2": a radius of law
     Gamma(dimension, 1 / epsilon) in a uniform direction. Each is metric-private with epsilon
     per unit of its own distance. epsilon: 1 / unit of distance.
-    Raises ParameterError unless epsilon is positive and finite, dimension at least 1.
+    Raises ParameterError unless epsilon is positive and finite, dimension an integer of at least 1.
     """
 
     epsilon: float
@@ -49,8 +49,7 @@ class Laplace:
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.dimension < 1:
-            raise ParameterError("dimension", self.dimension, "at least 1")
+        check_count("dimension", self.dimension)
         if self.metric not in {"l1", "l2"}:
             raise ParameterError("metric", self.metric, '"l1" or "l2"')
 
@@ -221,9 +220,3 @@ class Symmetric(LogConcave):
     def ppf(self, q: Array) -> Array:
         """As given."""
         return np.asarray(self.ppf_function(q), dtype=np.float64)
-
-
-def check_positive(name: str, value: float) -> None:
-    """Raises ParameterError unless value is positive and finite."""
-    if not (value > 0 and isfinite(value)):
-        raise ParameterError(name, value, "positive and finite")

@@ -26,8 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
-from askew.placement.answer import check_k
+from askew.placement.answer import check_k, check_positive, frozen
 from askew.placement.disutility import Identity
 from askew.placement.laplace_steps import legendre
 from askew.placement.noise import LogConcave
@@ -56,6 +55,9 @@ class RingPlacement:
     exact: bool
     method: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", frozen(self.offsets))
+
 
 def place_on_ring(epsilon: float, k: int = 2, circumference: float = 2 * math.pi) -> RingPlacement:
     """The optimal noise and results for k = 1 and 2; for larger k the best layout known here.
@@ -64,8 +66,7 @@ def place_on_ring(epsilon: float, k: int = 2, circumference: float = 2 * math.pi
     """
     check_k(k)
     for name, value in (("epsilon", epsilon), ("circumference", circumference)):
-        if not (value > 0 and math.isfinite(value)):
-            raise ParameterError(name, value, "positive and finite")
+        check_positive(name, value)
     # Two results need no folding: the two-peaked family holds the antipodal layout already.
     copies = [m for m in range(1, k + 1) if k % m == 0 and (m < 2 or k > 2)]
     layouts = [_folded(epsilon, k, m, circumference) for m in copies]

@@ -30,7 +30,7 @@ def place(  # noqa: PLR0913
     | noise | how |
     |---|---|
     | Laplace on the line | closed forms and a recurrence, exact for any increasing h |
-    | Gaussian, Logistic, Uniform, Symmetric | Newton or shooting, exact for any increasing h |
+    | Gaussian, Logistic, Uniform, Symmetric | Newton or shooting, exact; global where h jumps |
     | LaplaceMixture, OnGrid | global dynamic program and Newton, with a lower bound |
     | Laplace in d >= 2 dimensions | the best of codebook, product grid, cross |
 
@@ -41,13 +41,13 @@ def place(  # noqa: PLR0913
     Raises InfiniteCost where no offsets have a finite cost, ParameterError for other arguments.
     """
     check_k(k)
+    if disutility_metric not in {None, "l1", "l2"}:
+        raise ParameterError("disutility_metric", disutility_metric, '"l1" or "l2"')
     h = Identity() if disutility is None else disutility_of(disutility)
     if isinstance(noise, Laplace):
         if noise.dimension == 1:
             return place_on_laplace_line(noise.epsilon, h, k)
         norm = disutility_metric or noise.metric
-        if norm not in {"l1", "l2"}:
-            raise ParameterError("disutility_metric", norm, '"l1" or "l2"')
         return place_in_space(noise, h, k, norm=norm, on_demand=on_demand, progress=progress)
     return _place_on_line(noise, h, k)
 
