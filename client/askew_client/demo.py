@@ -21,6 +21,7 @@ from askew_client.paths import ledger_file
 from askew_client.profile_store import read_ratings
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
+from askew_client.transport import Transport
 
 # A person who loves science fiction and would rather not sing.
 FAVORITES = """title,rating
@@ -61,7 +62,7 @@ async def _ask(
     slot: str,
     screen: DemoScreen,
     store: SignalStore,
-    network: GrpcTransport,
+    network: Transport,
 ) -> bytes:
     """One round trip; returns the bytes that left."""
     query = exchange.ask(slot, store, SystemBits())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from askew.errors import ProfileError
 from askew.lattice import Lattice
-from askew.placement import Identity, Laplace, place, snap
+from askew.placement import OffsetRule
 from askew.randomness import RandomBits
 from askew.ranking import distances
 from askew_client.exchange import Exchange
@@ -47,23 +47,21 @@ class Expectation:
     """
 
     def __init__(self, exchange: Exchange, bits: RandomBits) -> None:
-        settings, space = exchange.settings, exchange.card.space
         self._exchange, self._bits = exchange, bits
-        self._lattice = Lattice.for_epsilon(settings.epsilon)
-        noise = Laplace(float(self._lattice.epsilon), space.dimension)
-        self._rules = [
-            (k, place(noise, Identity(), k, on_demand=False).offsets) for k in (settings.k, 1)
+        self._lattice = Lattice.for_epsilon(exchange.settings.epsilon)
+        self._rule = OffsetRule(exchange.card.space, exchange.catalog.positions)
+        self._offsets = [
+            (k, self._rule.offsets(self._lattice, k)) for k in (exchange.settings.k, 1)
         ]
         self._scores = _Scores(exchange)
         self._picks: tuple[list[float], list[float]] = ([], [])
 
     def draw(self) -> None:
         """Draw the noise once more, and pick from k results and from one."""
-        space, positions = self._exchange.card.space, self._exchange.catalog.positions
         noisy = self._lattice.perturb(self._exchange.profile.vector, self._bits)
-        signal = space.clamp(np.array(noisy) * self._lattice.step)
-        for (k, offsets), found in zip(self._rules, self._picks, strict=True):
-            found.append(self._scores.best_of(snap(signal, offsets, positions, k)))
+        signal = np.array(noisy) * self._lattice.step
+        for (k, offsets), found in zip(self._offsets, self._picks, strict=True):
+            found.append(self._scores.best_of(self._rule.items(signal, offsets, k)))
 
     def comparison(self) -> Comparison:
         """The mean over the draws so far, at least one.

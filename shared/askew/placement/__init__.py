@@ -30,6 +30,7 @@ from askew.placement.noise import (
     Symmetric,
     Uniform,
 )
+from askew.placement.offset_rule import OffsetRule
 from askew.placement.rule import place
 from askew.placement.snap import snap
 
@@ -45,6 +46,7 @@ __all__ = [
     "LaplaceMixture",
     "Log1p",
     "Logistic",
+    "OffsetRule",
     "OnGrid",
     "Placement",
     "Power",
