@@ -74,7 +74,7 @@ $(STAMP): pyproject.toml requirements.lock
 
 # Dependencies, with a hash for every file. Needs uv.
 lock:
-	uv pip compile -q pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	uv pip compile -q pyproject.toml --extra all --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 	uv pip compile -q --group proto --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
