@@ -119,25 +119,28 @@ def parts_of(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Callabl
 
 def log_total(listing: Listing) -> float:
     """ln of the sum of the weights listed, by float64."""
-    top, sums = _sums(listing)
+    top, sums, _ = _sums(listing)
     return top + log(float(sums[-1]))
 
 
-def _sums(listing: Listing) -> tuple[float, NDArray[np.float64]]:
-    """The highest log-weight, and the running sum over parts of the weights relative to it."""
+def _sums(listing: Listing) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """The highest log-weight, the running sum over parts of the weights relative to it, and the
+    running sum within the last part relative to that part's highest.
+    """
     tops, sums = [], []
     for part in listing.parts:
         logs = part().logs
         top = float(logs.max())
+        edges = np.cumsum(np.exp(logs - top)) if top > -inf else np.zeros(len(logs))
         tops.append(top)
-        sums.append(float(np.exp(logs - top).sum()) if top > -inf else 0.0)
+        sums.append(float(edges[-1]))
     highest = max(tops)
-    return highest, np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest))
+    return highest, np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest)), edges
 
 
 def _filtered(listing: Listing, word: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
-    top, sums = _sums(listing)
+    top, sums, edges = _sums(listing)
     total, u = float(sums[-1]), word / 2**64
     index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
     chunk = listing.parts[index]()
@@ -146,7 +149,8 @@ def _filtered(listing: Listing, word: int) -> int | None:
     error = expm1(listing.log_error) + 2 * _EXP_ERROR + (terms + 8) * _ULP + rest
     margin = 3 * error + 2 * _ULP
     before = float(sums[index - 1]) if index else 0.0
-    edges = before + np.cumsum(np.exp(chunk.logs - top))
+    if len(sums) > 1:  # the last part need not be the one; a part by itself is not summed twice
+        edges = before + np.cumsum(np.exp(chunk.logs - top))
     place = min(int(np.searchsorted(edges, u * total, side="right")), len(edges) - 1)
     low = (float(edges[place - 1]) if place else before) / total
     high = float(edges[place]) / total

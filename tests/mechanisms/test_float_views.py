@@ -43,7 +43,9 @@ VIEWS: dict[str, Classes] = {
     "joint": joint(DENSE, 30, Fraction(1, 4)),
     "joint, tied": joint(TIED, 300, HALF),
     "joint, wide": joint(WIDE, 10, TINY),
-    "limited domain": ExponentialClasses([90, 88, 3], [1, 1, Fraction(10**9, 7)], Fraction(3, 7)),
+    "limited domain": ExponentialClasses(
+        np.array([90, 88, 3]), {2: Fraction(10**9, 7)}, Fraction(3, 7)
+    ),
 }
 
 

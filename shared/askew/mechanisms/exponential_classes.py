@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, log
 
 import numpy as np
 
 from askew.exact import Listing, enclose, parts_of
+from askew.mechanisms.tally import Integers
 
 
 class ExponentialClasses:
-    """Candidate i has weight sizes[i] * exp(epsilon * scores[i]); `remove` takes one out."""
+    """Candidate i has weight sizes.get(i, 1) * exp(epsilon * scores[i]); `remove` takes one out.
+
+    scores: int64, (n,), below 2**62 in magnitude.
+    """
 
     def __init__(
-        self, scores: Sequence[int], sizes: Sequence[Fraction | int], epsilon: Fraction
+        self, scores: Integers, sizes: Mapping[int, Fraction | int], epsilon: Fraction
     ) -> None:
-        self._best = max(scores)
-        self.scores, self.sizes, self.epsilon = list(scores), list(sizes), epsilon
-        gaps = np.array([score - self._best for score in scores], dtype=np.float64)
-        log_sizes = np.array([0.0 if size == 1 else log(size) for size in sizes])
-        self._logs = gaps * float(epsilon) + log_sizes
-        self._largest_size = float(np.abs(log_sizes).max())
-        self._keys = np.arange(len(scores))
+        self.scores, self.sizes, self.epsilon = scores, dict(sizes), epsilon
+        self._best = int(scores.max())
+        self._logs = (scores - self._best).astype(np.float64) * float(epsilon)
+        self._largest_size = 0.0
+        for key, size in sizes.items():  # by parts: a float of the fraction may overflow
+            above, below = log(size.numerator), log(size.denominator)
+            self._logs[key] += above - below
+            self._largest_size = max(self._largest_size, above + below)
 
     def remove(self, key: int) -> None:
         """Give a candidate weight zero."""
@@ -31,12 +36,17 @@ class ExponentialClasses:
         self._logs[key] = -inf
 
     def listing(self, depth: float) -> Listing:
-        """All candidates."""
+        """The candidates within depth + ln(candidates) of the heaviest; the others weigh below
+        exp(-depth) of it.
+        """
+        top = float(self._logs.max())
+        near = np.flatnonzero(self._logs > top - depth - log(len(self._logs)))
         # No candidate within `depth` of the best log-weight has a larger term in it.
-        largest = abs(float(self._logs.max())) + self._largest_size + depth + 8
-        return Listing(parts_of(self._keys, self._logs), 2.0**-48 * largest)
+        largest = abs(top) + self._largest_size + depth + 8
+        rest = -inf if len(near) == len(self._logs) else top - depth + 1
+        return Listing(parts_of(near, self._logs[near]), 2.0**-48 * largest, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of one candidate's weight."""
-        exponent = self.epsilon * (self._best - self.scores[key])
-        return enclose(self.sizes[key], exponent, shift)
+        exponent = self.epsilon * (self._best - int(self.scores[key]))
+        return enclose(self.sizes.get(key, 1), exponent, shift)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log
@@ -10,10 +9,10 @@ from math import ceil, exp, log
 import numpy as np
 
 from askew.exact import Draws
-from askew.mechanisms.limited_domain import Selection, check_limited, top_of
+from askew.mechanisms.limited_domain import Selection, check_limited, top_of, top_of_rows
 from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import check_positive_int
-from askew.mechanisms.tally import Counts
+from askew.mechanisms.tally import Counts, Integers
 from askew.privacy import ApproximateDP, NeighboringRelation
 from askew.randomness import RandomBits
 
@@ -75,12 +74,15 @@ class LaplaceLimitedDomain:
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
-    def draw(
-        self, items: Sequence[int], values: Sequence[int], cutoff: int, draws: Draws
-    ) -> Selection:
-        """As `select`, from the top kbar items in order and the next count."""
+    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+        """As `LimitedDomain.select_from_top`."""
+        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
+        return self.draw(ids, values, cutoff, Draws(bits))
+
+    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
+        """As `select`, from the top kbar items in order, (n,) each, and the next count."""
         rate = Fraction(self.epsilon) / self.max_items_per_unit
-        kept = [value for value in values if value >= max(cutoff, 1)]
+        kept = values[values >= max(cutoff, 1)].tolist()
         scores = [rate * (value - cutoff - 1) for value in kept] + [self.threshold]
         contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)
         floats = np.array([float(score) for score in scores])

@@ -6,11 +6,13 @@ in `laplace_domain`, Algorithm 6 (optimal threshold, corrected) in `optimal_thre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log
 from typing import Literal, get_args
+
+import numpy as np
 
 from askew.errors import ParameterError
 from askew.exact import Draws
@@ -22,7 +24,7 @@ from askew.mechanisms.parameters import (
     check_positive_int,
     check_probability,
 )
-from askew.mechanisms.tally import Counts, tally
+from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, NeighboringRelation
 from askew.randomness import RandomBits
 
@@ -34,7 +36,7 @@ class Selection(tuple[int, ...]):
 
     stopped: bool
 
-    def __new__(cls, items: Sequence[int], stopped: bool) -> Selection:
+    def __new__(cls, items: Iterable[int], stopped: bool) -> Selection:
         """The ids in `items`."""
         made = super().__new__(cls, items)
         made.stopped = stopped
@@ -112,31 +114,25 @@ class LimitedDomain:
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
-    def select_from_top(
-        self, items: Sequence[int], counts: Sequence[int], *, bits: RandomBits
-    ) -> Selection:
+    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
         """As `select`, from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
 
         Their item ids must break ties as the engine did: lower first.
         """
-        ranked = sorted(zip((-int(count) for count in counts), items, strict=True))
-        kept, rest = ranked[: self.kbar], ranked[self.kbar :]
-        ids, values = [item for _, item in kept], [-negative for negative, _ in kept]
-        return self.draw(ids, values, -rest[0][0] if rest else 0, Draws(bits))
+        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
+        return self.draw(ids, values, cutoff, Draws(bits))
 
-    def draw(
-        self, items: Sequence[int], values: Sequence[int], cutoff: int, draws: Draws
-    ) -> Selection:
-        """As `select`, from the top kbar items in order and the next count."""
+    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
+        """As `select`, from the top kbar items in order, (n,) each, and the next count."""
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
-        kept = [value for value in values if value >= least]
-        stop = Fraction(self.spread) / self.delta
-        sizes: list[Fraction | int] = [*[1] * len(kept), stop]
-        classes = ExponentialClasses([*kept, cutoff + 1], sizes, Fraction(self.epsilon))
+        kept = int(np.count_nonzero(values >= least))
+        scores = np.append(values[:kept], cutoff + 1)
+        stop = {kept: Fraction(self.spread) / self.delta}
+        classes = ExponentialClasses(scores, stop, Fraction(self.epsilon))
         chosen: list[int] = []
         while len(chosen) < self.k:
             key = draws.choose(classes)
-            if key == len(kept):
+            if key == kept:
                 return Selection(chosen, stopped=True)
             chosen.append(int(items[key]))
             classes.remove(key)
@@ -159,16 +155,35 @@ def composed(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
     return min(epsilon * rounds, Fraction(ceil(best * 2**30) + 1, 2**30))
 
 
-def top_of(counts: Counts, kbar: int) -> tuple[list[int], list[int], int]:
+def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
     """Ids and counts of the top kbar by (count, lower id), and the next count or 0."""
-    view = tally(counts, 1)
-    if int(view.values[-1]) < 0:
+    whole = _whole(counts)
+    size = min(len(whole), kbar + 1)
+    if not size:  # no error: that nobody is there is as private as any count
+        return whole, whole, 0
+    view = Tally(whole)
+    return _cut(np.array(view.items_at(range(size))), view.top(size), kbar)
+
+
+def top_of_rows(items: Counts, counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
+    """As `top_of`, from an engine's rows: the item ids and the counts of its top kbar + 1."""
+    ids, values = integers(items, 0, "items"), _whole(counts)
+    by_id = np.argsort(ids)
+    if len(ids) != len(values) or not np.diff(ids[by_id]).all():
+        raise ParameterError("items", "other ids", "distinct, and as many as counts")
+    order = by_id[np.argsort(-values[by_id], kind="stable")]
+    return _cut(ids[order], values[order], kbar)
+
+
+def _whole(counts: Counts) -> Integers:
+    values = integers(counts, 0)
+    if (values < 0).any():
         raise ParameterError("counts", "negative integers", "integers of at least 0")
-    size = min(len(view), kbar + 1)
-    items = view.items_at(range(size))
-    values = view.top(size).tolist()
-    cutoff = values[kbar] if size > kbar else 0
-    return list(items[:kbar]), values[:kbar], cutoff
+    return values
+
+
+def _cut(items: Integers, values: Integers, kbar: int) -> tuple[Integers, Integers, int]:
+    return items[:kbar], values[:kbar], int(values[kbar]) if len(values) > kbar else 0
 
 
 def check_limited(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from askew.errors import ParameterError
 from askew.exact import Draws
@@ -15,9 +16,10 @@ from askew.mechanisms.limited_domain import (
     Selection,
     check_limited,
     top_of,
+    top_of_rows,
 )
 from askew.mechanisms.parameters import check_positive_int
-from askew.mechanisms.tally import Counts
+from askew.mechanisms.tally import Counts, Integers
 from askew.privacy import ApproximateDP, NeighboringRelation
 from askew.randomness import RandomBits
 
@@ -61,16 +63,24 @@ class OptimalThreshold:
         shared = {name: value for name, value in vars(self).items() if name != "dbar"}
         return LimitedDomain(kbar=kbar, **shared)
 
-    def classes(self, ranked: Sequence[int]) -> ExponentialClasses:
-        """Class j is kbar = k + j, from the top dbar counts in order."""
+    def classes(self, ranked: Integers) -> ExponentialClasses:
+        """Class j is kbar = k + j, from the top dbar counts in order, (dbar,)."""
         kbars = range(self.k, self.dbar)
-        sizes = [self.delta / self.mechanism(kbar).spread for kbar in kbars]
-        return ExponentialClasses([-ranked[kbar] for kbar in kbars], sizes, Fraction(self.epsilon))
+        sizes = {kbar - self.k: self.delta / self.mechanism(kbar).spread for kbar in kbars}
+        return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
     def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, _ = top_of(counts, self.dbar)
-        ranked = values + [0] * (self.dbar - len(values))
-        draws = Draws(bits)
+        return self.draw(items, values, Draws(bits))
+
+    def select_from_top(self, items: Counts, counts: Counts, *, bits: RandomBits) -> Selection:
+        """As `LimitedDomain.select_from_top`, from the top dbar items of an engine."""
+        ids, values, _ = top_of_rows(items, counts, self.dbar)
+        return self.draw(ids, values, Draws(bits))
+
+    def draw(self, items: Integers, values: Integers, draws: Draws) -> Selection:
+        """As `select`, from the top dbar items in order, (n,) each."""
+        ranked = np.append(values, np.zeros(self.dbar - len(values), dtype=np.int64))
         kbar = self.k + draws.choose(self.classes(ranked))
-        return self.mechanism(kbar).draw(items[:kbar], values[:kbar], ranked[kbar], draws)
+        return self.mechanism(kbar).draw(items[:kbar], values[:kbar], int(ranked[kbar]), draws)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
 _LIMIT = 1 << 61
+_WHOLE = (int, np.integer)
 _ADVICE = (
     "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
     "round or scale floats to integers before they meet a mechanism"
@@ -82,41 +84,43 @@ def tally(counts: Counts, least: int) -> Tally:
 
     Complexity: O(d), or one sort of d integers when the counts are spread widely.
     """
-    return Tally(_integers(counts, least))
+    return Tally(integers(counts, least))
 
 
 def tally_of_scores(scores: Scores, least: int) -> Tally:
     """As `tally`, for ints or Fractions: brought to integers over their common denominator."""
-    if isinstance(scores, np.ndarray):
-        return tally(scores, least)
-    if not all(isinstance(score, (int, np.integer, Fraction)) for score in scores):
+    kinds = set() if isinstance(scores, np.ndarray) else set(map(type, scores))
+    if Fraction not in kinds:
+        return tally(cast("Counts", scores), least)
+    if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
         raise ParameterError("scores", "other numbers", "ints and Fractions")
-    exact = [
-        Fraction(score) if isinstance(score, Fraction) else Fraction(int(score)) for score in scores
-    ]
+    exact = [score if isinstance(score, Fraction) else Fraction(int(score)) for score in scores]
     scale = lcm(*(score.denominator for score in exact))
-    return Tally(_integers([int(score * scale) for score in exact], least), Fraction(1, scale))
+    return Tally(integers([int(score * scale) for score in exact], least), Fraction(1, scale))
 
 
-def _integers(counts: Counts, least: int) -> Integers:
-    """Counts as int64 (d,). Error messages name types and lengths, never a count."""
+def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
+    """Counts, or ids, as int64 (d,). Error messages name types and lengths, never a count."""
     if not isinstance(counts, np.ndarray):
-        if not all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in counts):
-            raise ParameterError("counts", "other numbers", _ADVICE)
-        if any(not -_LIMIT < int(c) < _LIMIT for c in counts):
-            raise ParameterError("counts", "larger integers", _ADVICE)
-        counts = np.array([int(c) for c in counts], dtype=np.int64)
+        kinds = set(map(type, counts))
+        if not all(issubclass(kind, _WHOLE) and kind is not bool for kind in kinds):
+            raise ParameterError(name, "other numbers", _ADVICE)
+        try:
+            whole = counts if kinds <= {int} else list(map(int, counts))
+            counts = np.array(whole, dtype=np.int64)
+        except OverflowError:
+            raise ParameterError(name, "larger integers", _ADVICE) from None
     if counts.dtype.kind not in "iu":
-        raise ParameterError("counts", f"dtype {counts.dtype}", _ADVICE)
+        raise ParameterError(name, f"dtype {counts.dtype}", _ADVICE)
     if counts.ndim != 1 or len(counts) < least:
         limit = f"one-dimensional with at least {least} items"
-        raise ParameterError("counts", f"shape {counts.shape}", limit)
+        raise ParameterError(name, f"shape {counts.shape}", limit)
     if (
         len(counts)
         and counts.dtype.itemsize == 8
         and (counts.max() >= _LIMIT or counts.min() <= -_LIMIT)
     ):
-        raise ParameterError("counts", "larger integers", _ADVICE)
+        raise ParameterError(name, "larger integers", _ADVICE)
     return counts.astype(np.int64, copy=False)
 
 
