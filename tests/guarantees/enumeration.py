@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import product
-from math import exp, inf, log
+from itertools import combinations_with_replacement, product
+from math import exp, inf
 from typing import Protocol, TypeVar
 
 from askew.exact import Classes, Draws
@@ -25,7 +26,8 @@ class Tape(Draws):
         self.branches, self.position, self.probability = branches, 0, Fraction(1)
         self.widths: list[int] = []
 
-    def _branch(self, probabilities: list[Fraction]) -> int:
+    def branch(self, probabilities: list[Fraction]) -> int:
+        """The next choice that is written down."""
         if self.position == len(self.branches):
             self.branches.append(0)
         branch = self.branches[self.position]
@@ -35,7 +37,7 @@ class Tape(Draws):
         return branch
 
     def below(self, limit: int) -> int:
-        return self._branch([Fraction(1, limit)] * limit) if limit > 1 else 0
+        return self.branch([Fraction(1, limit)] * limit) if limit > 1 else 0
 
     def choose(self, classes: Classes) -> int:
         chunks = [part() for part in classes.listing(200.0).parts]
@@ -43,7 +45,7 @@ class Tape(Draws):
         keys = [key for key, log_weight in pairs if log_weight > -inf]
         weights = [Fraction(sum(classes.enclose(key, 160)), 2) for key in keys]
         total = sum(weights)
-        return keys[self._branch([weight / total for weight in weights])]
+        return keys[self.branch([weight / total for weight in weights])]
 
 
 def law_of(run: Callable[[Draws], tuple[int, ...]]) -> Law:
@@ -98,29 +100,51 @@ def by_symmetry(law: HasLaw, *, sets: bool) -> HasLaw:
     return of
 
 
+def sorted_vectors(d: int, highest: int = 3) -> Iterator[Counts]:
+    """One vector of each class of {0..highest}^d under renaming of the items."""
+    return combinations_with_replacement(range(highest, -1, -1), d)
+
+
 def worst_log_ratio(
     law: HasLaw, d: int, neighbors: Callable[[Counts], Iterable[Counts]], highest: int = 3
-) -> float:
-    """The largest |ln P(o | h) - ln P(o | h')| over all h in {0..highest}^d, h' and outputs."""
+) -> Decimal:
+    """The largest |ln P(o | h) - ln P(o | h')| over all h in {0..highest}^d, h' and outputs.
+
+    Of h one of each class under renaming is enough, for a law that treats items alike: renaming h
+    and h' renames the outputs. To 40 digits.
+    """
     worst = Fraction(1)
-    for counts in vectors(d, highest):
+    for counts in sorted_vectors(d, highest):
         here = law(counts)
         for other in neighbors(counts):
             there = law(other)
-            for outcome, p in here.items():
-                q = there[outcome]
-                worst = max(worst, p / q, q / p)
-    return log(worst)
+            worst = max(worst, *(max(p / there[o], there[o] / p) for o, p in here.items()))
+    with localcontext(prec=60):
+        return (Decimal(worst.numerator) / Decimal(worst.denominator)).ln()
 
 
-def worst_hockey_stick(law: HasLaw, d: int, epsilon: float, highest: int = 2) -> float:
-    """The least delta for which all neighbors are (epsilon, delta)-close, both ways."""
-    bound, worst = exp(epsilon), 0.0
+def worst_excess(law: HasLaw, d: int, epsilon: float, most: int, highest: int = 3) -> float:
+    """The least delta for which neighbors are (epsilon, delta)-close, both ways.
+
+    Neighbors: one unit more, which changes at most `most` counts, of all h in {0..highest}^d.
+    """
+    laws: dict[Counts, dict[tuple[int, ...], float]] = {}
+
+    def floats(counts: Counts) -> dict[tuple[int, ...], float]:
+        if counts not in laws:
+            laws[counts] = {outcome: float(p) for outcome, p in law(counts).items()}
+        return laws[counts]
+
+    worst = 0.0
     for counts in vectors(d, highest):
-        here = law(counts)
         for other in with_one_more(counts):
-            there = law(other)
-            for a, b in ((here, there), (there, here)):
-                excess = sum(max(float(p) - bound * float(b.get(o, 0)), 0.0) for o, p in a.items())
-                worst = max(worst, excess)
+            if sum(other) - sum(counts) <= most:
+                here, there = floats(counts), floats(other)
+                worst = max(worst, excess(here, there, epsilon), excess(there, here, epsilon))
     return worst
+
+
+def excess(p: Mapping[T, float], q: Mapping[T, float], epsilon: float) -> float:
+    """The hockey-stick divergence: sum over outputs of what P has beyond e^epsilon Q."""
+    bound = exp(epsilon)
+    return sum(max(float(a) - bound * float(q.get(o, 0)), 0.0) for o, a in p.items())

@@ -1,0 +1,74 @@
+"""A contest of noisy scores whose winner is a branch of the tape, with its exact probability.
+
+The code under audit says which classes enter, with which exact scores and sizes, and what it makes
+of the winner; that the real contest picks the winner by the noise that it reads is the subject of
+tests/mechanisms/test_noise.py, by 200-digit arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from guarantees.definitions import of_one, ranking
+from guarantees.enumeration import Tape
+from numpy.typing import NDArray
+
+from askew.mechanisms.noise import Exact, NoiseFamily
+
+USERS = ("lipschitz", "canonical", "joint", "laplace_domain")
+
+
+class TapeContest:
+    """Stands in for `askew.mechanisms.noise.Contest`."""
+
+    def __init__(self, family: NoiseFamily, draws: Tape, exact: Exact, winners: int = 1) -> None:
+        self.family, self.draws, self.winners = family, draws, winners
+        self.exact, self.entered = exact, dict[int, tuple[Fraction, int]]()
+
+    def enter(
+        self, keys: NDArray[np.int64], scores: NDArray[np.float64], log_sizes: NDArray[np.float64]
+    ) -> None:
+        """Takes the exact scores, and sees that the floats are theirs."""
+        for key, score, log_size in zip(keys.tolist(), scores, log_sizes, strict=True):
+            assert key not in self.entered
+            exact, size = self.exact(key)
+            assert float(score) == pytest.approx(float(exact), abs=1e-12)
+            assert float(log_size) == pytest.approx(float(np.log(size)), abs=1e-10)
+            self.entered[key] = exact, size
+
+    def enter_rest(self, *_: object) -> None:
+        raise AssertionError("no class of a small vector is rare")
+
+    def ranked(self) -> list[SimpleNamespace]:
+        """The winners, by one branch of the tape."""
+        keys = list(self.entered)
+        if self.winners == 1:
+            sizes: dict[Fraction, int] = {}
+            for score, size in self.entered.values():
+                sizes[score] = sizes.get(score, 0) + size
+            shares = of_one(self.family, tuple(sorted(sizes.items())))
+            law = [shares[score] * size for score, size in self.entered.values()]
+            return [SimpleNamespace(key=keys[self.draws.branch(law)])]
+        assert all(size == 1 for _, size in self.entered.values())
+        orders = ranking(self.family, tuple(s for s, _ in self.entered.values()), self.winners)
+        order = list(orders)[self.draws.branch(list(orders.values()))]
+        return [SimpleNamespace(key=keys[place]) for place in order]
+
+
+@contextmanager
+def on_the_tape() -> Iterator[None]:
+    """Every mechanism's contests are branches of the tape."""
+    patches = [patch(f"askew.mechanisms.{user}.Contest", TapeContest) for user in USERS]
+    for each in patches:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in patches:
+            each.stop()

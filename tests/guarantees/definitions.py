@@ -1,0 +1,176 @@
+"""What the mechanisms are, written from their definitions: every outcome, its score, its noise.
+
+Nothing here knows of classes, ranks or binomials; all subsets and sequences are listed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, permutations
+
+import numpy as np
+from guarantees.enumeration import Counts, HasLaw, Law
+from guarantees.exponential_sums import DIGITS, decimal, fraction, noisy, product
+from numpy.typing import NDArray
+from scipy.stats import halflogistic, logistic
+
+Scores = Mapping[tuple[int, ...], Fraction]
+# Enough for a piece of length 4: the laws add to one within 1e-12, and a test checks it.
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+def winner(family: str, scores: Scores) -> Law:
+    """P(outcome has the highest noisy score)."""
+    sizes = Counter(scores.values())
+    shares = of_one(family, tuple(sorted(sizes.items())))
+    return {outcome: shares[score] for outcome, score in scores.items()}
+
+
+@cache
+def of_one(family: str, sizes: tuple[tuple[Fraction, int], ...]) -> dict[Fraction, Fraction]:
+    """For `size` outcomes of every score: the probability that one of them wins."""
+    lead = max(score for score, _ in sizes)
+    if family in ("logistic", "half-logistic"):
+        return _by_quadrature(family, sizes)
+    with localcontext(DIGITS):
+        if family == "gumbel":
+            weights = {score: decimal(score - lead).exp() for score, _ in sizes}
+            total = sum(weights[score] * size for score, size in sizes)
+            return {score: fraction(weight / total) for score, weight in weights.items()}
+        breaks = tuple(sorted({decimal(score - lead) for score, _ in sizes}))
+        laws = {score: noisy(family, decimal(score - lead), breaks) for score, _ in sizes}
+        found = {}
+        for mine, _ in sizes:
+            others = [
+                laws[score].cdf for score, size in sizes for _ in range(size - (score == mine))
+            ]
+            wins = product(others, breaks) * laws[mine].density
+            found[mine] = fraction(wins.integral())
+        return found
+
+
+def _by_quadrature(
+    family: str, sizes: tuple[tuple[Fraction, int], ...]
+) -> dict[Fraction, Fraction]:
+    """Residual 1e-12: both families are smooth between scores, and beyond 40 weigh below 1e-16."""
+    law = logistic if family == "logistic" else halflogistic
+    lead = max(score for score, _ in sizes)
+    places = {score: float(score - lead) for score, _ in sizes}
+    t, weights = grid(list(places.values()))
+    found = {}
+    for mine, _ in sizes:
+        powers = [law.cdf(t - places[s]) ** (size - (s == mine)) for s, size in sizes]
+        density = law.pdf(t - places[mine]) * np.prod(powers, axis=0)
+        found[mine] = Fraction(float(np.sum(weights * density)))
+    return found
+
+
+def grid(breaks: list[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights from 40 before to 40 beyond the breaks, in pieces of at most 4."""
+    edges = sorted({*breaks, *np.arange(min(breaks) - 40, max(breaks) + 41, 4.0).tolist()})
+    halves = np.diff(edges)[:, None] / 2
+    middles = np.array(edges)[:-1, None] + halves
+    return (middles + halves * NODES).ravel(), (halves * WEIGHTS).ravel()
+
+
+@cache
+def ranking(
+    family: str, scores: tuple[Fraction, ...], length: int
+) -> dict[tuple[int, ...], Fraction]:
+    """P(the `length` highest noisy scores are those of these places, highest first)."""
+    with localcontext(DIGITS):
+        lead = max(scores)
+        places = [decimal(score - lead) for score in scores]
+        breaks = tuple(sorted(set(places)))
+        laws = [noisy(family, place, breaks) for place in places]
+        found = {}
+        for order in permutations(range(len(scores)), min(length, len(scores))):
+            above = product([], breaks)  # P(the ones before are in order and above t)
+            for place in order[:-1]:
+                above = (above * laws[place].density).tail()
+            rest = [laws[place].cdf for place in range(len(scores)) if place not in order]
+            last = product(rest, breaks) * laws[order[-1]].density
+            found[order] = fraction((above * last).integral())
+        return found
+
+
+def one_shot(family: str, rate: Fraction, k: int) -> HasLaw:
+    """The set of the k highest noisy scores, from the highest score outside it."""
+
+    def law(counts: Counts) -> Law:
+        with localcontext(DIGITS):
+            lead = max(counts)
+            places = [decimal(rate * (count - lead)) for count in counts]
+            breaks = tuple(sorted(set(places)))
+            laws = [noisy(family, place, breaks) for place in places]
+            found: Law = {}
+            for inside in combinations(range(len(counts)), k):
+                outside = [i for i in range(len(counts)) if i not in inside]
+                beaten = product([laws[i].survival for i in inside], breaks)
+                total = Decimal(0)
+                for highest in outside:
+                    below = [laws[i].cdf for i in outside if i != highest]
+                    part = product([beaten, *below, laws[highest].density], breaks)
+                    total += part.integral()
+                found[inside] = fraction(total) if outside else Fraction(1)
+            return found
+
+    return law
+
+
+def peeled(family: str, rate: Fraction, k: int) -> HasLaw:
+    """k winners, one after the other, each among the items that are left."""
+
+    def law(counts: Counts) -> Law:
+        found: Law = {(): Fraction(1)}
+        for _ in range(k):
+            longer: Law = defaultdict(Fraction)
+            for chosen, p in found.items():
+                left: dict[tuple[int, ...], Fraction] = {
+                    (i,): rate * c for i, c in enumerate(counts) if i not in chosen
+                }
+                for outcome, q in winner(family, left).items():
+                    longer[*chosen, *outcome] += p * q
+            found = longer
+        return dict(found)
+
+    return law
+
+
+def canonical(family: str, rate: Fraction, k: int, gamma: Fraction, *, clipped: bool) -> HasLaw:
+    """argmax over subsets of -rate ((1 - gamma) M - gamma m), plus noise."""
+
+    def law(counts: Counts) -> Law:
+        scores: dict[tuple[int, ...], Fraction] = {}
+        for inside in combinations(range(len(counts)), k):
+            outside = [count for i, count in enumerate(counts) if i not in inside]
+            lowest = min(counts[i] for i in inside)
+            highest = max(outside, default=lowest)
+            highest = max(highest, lowest) if clipped else highest
+            scores[inside] = -rate * ((1 - gamma) * highest - gamma * lowest)
+        return winner(family, scores)
+
+    return law
+
+
+def joint(family: str, rate: Fraction, k: int, truncation: int | None = None) -> HasLaw:
+    """argmax over sequences of -rate * min(largest shortfall, truncation), plus noise."""
+
+    def law(counts: Counts) -> Law:
+        top = sorted(counts, reverse=True)
+        scores: dict[tuple[int, ...], Fraction] = {}
+        for items in permutations(range(len(counts)), k):
+            loss = max(top[r] - counts[i] for r, i in enumerate(items))
+            scores[items] = -rate * (loss if truncation is None else min(loss, truncation))
+        return winner(family, scores)
+
+    return law
+
+
+def rows(counts: Sequence[int]) -> list[int]:
+    """Items by count, highest first, ties to the lower id."""
+    return sorted(range(len(counts)), key=lambda i: (-counts[i], i))
