@@ -174,3 +174,45 @@ def joint(family: str, rate: Fraction, k: int, truncation: int | None = None) ->
 def rows(counts: Sequence[int]) -> list[int]:
     """Items by count, highest first, ties to the lower id."""
     return sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+
+
+def limited_domain(
+    counts: Counts, *, k: int, kbar: int, epsilon: Fraction, stop: Fraction, domain: str
+) -> Law:
+    """Algorithms 1 and 5: rounds of the exponential mechanism until -1, the stop, is drawn.
+
+    stop: how many items of count c + 1 the stop is worth.
+    """
+    cutoff, domain_items = _domain(counts, kbar, domain)
+    found: Law = {}
+    open_: Law = {(): Fraction(1)}
+    for _ in range(k):
+        longer: Law = {}
+        for chosen, p in open_.items():
+            left = [i for i in domain_items if i not in chosen]
+            with localcontext(DIGITS):
+                weights = {i: decimal(epsilon * (counts[i] - cutoff - 1)).exp() for i in left}
+                total = sum(weights.values(), decimal(stop))
+                longer |= {(*chosen, i): p * fraction(w / total) for i, w in weights.items()}
+                found[*chosen, -1] = p * fraction(decimal(stop) / total)
+        open_ = longer
+    return found | open_
+
+
+def laplace_domain(counts: Counts, k: int, kbar: int, rate: Fraction, threshold: Fraction) -> Law:
+    """Algorithm 4: the noisy order of the positive items and the stop, cut at the stop or at k."""
+    cutoff, items = _domain(counts, kbar, "positive")
+    scores = [rate * (counts[i] - cutoff - 1) for i in items] + [threshold]
+    names, found = [*items, -1], defaultdict[tuple[int, ...], Fraction](Fraction)
+    for order, p in ranking("laplace", tuple(scores), k).items():
+        outcome = tuple(names[place] for place in order)
+        found[outcome[: outcome.index(-1) + 1] if -1 in outcome else outcome] += p
+    return dict(found)
+
+
+def _domain(counts: Counts, kbar: int, domain: str) -> tuple[int, list[int]]:
+    """The next count, and the items that may be selected."""
+    items = rows(counts)
+    cutoff = counts[items[kbar]] if len(items) > kbar else 0
+    least = {"top": 0, "positive": 1, "strict": cutoff + 1}[domain]
+    return cutoff, [i for i in items[:kbar] if counts[i] >= least]

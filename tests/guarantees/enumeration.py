@@ -8,14 +8,14 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import exp, inf
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from askew.exact import Classes, Draws
 from askew.randomness import ReplayBits
 
-T = TypeVar("T", bound=tuple[int, ...])
 Counts = tuple[int, ...]
 Law = dict[tuple[int, ...], Fraction]
+Weights = Mapping[tuple[int, ...], float | Fraction]
 
 
 class Tape(Draws):
@@ -144,7 +144,7 @@ def worst_excess(law: HasLaw, d: int, epsilon: float, most: int, highest: int = 
     return worst
 
 
-def excess(p: Mapping[T, float], q: Mapping[T, float], epsilon: float) -> float:
+def excess(p: Weights, q: Weights, epsilon: float) -> float:
     """The hockey-stick divergence: sum over outputs of what P has beyond e^epsilon Q."""
     bound = exp(epsilon)
     return sum(max(float(a) - bound * float(q.get(o, 0)), 0.0) for o, a in p.items())
