@@ -3,6 +3,7 @@
 # make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
+# make bench-scale  selection from ten million items: time and peak memory of every mechanism
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -11,7 +12,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit check lint types imports figures bench bench-placement bench-selection \
-  codebooks proto proto-check proto-release lock clean
+  bench-scale codebooks proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -29,6 +30,9 @@ figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
 
 bench: bench-placement bench-selection
+
+bench-scale: $(STAMP)
+	@$(BIN)/python benchmarks/selection_scale.py
 
 bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py

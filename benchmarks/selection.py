@@ -164,7 +164,6 @@ def main(paths: list[str]) -> None:
     wide = np.random.default_rng(1).integers(0, 2**40, 1_000_000)
     report("one item of 1,000,000, all counts distinct", of_one(wide))
     report("an engine's top 1,001", of_engine())
-    report("Zipf: d=10,000,000 k=1,000", of_size(zipf(10_000_000, 1e8), 1000))
 
 
 if __name__ == "__main__":

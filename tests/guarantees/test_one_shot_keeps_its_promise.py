@@ -1,14 +1,19 @@
-"""Audits of one-shot noise: the law of the selected set by quadrature, on all small vectors.
+"""Audits of one-shot noise: the law of the selected set, on all small vectors.
 
-With T the highest noisy score outside S, P(S) = integral of product of P(Z > t - score_i) dP(T).
-Both factors are smooth between scores, where 40 Gauss-Legendre nodes a piece leave an error below
-1e-13 (the laws add to one, a test here); beyond 40 the tail weighs below 1e-16.
+With T the highest noisy score outside S, P(S) = integral of product of P(Z > t - score_i) dP(T):
+for exponential and Laplace noise to 60 digits, for logistic and half-logistic noise by 40
+Gauss-Legendre nodes a piece, an error below 1e-12 (the laws add to one, a test here).
 
-Planted bugs caught: a missing kappa, a missing factor 2.
+Planted bugs caught: a missing kappa, a missing factor 2. On {0,1,2,3}^3 one-shot Laplace passes
+the audit without its factor 2, at 1.99 for a bound of 2: with k = 2 of 3 items only one item is
+outside, and the ratio for it and for the two inside cannot all be in the tails of the noise at
+once, where alone a step of score moves a probability by its whole. {0,1,2,3}^4 sees it, at 3.6,
+and wide gaps (`a_set_far_behind`) reach the bound.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -16,6 +21,8 @@ from math import log
 
 import numpy as np
 import pytest
+from guarantees import definitions
+from guarantees.definitions import grid
 from guarantees.enumeration import (
     Counts,
     HasLaw,
@@ -26,37 +33,28 @@ from guarantees.enumeration import (
     worst_log_ratio,
 )
 from mechanisms.streams import ShakeBits, p_value
-from numpy.typing import NDArray
-from scipy.stats import expon, halflogistic, laplace, logistic
+from scipy.stats import halflogistic, logistic
 
 from askew.mechanisms import Lipschitz, OneShot
-from askew.mechanisms.noise import NoiseFamily
+from askew.mechanisms.noise import FAMILIES, NoiseFamily
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 
-EPSILON, ALMOST = 2, 1e-8
-NOISE = {
-    "exponential": expon,
-    "laplace": laplace,
-    "logistic": logistic,
-    "half-logistic": halflogistic,
-}
+EPSILON, ALMOST = 2, Decimal("1e-40")
+NOISE: tuple[NoiseFamily, ...] = tuple(family for family in FAMILIES if family != "gumbel")
 AUDITED: tuple[NoiseFamily, ...] = ("exponential", "laplace")
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
+BY_QUADRATURE = {"logistic": logistic, "half-logistic": halflogistic}
 
 
-def grid(breaks: list[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights on [-40, 40] beyond the breaks, pieces of at most 4 between them."""
-    edges = sorted({*breaks, *np.arange(min(breaks) - 40, max(breaks) + 41, 4.0).tolist()})
-    halves = np.diff(edges)[:, None] / 2
-    middles = np.array(edges)[:-1, None] + halves
-    return (middles + halves * NODES).ravel(), (halves * WEIGHTS).ravel()
-
-
+@cache
 def one_shot_law(noise: NoiseFamily, rate: Fraction, k: int) -> HasLaw:
     """From the definition; `rate` is what one count adds to a score."""
-    family = NOISE[noise]
+    exact = definitions.one_shot(noise, rate, k)
+    return by_symmetry(exact if noise in AUDITED else quadrature(noise, rate, k), sets=True)
 
-    @cache
+
+def quadrature(noise: NoiseFamily, rate: Fraction, k: int) -> HasLaw:
+    family = BY_QUADRATURE[noise]
+
     def law(counts: Counts) -> Law:
         scores = [float(rate) * (count - max(counts)) for count in counts]
         t, weights = grid(scores)
@@ -73,7 +71,7 @@ def one_shot_law(noise: NoiseFamily, rate: Fraction, k: int) -> HasLaw:
             found[inside] = Fraction(float(np.sum(weights * highest * beaten)))
         return found
 
-    return by_symmetry(law, sets=True)
+    return law
 
 
 def law_of_mechanism(mechanism: OneShot) -> HasLaw:
@@ -105,20 +103,28 @@ def test_the_mechanism_has_the_law_of_its_definition(noise: NoiseFamily, counts:
     assert p_value(lambda: str(wrong.select(drawn, bits=wrong_bits)), expected, 1500) < 1e-9
 
 
-@pytest.mark.parametrize("noise", AUDITED)
-@pytest.mark.parametrize(("d", "k"), [(2, 1), (3, 1), (3, 2)])
-def test_adding_one_moves_no_set_by_more_than_epsilon(noise: NoiseFamily, d: int, k: int) -> None:
-    law = law_of_mechanism(build(noise, k, ADD_OR_REMOVE_ONE, EPSILON))
-    assert worst_log_ratio(law, d, with_one_more) <= EPSILON + ALMOST
-
-
-@pytest.mark.parametrize("noise", AUDITED)
-@pytest.mark.parametrize(("d", "k"), [(2, 1), (3, 1), (3, 2)])
-def test_replacing_one_moves_no_set_by_more_than_epsilon(
-    noise: NoiseFamily, d: int, k: int
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("neighbors", [ADD_OR_REMOVE_ONE, REPLACE_ONE], ids=lambda n: n.name)
+def test_no_unit_moves_a_set_by_more_than_epsilon(
+    noise: NoiseFamily, k: int, neighbors: NeighboringRelation
 ) -> None:
-    law = law_of_mechanism(build(noise, k, REPLACE_ONE, EPSILON))
-    assert worst_log_ratio(law, d, with_one_replaced) <= EPSILON + ALMOST
+    law = law_of_mechanism(build(noise, k, neighbors, EPSILON))
+    moves = with_one_more if neighbors is ADD_OR_REMOVE_ONE else with_one_replaced
+    for d in range(k + 1, 5):  # with d = k there is one set
+        assert worst_log_ratio(law, d, moves) <= EPSILON + ALMOST
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("noise", AUDITED)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("neighbors", [ADD_OR_REMOVE_ONE, REPLACE_ONE], ids=lambda n: n.name)
+def test_no_unit_among_five_items_moves_a_set_by_more_than_epsilon(
+    noise: NoiseFamily, k: int, neighbors: NeighboringRelation
+) -> None:
+    law = law_of_mechanism(build(noise, k, neighbors, EPSILON))
+    moves = with_one_more if neighbors is ADD_OR_REMOVE_ONE else with_one_replaced
+    assert worst_log_ratio(law, 5, moves) <= EPSILON + ALMOST
 
 
 def ratio_of_a_set_far_behind(law: HasLaw, step: int) -> float:
@@ -130,14 +136,14 @@ def ratio_of_a_set_far_behind(law: HasLaw, step: int) -> float:
 @pytest.mark.parametrize("noise", AUDITED)
 def test_the_bound_is_reached_by_a_set_far_behind(noise: NoiseFamily) -> None:
     law = law_of_mechanism(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON))
-    assert 0.99 * EPSILON <= ratio_of_a_set_far_behind(law, 1) <= EPSILON + ALMOST
+    assert 0.99 * EPSILON <= ratio_of_a_set_far_behind(law, 1) <= EPSILON + 1e-12
 
 
 @pytest.mark.parametrize("noise", AUDITED)
 def test_the_bound_is_reached_where_one_is_replaced(noise: NoiseFamily) -> None:
     """Replacing one lets the three rise and the two fall: the gap widens by 2."""
     law = law_of_mechanism(build(noise, 2, REPLACE_ONE, 2 * EPSILON))
-    assert 0.99 * 2 * EPSILON <= ratio_of_a_set_far_behind(law, 2) <= 2 * EPSILON + ALMOST
+    assert 0.99 * 2 * EPSILON <= ratio_of_a_set_far_behind(law, 2) <= 2 * EPSILON + 1e-12
 
 
 @pytest.mark.parametrize("noise", AUDITED)
@@ -150,3 +156,13 @@ def test_the_audit_rejects_one_shot_without_kappa(noise: NoiseFamily) -> None:
 def test_the_audit_rejects_one_shot_without_the_factor_two(noise: NoiseFamily) -> None:
     rate = Lipschitz(**vars(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON))).rate
     assert ratio_of_a_set_far_behind(one_shot_law(noise, rate, 2), 2) > 1.9 * EPSILON
+
+
+@pytest.mark.parametrize("noise", AUDITED)
+def test_four_small_counts_see_what_three_do_not(noise: NoiseFamily) -> None:
+    """The missing factor two: the module's docstring says why three items are too few."""
+    rate = Lipschitz(**vars(build(noise, 2, ADD_OR_REMOVE_ONE, EPSILON))).rate
+    law = one_shot_law(noise, rate, 2)
+    assert worst_log_ratio(law, 4, with_one_replaced) > 1.8 * EPSILON
+    if noise == "laplace":
+        assert worst_log_ratio(law, 3, with_one_replaced) < EPSILON
