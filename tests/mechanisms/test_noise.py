@@ -9,13 +9,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mechanisms.streams import ShakeBits
+from guarantees.definitions import canonical, joint
+from mechanisms.streams import ShakeBits, p_value
 
 from askew.exact import Draws
-from askew.mechanisms import Lipschitz, value_classes
+from askew.mechanisms import Canonical, Lipschitz, PNFJoint, value_classes
+from askew.mechanisms.contest import Contest
 from askew.mechanisms.noise import (
     FAMILIES,
-    Contest,
+    Link,
     NoiseFamily,
     Noisy,
     Uniform,
@@ -161,3 +163,30 @@ def test_the_law_does_not_depend_on_which_classes_are_drawn_as_one(
     together = frequencies("together")
     # Four standard deviations of the difference of two frequencies of 1,500: below .075.
     assert together == pytest.approx(apart, abs=0.075)
+
+
+@pytest.mark.parametrize("rare", ["canonical_classes._RARE", "joint_classes._RARE"])
+def test_reference_laws_stand_when_groups_are_opened_all_the_time(
+    rare: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All subsets but the top k, and all losses but 0, as groups; 1,500 draws from fixed bits."""
+    monkeypatch.setattr(f"askew.mechanisms.{rare}", -2.4)
+    opened = []
+    members = Contest.members
+
+    def counted(contest: Contest, keys: list[int], link: Link) -> list[Noisy]:
+        opened.append(1)
+        return members(contest, keys, link)
+
+    monkeypatch.setattr(Contest, "members", counted)
+    counts, bits = (3, 2, 2, 1, 0), ShakeBits(rare)
+    mechanism: PNFJoint | Canonical
+    if rare.startswith("joint"):
+        mechanism = PNFJoint(k=2, epsilon=1, neighbors=ADD_OR_REMOVE_ONE)
+        law = joint("exponential", Fraction(1, 2), 2)(counts)
+    else:
+        mechanism = Canonical(k=2, epsilon=1, neighbors=ADD_OR_REMOVE_ONE, noise="exponential")
+        law = canonical("exponential", Fraction(1), 2, Fraction(1, 2), clipped=False)(counts)
+    expected = {str(outcome): float(p) for outcome, p in law.items()}
+    assert p_value(lambda: str(mechanism.select(counts, bits=bits)), expected, 1500) > 1e-4
+    assert len(opened) > 500

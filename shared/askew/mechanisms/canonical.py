@@ -10,7 +10,8 @@ from math import comb, exp
 from askew.errors import ParameterError
 from askew.exact import Draws, log_total
 from askew.mechanisms.canonical_classes import TOP, CanonicalClasses, Cell, Loss
-from askew.mechanisms.noise import Contest, NoiseFamily, check_family
+from askew.mechanisms.contest import Contest
+from askew.mechanisms.noise import NoiseFamily, check_family
 from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
 from askew.mechanisms.quality import Quality
 from askew.mechanisms.tally import Counts, Tally, tally

@@ -23,13 +23,17 @@ from functools import partial
 from math import comb, inf, isqrt, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.exact import CHUNK, Chunk, Listing, enclose
 from askew.mechanisms.binomials import LOG_ERROR, log_runs
-from askew.mechanisms.noise import Contest, Floats
+from askew.mechanisms.canonical_columns import columns_of
+from askew.mechanisms.contest import Contest, Groups
+from askew.mechanisms.noise import Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
 
 TOP = 0  # the key of the class that holds the top k alone
+_RARE = 40.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Cell:
 
 
 class CanonicalClasses:
-    """The classes of one tally, for a loss. `splits`: see `_columns`."""
+    """The classes of one tally, for a loss. `splits`: see `columns_of`."""
 
     def __init__(
         self,
@@ -71,7 +75,7 @@ class CanonicalClasses:
         self._above: Integers = best - edge if self._seen else np.zeros(1, dtype=np.int64)
         self._offset = np.arange(1, k + 1) if self._seen else np.zeros(1, dtype=np.int64)
         self._choose = k + 1 - self._offset if self._seen else np.array([k])
-        self.firsts, self.lasts, self._below = _columns(tally, k, edge, gamma == 0, splits)
+        self.firsts, self.lasts, self._below = columns_of(tally, k, edge, gamma == 0, splits)
         lead = 0 if loss.clipped or len(tally) == k else int(edge - tally.value_at(k))
         self._top_exponent = -rate * (1 - gamma) * lead
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
@@ -87,9 +91,13 @@ class CanonicalClasses:
         if key == TOP:
             return 1
         row, column = divmod(key - 1, len(self.firsts))
+        return self._subsets(row, column, column)
+
+    def _subsets(self, row: int, first: int, last: int) -> int:
+        """How many subsets a run of columns holds in one row."""
         offset, r = int(self._offset[row]), int(self._choose[row])
-        below = int(self.firsts[column]) - 1 - offset
-        return comb(int(self.lasts[column]) - offset, r) - (comb(below, r) if below > 0 else 0)
+        below = int(self.firsts[first]) - 1 - offset
+        return comb(int(self.lasts[last]) - offset, r) - (comb(below, r) if below > 0 else 0)
 
     def exponent(self, key: int) -> Fraction:
         """rate * loss, relative to the clipped loss of the top."""
@@ -123,33 +131,72 @@ class CanonicalClasses:
         return -float(self._top_exponent)
 
     def enter(self, contest: Contest) -> None:
-        """Let every class draw the best noisy score of its subsets."""
-        one = np.array([TOP])
-        contest.enter(one, np.array([-float(self._top_exponent)]), np.zeros(1))
-        for pairs in self._blocks(inf)[0] if len(self.firsts) else []:
+        """Let every class draw the best noisy score of its subsets.
+
+        Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
+        """
+        contest.enter(np.array([TOP]), np.array([self.log_top()]), np.zeros(1))
+        if not len(self.firsts):
+            return
+        log_sizes, scores, keep, _ = self._bounds(_RARE)
+        log_error = LOG_ERROR * (float(log_sizes.max()) + 40)
+        for pairs in self._pairs(keep):
             rows, columns = self._cells(pairs)
             keys = 1 + rows * len(self.firsts) + columns
-            contest.enter(keys, -self._losses(rows, columns), self._log_sizes(rows, columns))
+            sizes = self._log_sizes(rows, columns)
+            contest.enter(keys, -self._losses(rows, columns), sizes, log_error)
+
+        def opened(key: int, link: Link) -> list[Noisy]:
+            row, first, last = self._block(key)
+            begin = 1 + row * len(self.firsts)
+            return contest.members([*range(begin + first, begin + last + 1)], link)
+
+        others = np.flatnonzero(~keep)
+        for i in range(0, len(others), CHUNK):
+            keys = others[i : i + CHUNK]
+            best, sizes = scores.ravel()[keys], log_sizes.ravel()[keys]
+            contest.enter_groups(Groups(keys, best, sizes, log_error, self._group, opened))
+
+    def _block(self, key: int) -> tuple[int, int, int]:
+        """The row, first column and last column of a block."""
+        width = self._width()
+        row, block = divmod(key, -(-len(self.firsts) // width))
+        return row, block * width, min((block + 1) * width, len(self.firsts)) - 1
+
+    def _group(self, key: int) -> tuple[Fraction, int]:
+        """The best score of a block, and how many subsets it holds."""
+        row, first, last = self._block(key)
+        best = -self.exponent(1 + row * len(self.firsts) + first)
+        return best, self._subsets(row, first, last)
 
     def _blocks(self, depth: float) -> tuple[list[Integers], float, float]:
         """Pairs (row, block) that matter, in chunks; ln weight of the others; largest ln size."""
+        log_sizes, _, keep, least = self._bounds(depth)
+        magnitude = float(log_sizes[keep].max()) if keep.any() else 0.0
+        return self._pairs(keep), -inf if keep.all() else least - depth, magnitude
+
+    def _bounds(self, depth: float) -> tuple[Floats, Floats, NDArray[np.bool_], float]:
+        """Of every block, shape (rows, blocks): ln size, best score, and whether it may matter.
+
+        Last, a lower bound of the heaviest class's ln weight; the others weigh exp(-depth) of it.
+        """
         width = self._width()
         starts = np.arange(0, len(self.firsts), width)
         ends = np.append(starts[1:], len(self.firsts)) - 1
-        sizes = self._log_runs(
+        log_sizes = self._log_runs(
             self._offset[:, None], self._choose[:, None], self.firsts[starts], self.lasts[ends]
         )
         above = self._up * self._above[:, None].astype(np.float64)
-        bounds = sizes - above - self._down * self._below[starts]
-        worst = sizes - above - self._down * self._below[ends]
-        least = max(float(worst.max()), -float(self._top_exponent))
-        keep = bounds > least - depth - log(bounds.size)
-        rows, blocks = np.nonzero(keep)
-        pairs = np.column_stack((rows, blocks))
-        step = max(1, CHUNK // width)
-        chunks = [pairs[i : i + step] for i in range(0, len(pairs), step)]
-        magnitude = float(sizes[keep].max()) if len(pairs) else 0.0
-        return chunks, -inf if keep.all() else least - depth, magnitude
+        scores = -above - self._down * self._below[starts]
+        worst = log_sizes - above - self._down * self._below[ends]
+        least = max(float(worst.max()), self.log_top())
+        keep = log_sizes + scores > least - depth - log(scores.size)
+        return log_sizes, scores, keep, least
+
+    def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
+        """The blocks to keep as rows (row, block), in chunks of about CHUNK cells."""
+        pairs, step = np.argwhere(keep), max(1, CHUNK // self._width())
+        return [pairs[i : i + step] for i in range(0, len(pairs), step)]
 
     def _width(self) -> int:
         return max(64, isqrt(len(self.firsts)))
@@ -202,26 +249,3 @@ class CanonicalClasses:
             weights = logs - self._losses(np.full(len(inside), row), inside)
             total = float(np.logaddexp(total, np.logaddexp.reduce(weights)))
         return total
-
-
-def _columns(
-    tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]
-) -> tuple[Integers, Integers, Integers]:
-    """First and last rank of each run of equal counts beyond rank k, and how far below x_k it is.
-
-    `splits` are ranks after which a run ends although its count goes on.
-    """
-    d = len(tally)
-    if d == k:
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, nothing
-    values = tally.values[tally.group_of(k) :]
-    lasts = np.array([d]) if merged else tally.ends[tally.group_of(k) :]
-    more = [rank for rank in splits if k < rank < d]
-    if more:
-        lasts = np.unique(np.concatenate((lasts, more)))
-    firsts = np.append(k, lasts[:-1]) + 1
-    if merged:
-        return firsts, lasts, np.zeros(len(lasts), dtype=np.int64)
-    counts = tally.values[np.searchsorted(tally.ends, lasts - 1, side="right")] if more else values
-    return firsts, lasts, edge - counts

@@ -9,8 +9,8 @@ from math import ceil, lgamma, log
 import numpy as np
 
 from askew.exact import Draws
+from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
-from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,

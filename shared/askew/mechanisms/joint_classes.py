@@ -23,17 +23,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import fsum, inf, prod
+from math import fsum, inf, log, prod
 
 import numpy as np
 
 from askew.exact import CHUNK, Chunk, Listing, enclose
-from askew.mechanisms.noise import Contest, Floats
+from askew.mechanisms.contest import Contest, Groups
+from askew.mechanisms.noise import Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
 
 ALL = -1  # the key of the last step, where every sequence qualifies
 _EVENTS = 1 << 18
-_LONG_ULP = float(np.finfo(np.longdouble).eps)
+# Of ln N, relative to the largest logarithm among the steps that weigh anything.
+_COUNT_ERROR = float(np.finfo(np.longdouble).eps) * 2 * _EVENTS + 2.0**-47
+_RARE = 40.0
 
 
 @dataclass(frozen=True)
@@ -145,8 +148,6 @@ class JointClasses:
         """The steps from 0 on, until the rest weighs below exp(-depth) of them."""
         parts: list[Callable[[], Chunk]] = []
         log_sum, rest, index = -inf, -inf, 0
-        # Relative to the largest logarithm among the steps that weigh anything.
-        error = _LONG_ULP * 2 * _EVENTS + 2.0**-47
         while self._begin(index) < self.end:
             chunk = self._chunk(index)
             parts += [partial(self._piece, index, i) for i in range(0, len(chunk.keys), CHUNK)]
@@ -160,7 +161,7 @@ class JointClasses:
             logs = np.array([self.losses.log_all - self._step * self.end])
             parts.append(partial(Chunk, np.array([ALL]), logs))
         largest = 2 * self.losses.log_all + abs(depth) + 40 if depth < inf else inf
-        return Listing(parts, error * min(largest, 1e9), rest + 2.0**-20)
+        return Listing(parts, _COUNT_ERROR * min(largest, 1e9), rest + 2.0**-20)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of a step's weight."""
@@ -207,10 +208,15 @@ class JointClasses:
 
 
 def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> None:
-    """Let the sequences of every loss e, N(e) - N(e-1) of them, draw their best noisy score."""
+    """Let the sequences of every loss e, N(e) - N(e-1) of them, draw their best noisy score.
+
+    Losses that win with probability below exp(-_RARE) are one group; the law does not depend on it.
+    """
     low, end, step = 0, losses.largest + 1, float(rate)
-    while low < end:
-        high = end
+    cut = min(end, int((losses.log_all + _RARE) / step) + 1)
+    log_error = _COUNT_ERROR * (2 * losses.log_all + 40)
+    while low < cut:
+        high = cut
         while high > low + 1 and losses.events_between(max(low - 1, 0), high) > _EVENTS:
             high = low + (high - low + 1) // 2
         steps = losses.steps(low, high)
@@ -218,5 +224,17 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
         shares = np.where(steps.begins == 0, 1.0, -np.expm1(-steps.rises))[real]
         begins = steps.begins[real]
         if len(begins):
-            contest.enter(begins, -step * begins, steps.log_counts[real] + np.log(shares))
+            log_sizes = steps.log_counts[real] + np.log(shares)
+            contest.enter(begins, -step * begins, log_sizes, log_error)
         low = high
+    left = losses.count_all() - losses.count(cut - 1)
+    if left:
+        score = -rate * cut
+
+        def opened(_: int, link: Link) -> list[Noisy]:
+            steps = losses.steps(cut, end)
+            return contest.members(steps.begins[steps.rises > 0].tolist(), link)
+
+        floats = np.array([float(score)]), np.array([log(left)])
+        group = Groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
+        contest.enter_groups(group)

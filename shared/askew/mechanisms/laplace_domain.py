@@ -9,8 +9,8 @@ from math import ceil, exp, log
 import numpy as np
 
 from askew.exact import Draws
+from askew.mechanisms.contest import Contest
 from askew.mechanisms.limited_domain import Selection, check_limited, top_of, top_of_rows
-from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import check_positive_int
 from askew.mechanisms.tally import Counts, Integers
 from askew.privacy import ApproximateDP, NeighboringRelation

@@ -18,7 +18,8 @@ from fractions import Fraction
 
 from askew.errors import ParameterError
 from askew.exact import Draws
-from askew.mechanisms.noise import Contest, NoiseFamily, check_family
+from askew.mechanisms.contest import Contest
+from askew.mechanisms.noise import NoiseFamily, check_family
 from askew.mechanisms.order_statistics import highest
 from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
 from askew.mechanisms.tally import Scores, Tally, tally_of_scores

@@ -22,8 +22,7 @@ many more bits as it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Literal
@@ -33,7 +32,6 @@ from numpy.typing import NDArray
 
 from askew.enclosure import exp_minus, ln2, log_ratio
 from askew.errors import ParameterError
-from askew.exact import Draws
 from askew.randomness import RandomBits
 
 NoiseFamily = Literal["exponential", "gumbel", "laplace", "logistic", "half-logistic"]
@@ -45,8 +43,7 @@ FAMILIES: tuple[NoiseFamily, ...] = (
     "half-logistic",
 )
 Floats = NDArray[np.float64]
-Exact = Callable[[int], tuple[Fraction, int]]
-_UNSURE = 2.0**-24  # error of Q where e is in [2**-24, 17]: 18 * 2**-29, see `quantiles`
+Link = tuple["Uniform", Fraction]
 _LN2 = float(np.log(2))
 
 
@@ -188,80 +185,3 @@ def descending(noisy: list[Noisy], bits: RandomBits) -> list[Noisy]:
         return compare(b, a, bits)
 
     return sorted(noisy, key=cmp_to_key(order))
-
-
-Link = tuple[Uniform, Fraction]
-Expand = Callable[[NoiseFamily, Link], list[Noisy]]
-
-
-@dataclass
-class Contest:
-    """The `winners` highest of many classes' noisy maxima, seen chunk by chunk.
-
-    exact(key) gives a class's exact score and multiplicity.
-    """
-
-    family: NoiseFamily
-    draws: Draws
-    exact: Exact
-    winners: int = 1
-    _kept: list[tuple[float, float, int, int]] = field(default_factory=list)
-    _rest: tuple[Noisy, Expand] | None = None
-
-    def enter(self, keys: NDArray[np.int64], scores: Floats, log_sizes: Floats) -> None:
-        """Draw one maximum for each class. All arrays (n,); scores within 2**-50 relative."""
-        words, values, slack = self._draw(scores, log_sizes)
-        best = _nth_largest(values - slack, self.winners)
-        for i in np.flatnonzero(values + slack >= best).tolist():
-            self._kept.append((float(values[i]), float(slack[i]), int(keys[i]), int(words[i])))
-        self._forget()
-
-    def _draw(self, scores: Floats, log_sizes: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
-        """Uniform words, the noisy scores that they make, and how wrong these may be."""
-        words = self.draws.bits.words(len(scores))
-        u = (words.astype(np.float64) + 0.5) * 2.0**-64
-        e = -np.log(np.minimum(u, 1 - 2.0**-53))
-        values = quantiles(self.family, np.log(e) - log_sizes) + scores
-        slack = _UNSURE + 2.0**-46 * (np.abs(scores) + log_sizes)
-        # Beyond these e the float value says too little; such a class is looked at exactly.
-        slack[(e < 2.0**-24) | (e > 16.0)] = np.inf
-        return words, values, slack
-
-    def enter_rest(self, score: Fraction, size: int, expand: Expand) -> None:
-        """All classes not entered, as one: `size` outcomes with scores of at most `score`.
-
-        One draw bounds them all: the least of their exponentials is E / size. Only if that could
-        beat the winner are they drawn one by one, given that least one: it falls to each outcome
-        alike, and the others, exponentials having no memory, exceed it by fresh ones.
-        """
-        if self.winners != 1:
-            raise ValueError("the rest is bounded for one winner only")
-        words, values, slack = self._draw(np.array([float(score)]), np.log([float(size)]))
-        link = Uniform(int(words[0])), Fraction(size)
-        bound = Noisy(self.family, -1, score, [link], float(values[0]), float(slack[0]))
-        self._rest = bound, expand
-
-    def _forget(self) -> None:
-        floor = sorted((value - slack for value, slack, _, _ in self._kept), reverse=True)
-        if len(floor) > self.winners:
-            least = floor[self.winners - 1]
-            self._kept = [entry for entry in self._kept if entry[0] + entry[1] >= least]
-
-    def ranked(self) -> list[Noisy]:
-        """The winners, and those that float64 could not tell from them, highest first."""
-        ranked = descending([self._noisy(*entry) for entry in self._kept], self.draws.bits)
-        if self._rest is None or compare(ranked[0], self._rest[0], self.draws.bits) > 0:
-            return ranked
-        bound, expand = self._rest
-        return descending([*ranked, *expand(self.family, bound.links[0])], self.draws.bits)
-
-    def _noisy(self, value: float, slack: float, key: int, word: int) -> Noisy:
-        score, size = self.exact(key)
-        links = [(Uniform(word), Fraction(size))]
-        return Noisy(self.family, key, score, links, value, slack)
-
-
-def _nth_largest(values: Floats, n: int) -> float:
-    if len(values) < n:
-        return -np.inf
-    return float(np.partition(values, len(values) - n)[len(values) - n])

@@ -13,7 +13,8 @@ from math import log
 import numpy as np
 
 from askew.exact import Draws
-from askew.mechanisms.noise import Contest, NoiseFamily, Noisy, Uniform, compare, quantiles
+from askew.mechanisms.contest import Contest
+from askew.mechanisms.noise import NoiseFamily, Noisy, Uniform, compare, quantiles
 from askew.mechanisms.value_classes import ValueClasses
 
 
@@ -47,7 +48,7 @@ def _next(best: Noisy, draws: Draws) -> Noisy | None:
     ) + spacing / left
     approximate = float(quantiles(best.family, np.array([log(e)]))[0]) + float(best.score)
     trusted = sure and best.slack < np.inf and e < 16.0
-    slack = 2.0**-24 + 2.0**-46 * (abs(float(best.score)) + left) if trusted else np.inf
+    slack = 2.0**-23 + 2.0**-46 * (abs(float(best.score)) + left) if trusted else np.inf
     links = [*best.links, (uniform, Fraction(left))]
     return Noisy(best.family, best.key, best.score, links, approximate, slack, e)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from math import inf, log
 
 import numpy as np
 
-from askew.exact import Draws, Listing, enclose, parts_of
-from askew.mechanisms.noise import Contest, Floats, Link, NoiseFamily, Noisy, Uniform
+from askew.exact import Listing, enclose, parts_of
+from askew.mechanisms.contest import Contest, Groups
+from askew.mechanisms.noise import Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
 
 # Classes that win with probability below exp(-24) are drawn as one; the law does not depend on it.
@@ -60,38 +60,28 @@ class ValueClasses:
 
     def enter(self, contest: Contest) -> None:
         """Let every class that has items left draw its best noisy score."""
-        cut = len(self.values)
-        if contest.winners == 1:
-            cut = self._cut(_RARE)
-            left = int(self.sizes[cut:].sum())
-            if left:
-                contest.enter_rest(
-                    self._score(cut), left, partial(self._expand, contest.draws, cut)
-                )
+        cut = self._cut(_RARE) if contest.winners == 1 else len(self.values)
         present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
         for part in parts_of(present, -gaps * self._step):
             chunk = part()
             contest.enter(chunk.keys, chunk.logs, self._log_sizes(chunk.keys))
+        left = int(self.sizes[cut:].sum())
+        if left:
+            score = self._score(cut)
+
+            def opened(_: int, link: Link) -> list[Noisy]:
+                return contest.members((cut + np.flatnonzero(self.sizes[cut:])).tolist(), link)
+
+            floats = np.array([float(score)]), np.array([log(left)])
+            group = Groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
+            contest.enter_groups(group)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
         """ln of how many items are left in some classes; -inf where none is."""
         with np.errstate(divide="ignore"):
             logs: Floats = np.log(self.sizes[keys].astype(np.float64))
         return logs
-
-    def _expand(self, draws: Draws, cut: int, family: NoiseFamily, least: Link) -> list[Noisy]:
-        """The classes from `cut` on, given the least exponential of all their items."""
-        ends = np.cumsum(self.sizes[cut:])
-        heir = cut + int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
-        drawn = []
-        for key in (cut + np.flatnonzero(self.sizes[cut:])).tolist():
-            links = [least]
-            if key != heir:
-                word = int.from_bytes(draws.bits.read(8))
-                links.append((Uniform(word), Fraction(int(self.sizes[key]))))
-            drawn.append(Noisy(family, key, self._score(key), links, 0.0, inf))
-        return drawn
 
     def _cut(self, depth: float) -> int:
         """The first class that weighs, with all after it, below exp(-depth) of the best."""
