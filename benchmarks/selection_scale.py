@@ -14,6 +14,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.randomness import SystemBits
+from askew.randomness import RandomBits, SystemBits
 
 ITEMS, K, LIMIT = 10_000_000, 1000, 2048
 DELTA = Fraction(1, 10**6)
@@ -43,7 +44,13 @@ COUNTS: dict[str, Callable[[], NDArray[np.int64]]] = {
     ),
     "all distinct": lambda: np.random.default_rng(1).integers(0, 2**40, ITEMS),
 }
-MECHANISMS = {
+
+
+class Selects(Protocol):
+    def select(self, counts: NDArray[np.int64], *, bits: RandomBits) -> tuple[int, ...]: ...
+
+
+MECHANISMS: dict[str, Selects] = {
     "Joint": Joint(k=K, epsilon=1, neighbors=ONE),
     "Joint, epsilon 1/10": Joint(k=K, epsilon=Fraction(1, 10), neighbors=ONE),
     "PNFJoint": PNFJoint(k=K, epsilon=1, neighbors=ONE),

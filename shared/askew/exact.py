@@ -146,7 +146,7 @@ def _filtered(listing: Listing, word: int) -> int | None:
     chunk = listing.parts[index]()
     rest = exp(min(listing.log_rest - top, 700.0)) / total
     terms = len(sums) + CHUNK if len(sums) > 1 else len(chunk.keys)
-    error = expm1(listing.log_error) + 2 * _EXP_ERROR + (terms + 8) * _ULP + rest
+    error = expm1(min(listing.log_error, 700.0)) + 2 * _EXP_ERROR + (terms + 8) * _ULP + rest
     margin = 3 * error + 2 * _ULP
     before = float(sums[index - 1]) if index else 0.0
     if len(sums) > 1:  # the last part need not be the one; a part by itself is not summed twice

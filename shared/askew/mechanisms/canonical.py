@@ -49,8 +49,7 @@ class Canonical:
     gamma: 1/2 weighs both errors alike; 1 looks at the lowest count inside only and costs O(d).
     select(counts): counts (d,), integers, d >= k. Returns item ids, ascending. d = k: all items.
     Raises ParameterError. Complexity: O(d) or one sort, then one pass over the classes that matter,
-    at most k times the number of distinct values, in O(d + k) memory; families other than Gumbel
-    look at all classes.
+    at most k times the number of distinct values, in O(d + k) memory.
     Source: Shekelyan, Loukides 2022, Algorithms 1 and 2 as corrected in `canonical_classes`; the
     unclipped form is Askew's.
     """
@@ -114,7 +113,7 @@ class Canonical:
         """
         self._needs_gumbel()
         classes = self._classes(tally(counts, self.k))
-        return exp(classes.log_top() - log_total(classes.listing(60.0)))
+        return exp(-log_total(classes.listing(60.0)))
 
     def probability_of(self, quality: Quality, counts: Counts) -> float:
         """The probability of TOP, GREAT, GOOD or another `Quality`; as `probability_of_top`."""

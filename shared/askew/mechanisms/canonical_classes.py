@@ -77,7 +77,7 @@ class CanonicalClasses:
         self._choose = k + 1 - self._offset if self._seen else np.array([k])
         self.firsts, self.lasts, self._below = columns_of(tally, k, edge, gamma == 0, splits)
         lead = 0 if loss.clipped or len(tally) == k else int(edge - tally.value_at(k))
-        self._top_exponent = -rate * (1 - gamma) * lead
+        self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
     def cell(self, key: int) -> Cell:
@@ -100,12 +100,12 @@ class CanonicalClasses:
         return comb(int(self.lasts[last]) - offset, r) - (comb(below, r) if below > 0 else 0)
 
     def exponent(self, key: int) -> Fraction:
-        """rate * loss, relative to the clipped loss of the top."""
+        """rate * loss, relative to the loss of the top."""
         if key == TOP:
-            return self._top_exponent
+            return Fraction(0)
         row, column = divmod(key - 1, len(self.firsts))
         up, down = int(self._above[row]), int(self._below[column])
-        return self.rate * ((1 - self.gamma) * up + self.gamma * down)
+        return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Integer bounds of size * exp(-exponent)."""
@@ -117,7 +117,7 @@ class CanonicalClasses:
 
     def listing(self, depth: float) -> Listing:
         """All classes but some that weigh below exp(-depth) of the heaviest."""
-        top = np.array([TOP]), np.array([-float(self._top_exponent)])
+        top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], Chunk]] = [partial(Chunk, *top)]
         if not len(self.firsts):
             return Listing(parts, 2.0**-50)
@@ -126,16 +126,12 @@ class CanonicalClasses:
         error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
         return Listing(parts, error if depth < inf else 2.0**-20, dropped)
 
-    def log_top(self) -> float:
-        """ln of the weight of the top."""
-        return -float(self._top_exponent)
-
     def enter(self, contest: Contest) -> None:
         """Let every class draw the best noisy score of its subsets.
 
         Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
         """
-        contest.enter(np.array([TOP]), np.array([self.log_top()]), np.zeros(1))
+        contest.enter(np.array([TOP]), np.zeros(1), np.zeros(1))
         if not len(self.firsts):
             return
         log_sizes, scores, keep, _ = self._bounds(_RARE)
@@ -186,10 +182,10 @@ class CanonicalClasses:
         log_sizes = self._log_runs(
             self._offset[:, None], self._choose[:, None], self.firsts[starts], self.lasts[ends]
         )
-        above = self._up * self._above[:, None].astype(np.float64)
+        above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
         scores = -above - self._down * self._below[starts]
         worst = log_sizes - above - self._down * self._below[ends]
-        least = max(float(worst.max()), self.log_top())
+        least = max(float(worst.max()), 0.0)
         keep = log_sizes + scores > least - depth - log(scores.size)
         return log_sizes, scores, keep, least
 
@@ -215,7 +211,7 @@ class CanonicalClasses:
         return Chunk(1 + rows * len(self.firsts) + columns, logs)
 
     def _losses(self, rows: Integers, columns: Integers) -> Floats:
-        up = self._above.astype(np.float64) * self._up
+        up = self._above.astype(np.float64) * self._up + float(self._ahead)
         down = self._below.astype(np.float64) * self._down
         losses: Floats = up[rows] + down[columns]
         return losses
@@ -233,7 +229,7 @@ class CanonicalClasses:
 
         `within` must be a split. Complexity: all classes.
         """
-        total = self.log_top()
+        total = 0.0  # of the top
         inside = np.flatnonzero(self.lasts <= within)
         if not len(inside):
             return total

@@ -9,6 +9,7 @@ from math import inf, log
 import numpy as np
 
 from askew.exact import Listing, enclose, parts_of
+from askew.mechanisms.parameters import ln
 from askew.mechanisms.tally import Integers
 
 
@@ -22,18 +23,26 @@ class ExponentialClasses:
         self, scores: Integers, sizes: Mapping[int, Fraction | int], epsilon: Fraction
     ) -> None:
         self.scores, self.sizes, self.epsilon = scores, dict(sizes), epsilon
-        self._best = int(scores.max())
-        self._logs = (scores - self._best).astype(np.float64) * float(epsilon)
-        self._largest_size = 0.0
-        for key, size in sizes.items():  # by parts: a float of the fraction may overflow
-            above, below = log(size.numerator), log(size.denominator)
-            self._logs[key] += above - below
-            self._largest_size = max(self._largest_size, above + below)
+        self._log_sizes, self._largest_size = np.zeros(len(scores)), 0.0
+        for key, size in sizes.items():
+            self._log_sizes[key] = ln(size)
+            self._largest_size = max(self._largest_size, log(size.numerator * size.denominator))
+        self._rank()
+
+    def _rank(self) -> None:
+        """Scores relative to the best that is left, so that floats are exact where it matters."""
+        left = self._log_sizes > -inf
+        self._best = int(self.scores[left].max())
+        self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
 
     def remove(self, key: int) -> None:
         """Give a candidate weight zero."""
         self.sizes[key] = 0
-        self._logs[key] = -inf
+        self._log_sizes[key] = -inf
+        if int(self.scores[key]) == self._best:
+            self._rank()
+        else:
+            self._logs[key] = -inf
 
     def listing(self, depth: float) -> Listing:
         """The candidates within depth + ln(candidates) of the heaviest; the others weigh below

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, lgamma, log
+from math import ceil, lgamma
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from askew.mechanisms.parameters import (
     check_positive_int,
     check_probability,
     halved,
+    ln,
 )
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.urn import Urn
@@ -77,7 +78,7 @@ class Joint:
         """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d."""
         check_probability("beta", beta)
         sequences = lgamma(items + 1) - lgamma(items - self.k + 1)
-        return ceil((sequences - log(beta)) / float(self.rate))
+        return ceil((sequences - ln(beta)) / float(self.rate))
 
     def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, best first."""
@@ -105,8 +106,9 @@ class PNFJoint:
     Proof: the Lipschitz mechanism (`Lipschitz`, k = 1) over sequences, whose scores move by at most
     epsilon / 2 either way.
 
-    Complexity: k times the number of distinct counts; O(d) memory. The largest noise of the
-    N(e) - N(e-1) sequences of one loss is drawn at once, in the log domain, so no count overflows.
+    Complexity and memory: `Joint`. The largest noise of the N(e) - N(e-1) sequences of one loss is
+    drawn at once, in the log domain, so no count overflows; that of all losses too large to win
+    with probability above exp(-40) is bounded by one draw more.
     Source: Gillenwater et al. 2022, whose code stops where ln N exceeds 709.
     """
 

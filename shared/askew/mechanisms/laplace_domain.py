@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, log
+from math import ceil, exp, log, log1p
 
 import numpy as np
 
 from askew.exact import Draws
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.limited_domain import Selection, check_limited, top_of, top_of_rows
-from askew.mechanisms.parameters import check_positive_int
+from askew.mechanisms.parameters import check_positive_int, ln
 from askew.mechanisms.tally import Counts, Integers
 from askew.privacy import ApproximateDP, NeighboringRelation
 from askew.randomness import RandomBits
@@ -55,15 +55,14 @@ class LaplaceLimitedDomain:
     @property
     def threshold(self) -> Fraction:
         """tau, rounded up, with room for the float error of its equation."""
-        share = (
-            float(self.delta) / (1 + exp(self.epsilon)) / min(self.kbar, self.max_items_per_unit)
-        )
-        low, high = 0.0, 10.0 - 2 * log(share)
+        spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
+        share = ln(self.delta / spread) - epsilon - log1p(exp(-epsilon))
+        low, high = 0.0, 10.0 - 2 * share
         for _ in range(100):
             middle = (low + high) / 2
-            enough = (0.5 + middle / 4) * exp(-middle) <= share
+            enough = log(0.5 + middle / 4) - middle <= share
             low, high = (low, middle) if enough else (middle, high)
-        return Fraction(ceil(high * 2**20) + 1, 2**20)
+        return Fraction(ceil(high * (1 + 2.0**-44) * 2**20) + 1, 2**20)
 
     def privacy_loss(self) -> ApproximateDP:
         """(epsilon, delta) for the whole output."""

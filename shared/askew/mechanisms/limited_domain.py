@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, log
+from math import ceil, exp
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from askew.mechanisms.parameters import (
     check_positive,
     check_positive_int,
     check_probability,
+    ln,
 )
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, NeighboringRelation
@@ -146,7 +147,7 @@ def composed(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
     (Durfee, Rogers 2019, equation 3); and rho + 2 sqrt(rho ln(1/slack)), rho = k e^2 / 8 (zCDP).
     """
     check_probability("slack", slack)
-    e, k, ln_slack = float(epsilon), rounds, -log(slack)
+    e, k, ln_slack = float(epsilon), rounds, -ln(slack)
     rho = k * e * e / 8
     advanced = k * e * (1 - exp(-e)) / (1 + exp(-e)) + e * (2 * k * ln_slack) ** 0.5
     ranged = k * e * e / 2 + e * (k * ln_slack / 2) ** 0.5

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, log, sqrt
+from math import floor, sqrt
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from askew.mechanisms.parameters import (
     check_positive_int,
     check_probability,
     halved,
+    ln,
     one_way,
 )
 from askew.mechanisms.tally import Counts, Tally, tally
@@ -58,7 +59,7 @@ class ConcentratedPeeling:
     @property
     def epsilon_per_round(self) -> Fraction:
         """epsilon', rounded down to a multiple of 2**-40 with room for float errors."""
-        ln_delta = -log(self.delta)
+        ln_delta = -ln(self.delta)
         gain = self.epsilon / (sqrt(ln_delta + self.epsilon) + sqrt(ln_delta))
         concentrated = Fraction(floor(sqrt(8 / self.k) * gain * (1 - 2.0**-44) * 2**40), 2**40)
         return max(Fraction(self.epsilon) / self.k, concentrated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import log
 
 from askew.errors import ParameterError
 from askew.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation, exact_rational
@@ -35,6 +36,11 @@ def check_neighbors(neighbors: object) -> None:
     """Raises ParameterError unless neighbors is a NeighboringRelation."""
     if not isinstance(neighbors, NeighboringRelation):
         raise ParameterError("neighbors", neighbors, "ADD_OR_REMOVE_ONE or REPLACE_ONE")
+
+
+def ln(x: Fraction | int) -> float:
+    """ln x, also where x is beyond float64's range."""
+    return log(x.numerator) - log(x.denominator)
 
 
 def one_way(neighbors: NeighboringRelation) -> bool:
