@@ -43,7 +43,7 @@ _ULP = 2.0**-52
 _LN2 = log(2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chunk:
     """A run of consecutive classes. keys: int64 (n,). logs: float64 (n,), ln of their weights."""
 
@@ -51,7 +51,7 @@ class Chunk:
     logs: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Listing:
     """The classes that matter at some depth, in the order of the buckets.
 

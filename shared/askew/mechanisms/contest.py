@@ -35,7 +35,7 @@ _STEEPEST = 18.0
 _UNSURE = _STEEPEST * 2.0**-29
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Groups:
     """Groups of classes. keys, scores (the highest of each), log_sizes: (n,), as `Contest.enter`.
 

@@ -39,7 +39,7 @@ _COUNT_ERROR = float(np.finfo(np.longdouble).eps) * 2 * _EVENTS + 2.0**-47
 _RARE = 40.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Steps:
     """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning."""
 

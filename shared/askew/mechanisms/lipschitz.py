@@ -21,10 +21,11 @@ from askew.exact import Draws
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.noise import NoiseFamily, check_family
 from askew.mechanisms.order_statistics import highest
-from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
-from askew.mechanisms.tally import Scores, Tally, tally_of_scores
+from askew.mechanisms.parameters import check_positive
+from askew.mechanisms.scored import check_scored, rate_of, tally_for
+from askew.mechanisms.tally import Scores, Tally
 from askew.mechanisms.urn import items_of_groups
-from askew.mechanisms.value_classes import ValueClasses
+from askew.mechanisms.value_classes import ValueClasses, peel
 from askew.privacy import ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
@@ -63,7 +64,8 @@ class Lipschitz:
     monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_scored(self)
+        check_family(self.noise)
         if self.kappa is not None:
             check_positive("kappa", self.kappa)
 
@@ -87,7 +89,7 @@ class Lipschitz:
     @property
     def rate(self) -> Fraction:
         """Noise units per unit of score."""
-        return _rate(self) / Fraction(self.k if self.kappa is None else self.kappa)
+        return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
         """epsilon * k / kappa, which is epsilon unless kappa was given."""
@@ -96,12 +98,12 @@ class Lipschitz:
 
     def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, ascending; the order of their scores is not released."""
-        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
         if self.noise == "gumbel":
-            return tuple(sorted(_peel(tally, self.rate, self.k, draws)))
+            return tuple(sorted(peel(tally, self.rate, self.k, draws)))
         groups = highest(ValueClasses(tally, self.rate), self.noise, self.k, draws)
         return tuple(sorted(items_of_groups(groups, tally, draws)))
 
@@ -124,7 +126,8 @@ class OneShot:
     monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_scored(self)
+        check_family(self.noise)
 
     def privacy_loss(self) -> PureDP:
         """epsilon for the whole set."""
@@ -132,7 +135,7 @@ class OneShot:
 
     def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, ascending."""
-        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
@@ -165,12 +168,13 @@ class Peeling:
     monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_scored(self)
+        check_family(self.noise)
 
     @property
     def rate(self) -> Fraction:
         """Noise units per unit of score."""
-        return _rate(self) / self.k
+        return rate_of(self) / self.k
 
     def privacy_loss(self) -> PureDP:
         """epsilon for all k rounds."""
@@ -185,12 +189,12 @@ class Peeling:
 
     def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, best first."""
-        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
         if self.noise == "gumbel":
-            return _peel(tally, self.rate, self.k, draws)
+            return peel(tally, self.rate, self.k, draws)
         classes = ValueClasses(tally, self.rate)
         groups = []
         for _ in range(self.k):
@@ -217,7 +221,7 @@ class PermuteAndFlip:
     monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_scored(self)
 
     def privacy_loss(self) -> PureDP:
         """epsilon for all k rounds."""
@@ -225,37 +229,8 @@ class PermuteAndFlip:
 
     def select(self, counts: Scores, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, best first."""
-        return self.draw(tally_of_scores(counts, self.k), Draws(bits))
+        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
         return Peeling(noise="exponential", **vars(self)).draw(tally, draws)
-
-
-def _check(mechanism: Lipschitz | OneShot | Peeling | PermuteAndFlip) -> None:
-    check_k(mechanism.k)
-    check_positive("epsilon", mechanism.epsilon)
-    check_neighbors(mechanism.neighbors)
-    if not isinstance(mechanism, PermuteAndFlip):
-        check_family(mechanism.noise)
-    if mechanism.linf_sensitivity is not None:
-        check_positive("linf_sensitivity", mechanism.linf_sensitivity)
-
-
-def _rate(mechanism: Lipschitz | OneShot | Peeling) -> Fraction:
-    """epsilon per unit of score, halved where scores may move both ways."""
-    counts = mechanism.linf_sensitivity is None
-    monotone = counts if mechanism.monotone is None else mechanism.monotone
-    sensitivity = Fraction(1 if mechanism.linf_sensitivity is None else mechanism.linf_sensitivity)
-    epsilon = Fraction(mechanism.epsilon)
-    return (halved(epsilon, mechanism.neighbors) if monotone else epsilon / 2) / sensitivity
-
-
-def _peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
-    """The exponential mechanism without replacement, k times."""
-    classes = ValueClasses(tally, rate)
-    groups = []
-    for _ in range(k):
-        groups.append(draws.choose(classes))
-        classes.remove(groups[-1])
-    return items_of_groups(groups, tally, draws)

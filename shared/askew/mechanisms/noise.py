@@ -74,7 +74,7 @@ def quantiles(family: NoiseFamily, log_e: Floats) -> Floats:
     return np.where(e < _LN2, upper - _LN2, _LN2 - e)
 
 
-@dataclass
+@dataclass(repr=False)
 class Uniform:
     """A uniform real in [0, 1), as many bits of it as anybody has asked for."""
 
@@ -93,7 +93,7 @@ class Uniform:
         return low, log_ratio(whole, self.word, precision)[1] if self.word else None
 
 
-@dataclass
+@dataclass(repr=False)
 class Noisy:
     """score + Q(E_1 / m_1 + E_2 / m_2 + ...), comparable exactly.
 

@@ -11,6 +11,7 @@ from math import floor, sqrt
 
 import numpy as np
 
+from askew.errors import ParameterError
 from askew.exact import Draws
 from askew.mechanisms.lipschitz import Peeling
 from askew.mechanisms.order_statistics import highest
@@ -29,6 +30,8 @@ from askew.mechanisms.urn import items_of_groups
 from askew.mechanisms.value_classes import ValueClasses
 from askew.privacy import ApproximateDP, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
+
+_FLOAT_ITEMS = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +135,8 @@ class GammaCounts:
     Density ~ exp(-rate * linf norm). Under ADD_OR_REMOVE_ONE counts change by 0..1 one way, which
     after a common shift of 1/2, invisible in an order, is a change of 1/2 in l-infinity.
     Privacy unit: one person's whole history. Guarantee: (epsilon + 1e-9, 1e-9)-DP: float64 noise,
-    bits from the source given; d below 2**24, counts below 2**40.
+    bits from the source given; at most 2**24 items; counts more than 2**40 below the highest
+    are taken for 2**40 below, which moves no count by more than neighbors differ.
     Complexity: O(d log d). Source: Steinke, Ullman 2017; Gillenwater et al. 2022.
     """
 
@@ -154,7 +158,11 @@ class GammaCounts:
         """The selected item ids, best first."""
         view = tally(counts, self.k)
         d = len(view)
+        if d > _FLOAT_ITEMS:
+            limit = f"at most {_FLOAT_ITEMS} items, for float64 noise"
+            raise ParameterError("counts", f"{d} items", limit)
         uniform = (bits.words(2 * d + 1).astype(np.float64) + 0.5) * 2.0**-64
         radius = -np.log(uniform[: d + 1]).sum() / (2 * float(halved(self.epsilon, self.neighbors)))
-        noisy = view.counts - view.values[0] + radius * (2 * uniform[d + 1 :] - 1)
+        behind = np.maximum(view.counts - view.values[0], -(1 << 40))
+        noisy = behind + radius * (2 * uniform[d + 1 :] - 1)
         return tuple(np.argsort(-noisy, kind="stable")[: self.k].tolist())

@@ -87,13 +87,18 @@ def tally(counts: Counts, least: int) -> Tally:
     return Tally(integers(counts, least))
 
 
-def tally_of_scores(scores: Scores, least: int) -> Tally:
-    """As `tally`, for ints or Fractions: brought to integers over their common denominator."""
+def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
+    """As `tally`, for ints or Fractions: brought to integers over their common denominator.
+
+    stated: whether their sensitivity is. Fractions are no counts, so theirs must be.
+    """
     kinds = set() if isinstance(scores, np.ndarray) else set(map(type, scores))
     if Fraction not in kinds:
         return tally(cast("Counts", scores), least)
     if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
         raise ParameterError("scores", "other numbers", "ints and Fractions")
+    if not stated:
+        raise ParameterError("scores", "Fractions", "counts, unless linf_sensitivity is stated")
     exact = [score if isinstance(score, Fraction) else Fraction(int(score)) for score in scores]
     scale = lcm(*(score.denominator for score in exact))
     return Tally(integers([int(score * scale) for score in exact], least), Fraction(1, scale))

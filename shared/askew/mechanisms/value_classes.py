@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log
 
 import numpy as np
 
-from askew.exact import Listing, enclose, parts_of
+from askew.exact import Draws, Listing, enclose, parts_of
 from askew.mechanisms.contest import Contest, Groups
 from askew.mechanisms.noise import Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
+from askew.mechanisms.urn import items_of_groups
 
 # Classes that win with probability below exp(-24) are drawn as one; the law does not depend on it.
 _RARE = 24.0
 
 
-@dataclass
 class ValueClasses:
     """Class g: the items left with the g-th highest count, weight size * exp(-rate * gap).
 
     gap is the distance to the highest count left. rate is per step of the tally's values.
     """
-
-    values: Integers
-    sizes: Integers
-    rate: Fraction
 
     def __init__(self, tally: Tally, rate: Fraction) -> None:
         self.values, self.sizes, self.rate = tally.values, tally.sizes, rate * tally.unit
@@ -96,3 +91,13 @@ class ValueClasses:
         self.sizes[key] -= 1
         while self._lead < len(self.sizes) and not self.sizes[self._lead]:
             self._lead += 1
+
+
+def peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
+    """The exponential mechanism without replacement, k times."""
+    classes = ValueClasses(tally, rate)
+    groups = []
+    for _ in range(k):
+        groups.append(draws.choose(classes))
+        classes.remove(groups[-1])
+    return items_of_groups(groups, tally, draws)

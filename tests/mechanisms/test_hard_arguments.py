@@ -1,0 +1,169 @@
+"""Arguments at the edge of what is allowed, and beyond it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mechanisms.streams import ShakeBits
+
+from askew.errors import ParameterError
+from askew.exact import Chunk
+from askew.mechanisms import (
+    Canonical,
+    ConcentratedPeeling,
+    GammaCounts,
+    Joint,
+    LaplaceLimitedDomain,
+    LimitedDomain,
+    Lipschitz,
+    OptimalThreshold,
+    Peeling,
+    PermuteAndFlip,
+    PNFJoint,
+    noisy_counts,
+)
+from askew.mechanisms.joint_classes import SequenceLosses
+from askew.mechanisms.noise import Noisy, Uniform
+from askew.mechanisms.tally import tally
+from askew.mechanisms.value_classes import ValueClasses
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.randomness import ReplayBits, SystemBits
+
+ONE, TINY = ADD_OR_REMOVE_ONE, Fraction(1, 10**400)
+HUGE = 2**61 - 1
+Selects = Canonical | Joint | PNFJoint | Peeling | PermuteAndFlip | ConcentratedPeeling
+Limited = LimitedDomain | LaplaceLimitedDomain | OptimalThreshold
+
+
+def limited(delta: Fraction = Fraction(1, 100), epsilon: Fraction | int = 1) -> list[Limited]:
+    return [
+        LimitedDomain(k=2, kbar=3, epsilon=epsilon, delta=delta, neighbors=ONE),
+        LaplaceLimitedDomain(
+            k=2, kbar=3, epsilon=epsilon, delta=delta, neighbors=ONE, max_items_per_unit=2
+        ),
+        OptimalThreshold(k=2, dbar=4, epsilon=epsilon, delta=delta, neighbors=ONE),
+    ]
+
+
+ALL_LIMITED = pytest.mark.parametrize("mechanism", limited(), ids=lambda m: type(m).__name__)
+
+
+@ALL_LIMITED
+def test_an_engines_rows_select_what_the_whole_vector_selects(mechanism: Limited) -> None:
+    """In any order of the rows, ties by id; the same bits, so the same draw."""
+    counts = [0, 9, 4, 9, 4, 7, 4]
+    rows = [5, 1, 4, 3, 2]  # the top five, 6 being the last of the three fours
+    for trial in range(20):
+        whole = mechanism.select(counts, bits=ShakeBits(str(trial)))
+        some = mechanism.select_from_top(
+            rows, [counts[i] for i in rows], bits=ShakeBits(str(trial))
+        )
+        assert (some, some.stopped) == (whole, whole.stopped)
+
+
+@ALL_LIMITED
+def test_an_engine_without_rows_is_answered_not_refused(mechanism: Limited) -> None:
+    """An error would tell that nobody is there."""
+    for made in (
+        mechanism.select([], bits=SystemBits()),
+        mechanism.select_from_top([], [], bits=SystemBits()),
+        mechanism.select([0, 0, 0, 0], bits=SystemBits()),
+    ):
+        assert (tuple(made), made.stopped, made.outcomes) == ((), True, 1)
+
+
+@ALL_LIMITED
+@pytest.mark.parametrize(
+    ("items", "counts", "match"),
+    [
+        ([4, 4], [9, 8], "items must be distinct"),
+        ([4], [9, 8], "items must be distinct, and as many as counts"),
+        ([4, 5], [9.5, 8.5], "counts must be integers"),
+        ([4.0, 5.0], [9, 8], "items must be integers"),
+        ([4, 5], [9, -8], "counts must be integers of at least 0"),
+        ([4, 5], [True, False], "counts must be integers"),
+    ],
+)
+def test_rows_that_are_no_rows_are_refused_without_a_count(
+    mechanism: Limited, items: list[int], counts: list[int], match: str
+) -> None:
+    with pytest.raises(ParameterError, match=match) as caught:
+        mechanism.select_from_top(items, counts, bits=ReplayBits(b""))
+    assert not any(str(count) in str(caught.value).split() for count in counts)
+
+
+@pytest.mark.parametrize("mechanism", limited(TINY, 10**15), ids=lambda m: type(m).__name__)
+def test_limited_domains_take_any_public_number(mechanism: Limited) -> None:
+    """delta below float64's range, epsilon far above 1, and counts 2**61 apart."""
+    assert mechanism.select([HUGE, 0, 0, 5, HUGE - 1], bits=SystemBits()) == (0, 4)
+    assert mechanism.privacy_loss().delta == TINY
+
+
+def test_a_rest_far_behind_the_items_already_selected_is_still_drawn_from() -> None:
+    """Float64 cannot tell 2**61 + 40 from 2**61; the scores are taken anew from the best left."""
+    mechanism = LimitedDomain(k=4, kbar=4, epsilon=1, delta=Fraction(1, 100), neighbors=ONE)
+    assert mechanism.select([HUGE, 90, 0, 40, 0], bits=SystemBits()) == (0, 1, 3)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2**60), 2**60])
+def test_extreme_epsilons_neither_overflow_nor_stall(epsilon: Fraction | int) -> None:
+    mechanisms: list[Selects] = [
+        *(Canonical(k=2, epsilon=epsilon, neighbors=ONE, gamma=g) for g in (0, 1, TINY)),
+        Canonical(k=2, epsilon=epsilon, neighbors=ONE, noise="laplace"),
+        Joint(k=2, epsilon=epsilon, neighbors=ONE),
+        PNFJoint(k=2, epsilon=epsilon, neighbors=ONE),
+        Peeling(k=2, epsilon=epsilon, neighbors=ONE),
+        PermuteAndFlip(k=2, epsilon=epsilon, neighbors=ONE),
+        ConcentratedPeeling(k=2, epsilon=epsilon, neighbors=ONE, delta=TINY),
+    ]
+    for mechanism in mechanisms:
+        chosen = mechanism.select([HUGE, 3, -HUGE, HUGE - 1], bits=SystemBits())
+        assert len(set(chosen)) == 2
+        assert epsilon == Fraction(1, 2**60) or sorted(chosen) == [0, 3]
+
+
+@pytest.mark.parametrize("counts", [[True, False], np.array([True]), [2**61], [-(2**70)]])
+def test_no_count_is_a_bool_or_too_large(counts: list[int]) -> None:
+    for mechanism in (
+        Lipschitz(epsilon=1, neighbors=ONE),
+        Canonical(k=1, epsilon=1, neighbors=ONE),
+    ):
+        with pytest.raises(ParameterError, match="magnitude below"):
+            mechanism.select(counts, bits=ReplayBits(b""))
+
+
+def test_fractions_need_a_stated_sensitivity() -> None:
+    scores: list[int | Fraction] = [Fraction(1, 2), 3]
+    with pytest.raises(ParameterError, match="unless linf_sensitivity is stated"):
+        Peeling(k=1, epsilon=1, neighbors=ONE).select(scores, bits=ReplayBits(b""))
+
+
+def test_a_gain_is_not_taken_by_mistake() -> None:
+    with pytest.raises(ParameterError, match="True, False or None"):
+        Peeling(k=1, epsilon=1, neighbors=ONE, monotone="no")  # type: ignore[arg-type]
+
+
+def test_nothing_that_describes_counts_prints_them() -> None:
+    view = tally([777, 776, 5], 1)
+    losses = SequenceLosses(view, 2)
+    shown = [
+        view,
+        ValueClasses(view, Fraction(1)),
+        losses,
+        losses.steps(0, 3),
+        Chunk(view.values, view.values.astype(np.float64)),
+        Noisy("gumbel", 0, Fraction(777), [(Uniform(777), Fraction(1))], 777.0, 0.0),
+    ]
+    assert not any("777" in repr(each) for each in shown)
+
+
+def test_the_float_path_keeps_to_the_sizes_that_its_claim_is_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(noisy_counts, "_FLOAT_ITEMS", 3)
+    mechanism = GammaCounts(k=1, epsilon=1, neighbors=ONE)
+    assert mechanism.select([HUGE, -HUGE, 0], bits=SystemBits()) == (0,)
+    with pytest.raises(ParameterError, match="float64"):
+        mechanism.select([1, 2, 3, 4], bits=SystemBits())
