@@ -51,6 +51,9 @@ def place(k: float, value: float, left: int) -> str:
 
 def panel(title: str, counts: Integers, left: int) -> list[str]:
     parts = [f'<text x="{left + MARGIN}" y="20" font-weight="bold">{title}</text>']
+    axis, bottom = left + WIDTH - 20, HEIGHT - 12
+    parts.append(f'<text x="{axis}" y="{bottom}" text-anchor="end">k (log scale)</text>')
+    parts.append(f'<text x="{left + 8}" y="{place(KS[0], 0.5, left).split(",")[1]}">0</text>')
     for power in range(6):
         x, y = place(KS[0], 10.0**power, left).split(",")
         parts.append(f'<text x="{left + 8}" y="{y}">1e{power}</text>')
@@ -68,7 +71,7 @@ def legend(columns: int) -> list[str]:
     parts = []
     for i, (name, color) in enumerate(zip([*FAMILY, "LaplaceCounts"], COLORS, strict=True)):
         x = 20 + i * 130 % (columns * WIDTH - 100)
-        y = HEIGHT + 5 + 16 * (i * 130 // (columns * WIDTH - 100))
+        y = HEIGHT + 10 + 16 * (i * 130 // (columns * WIDTH - 100))
         parts.append(f'<text x="{x}" y="{y}" fill="{color}">{name}</text>')
     return parts
 
@@ -78,8 +81,8 @@ def main(paths: list[str]) -> None:
         "Zipf, 10,000 items": (1e6 / np.arange(1, 10_001)).astype(np.int64)
     }
     for path in paths:
-        panels[Path(path).stem] = np.load(path, allow_pickle=False).astype(np.int64)
-    width, height = len(panels) * WIDTH, HEIGHT + 60
+        panels[Path(path).name.split(".")[0]] = np.load(path, allow_pickle=False).astype(np.int64)
+    width, height = len(panels) * WIDTH, HEIGHT + (25 if len(panels) > 1 else 60)
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
     parts = [
         svg + ' font-family="sans-serif" font-size="11">',
