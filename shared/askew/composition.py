@@ -18,9 +18,9 @@ floats, decide; floats only choose the order at which zCDP is converted, where e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from math import ceil, isqrt, log1p, sqrt
+from math import ceil, frexp, isqrt, log, log1p
 
 from askew.enclosure import exp_minus, log_ratio
 from askew.errors import ParameterError
@@ -78,7 +78,8 @@ def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
         rho = (epsilon + delta)^2 / 8 a round
         (`concentrated_epsilon` of the sum of rho + sum of delta,    sum of delta + slack)
 
-    Heterogeneous and adaptive epsilons add exactly, which no other rule here gives.
+    Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
+    total of rho is fixed in advance; `askew.odometer.PrivacyBudget` is a filter without that.
     Proof for delta > 0, LimitedDomain. Read an item that the neighbor's domain lacks as the stop.
     As all of them weigh at most delta times the stop, that is a bounded-range selection of the
     items in both domains, of range epsilon + ln(1 + delta), so rho-zCDP. The law so read is never
@@ -95,32 +96,46 @@ def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
     return ApproximateDP(min(basic(selections).epsilon, ranged), deltas + slack, neighbors)
 
 
-def concentrated_epsilon(rho: Fraction, slack: Fraction) -> Fraction:
-    """The epsilon of rho-zCDP at delta = slack, rounded up: the least over all orders a > 1 of
+def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None = None) -> Fraction:
+    """The epsilon of rho-zCDP at delta = slack, rounded up: at an order a > 1
 
         rho a + ln(1 / (a slack)) / (a - 1) + ln(1 - 1/a)
 
-    with its minimum where rho (a - 1)^2 = ln(1 / (a slack)).
-    Source: Canonne, Kamath, Steinke 2020, corollary 13 (a bound at each order).
+    and without one at the best, where rho (a - 1)^2 = ln(1 / (a slack)).
+    The best order is for a rho fixed in advance; a filter, whose total adapts, fixes the order.
+    Source: Canonne, Kamath, Steinke 2020 (a bound at each order).
     """
-    if rho == 0:
-        return Fraction(0)
-    order = 1 + _best_order_less_one(rho, slack)
+    if order is None:
+        order = best_order(float(rho), slack) if rho else Fraction(2)
     tail = _log_up(1 / (order * slack)) / (order - 1)
     return max(Fraction(0), _round_up(rho * order + tail + _log_up(1 - 1 / order)))
 
 
-def _best_order_less_one(rho: Fraction, slack: Fraction) -> Fraction:
-    """By bisection in floats: any positive answer gives a valid bound."""
-    slope, target = float(rho), float(_log_up(1 / slack))
-    low, high = 0.0, sqrt(target / slope)
-    for _ in range(80):
+def best_order(rho: float, slack: Fraction) -> Fraction:
+    """Where the conversion of rho is least; in floats, because every order is valid."""
+    target = float(_log_up(1 / slack))
+    return _order(lambda x: rho * x * x + log1p(x) < target)
+
+
+def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
+    """The order at which the conversion fits the most rho under a cap of epsilon."""
+    target, cap = float(_log_up(1 / slack)), float(epsilon)
+
+    def passes_cap(x: float) -> bool:
+        rest = target - log1p(x)  # rho (a - 1)^2, at the rho whose best order is a
+        return rest > 0 and rest * (1 + 2 * x) / (x * x) + log(x / (1 + x)) > cap
+
+    return _order(passes_cap)
+
+
+def _order(is_low: Callable[[float], bool]) -> Fraction:
+    """1 + x at the end of the x that are low, to 20 bits, by bisection of their logarithms."""
+    low, high = -40.0, 40.0
+    for _ in range(60):
         middle = (low + high) / 2
-        if slope * middle * middle + log1p(middle) < target:
-            low = middle
-        else:
-            high = middle
-    return Fraction(high)
+        low, high = (middle, high) if is_low(2.0**middle) else (low, middle)
+    mantissa, exponent = frexp(2.0**high)
+    return 1 + Fraction(ceil(mantissa * 2**20), 2**20) * Fraction(2) ** exponent
 
 
 def epsilon_of(loss: Loss) -> Fraction:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from askew.composition import (
     Loss,
@@ -18,6 +19,7 @@ from askew.composition import (
     delta_of,
     durfee_rogers,
     epsilon_of,
+    order_for,
     rho_of,
 )
 from askew.errors import BudgetExceeded, ParameterError
@@ -62,19 +64,21 @@ class Spent:
 class PrivacyBudget:
     """A cap on the total loss, exact, and the filter that keeps it.
 
-        epsilon + min(range_epsilon, conversion of rho at slack + range_delta)
+        epsilon + min(range_epsilon, conversion of rho at slack and `order` + range_delta)
         delta + range_delta + (slack if rho > 0)
 
     slack: the part of delta that the conversion from zCDP uses; counted once, from the first
     bounded-range charge on. 0 means that such charges are added like all others.
 
-    Guarantee: however adaptively the charges are chosen, everything released under a budget is
-    together (epsilon, delta)-DP. Proof sketch: but for the deltas, the log ratio of an outcome is a
-    sum over charges; the added ones contribute at most their epsilons for certain; the
-    bounded-range ones have, given the past, moments as rho-zCDP, so that stopping before rho
-    exceeds what is left keeps the tail (Whitehouse et al. 2023). Histories on which the least is
-    range_epsilon need no tail.
-    What `loss` says on the way is information: the guarantee is the cap's.
+    Guarantee: however adaptively the charges are chosen, all that is released under a budget is
+    together (epsilon, delta)-DP. `loss` on the way is information: the guarantee is the cap's.
+    Proof sketch: but for the deltas, the log ratio L of a history is a sum over charges: the added
+    ones put in at most their epsilon for certain, the bounded-range ones have, given the past,
+    moments as rho-zCDP. So for the fixed order a, exp((a - 1)(L - epsilon - a rho)) has a mean of
+    at most 1 whoever chooses when to stop, which is all that the conversion at order a needs; and
+    histories on which range_epsilon is the less have L <= the cap for certain. The best order of
+    each rho would not do: charges may be chosen by what the selections so far gave away, and the
+    order would follow. Source: Feldman, Zrnic 2021 and Whitehouse et al. 2023, for filters.
     """
 
     epsilon: Fraction
@@ -89,11 +93,17 @@ class PrivacyBudget:
             got = f"delta {self.delta}, slack {self.slack}"
             raise ParameterError("delta", got, "0 <= slack <= delta < 1")
 
+    @cached_property
+    def order(self) -> Fraction | None:
+        """The order of the conversion from zCDP: the one that fits the most rho under the cap."""
+        return order_for(self.epsilon, self.slack) if self.slack else None
+
     def loss(self, spent: Spent, neighbors: NeighboringRelation) -> ApproximateDP:
         """What was spent, as one loss; never below a valid bound."""
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
-        if spent.rho and self.slack:
-            ranged = min(ranged, concentrated_epsilon(spent.rho, self.slack) + spent.range_delta)
+        if self.order and spent.rho:
+            concentrated = concentrated_epsilon(spent.rho, self.slack, self.order)
+            ranged = min(ranged, concentrated + spent.range_delta)
             delta += self.slack
         return ApproximateDP(spent.epsilon + ranged, delta, neighbors)
 
