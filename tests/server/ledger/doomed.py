@@ -22,6 +22,10 @@ from askew_server.ledger import Charge, anchor
 _connect, _write_all = sqlite3.connect, anchor._write_all
 
 
+def say(word: str, what: object) -> None:
+    os.write(1, f"{word} {what}\n".encode())
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -50,7 +54,7 @@ def arm(when: str, step: str) -> None:
         if content.startswith(b"{"):
             reached("after", "anchor")
 
-    sqlite3.connect = lambda *a, **k: _connect(*a, **{**k, "factory": Doomed})  # type: ignore[assignment]
+    sqlite3.connect = lambda *a, **k: _connect(*a, **{**k, "factory": Doomed})
     anchor._write_all = write
 
 
@@ -61,14 +65,14 @@ def main(folder: Path, phase: str, when: str, step: str) -> None:
     with open_ledger(folder) as ledger:
         charge = ledger.charge(answer("q1", 5))
         assert isinstance(charge, Charge)
-        print("charged", charge.id, flush=True)
+        say("charged", charge.id)
     payload = os.urandom(8)
-    print("drawn", payload.hex(), flush=True)
+    say("drawn", payload.hex())
     if phase == "fulfill":
         arm(when, step)
     with open_ledger(folder) as ledger:
         ledger.fulfill(charge.id, payload, outcomes=2)
-    print("published", payload.hex(), flush=True)
+    say("published", payload.hex())
     die()
 
 
