@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from server.ledger.scenes import (
+    ENVIRONMENT,
     TERMS,
     answer,
     charged,
@@ -28,8 +29,6 @@ from server.ledger.scenes import (
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import Ledger
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 @pytest.fixture
