@@ -20,7 +20,6 @@ MAX_ITEMS = 100_000
 MAX_BYTES = 1 << 24
 PRIVACY_UNIT = "one person's whole history"
 _RATIONAL_DIGITS = 400
-_FLAGS = ("ranked", "stopped")
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,12 @@ class Release:
         for text in (*names, *self.items, *self.parameters, *self.parameters.values()):
             check_text("a name or item of a release", text)
 
+    @property
+    def summary(self) -> ReleaseSummary:
+        """What is worth knowing before the whole of it."""
+        names = (self.charge, self.dataset, self.mechanism)
+        return ReleaseSummary(*names, len(self.items), self.loss.epsilon, self.loss.delta)
+
     def to_bytes(self) -> bytes:
         """Canonical JSON: sorted names, no spaces, UTF-8. Equal releases have equal bytes."""
         content = {
@@ -82,6 +87,24 @@ class Release:
         return json.dumps(
             content, sort_keys=True, separators=(",", ":"), ensure_ascii=False
         ).encode()
+
+
+@dataclass(frozen=True)
+class ReleaseSummary:
+    """A row of a list of releases. Raises OutOfRange for text that is empty, long or hostile."""
+
+    charge: str
+    dataset: str
+    mechanism: str
+    n_items: int
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if self.n_items > MAX_ITEMS:
+            raise OutOfRange("the number of items of a release", f"at most {MAX_ITEMS}")
+        for text in (self.charge, self.dataset, self.mechanism):
+            check_text("a name of a release", text)
 
 
 def release_from_bytes(data: bytes) -> Release:
@@ -116,8 +139,10 @@ def plain_name(text: str) -> str:
 
 
 def _release(content: dict[str, Any]) -> Release:
-    if type(content["k"]) is not int or {type(content[name]) for name in _FLAGS} != {bool}:
-        raise TypeError  # 1 and true would both pass for each other
+    numbers = [content["k"], content["max_items_per_unit"] or 1]
+    flags = [content["ranked"], content["stopped"]]
+    if [*map(type, numbers + flags)] != [int, int, bool, bool]:
+        raise TypeError  # true would pass for 1, and write itself differently
     relation = NeighboringRelation(content["neighbors"])
     loss = ApproximateDP(rational(content["epsilon"]), rational(content["delta"]), relation)
     same = ("charge", "dataset", "mechanism", "ranked", "stopped", "max_items_per_unit")

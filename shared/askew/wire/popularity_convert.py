@@ -1,0 +1,165 @@
+"""Bytes to core types and back, for popularity lists and analysts: see `askew.wire.convert`.
+
+Every `..._from_bytes` raises a WireError for anything but a well-formed message. A stored release
+travels as its own bytes, untouched, so that every reader gets the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from askew.analyst import AnalystBudget, TopKQuestion
+from askew.errors import Malformed, OutOfRange
+from askew.model_card import check_text
+from askew.release import Release, ReleaseSummary, rational, release_from_bytes
+from askew.wire.convert import parse
+from askew.wire.v1 import popularity_pb2 as pb
+
+PAGE = 100
+
+
+def charge_to_bytes(charge: str) -> bytes:
+    """The question for one release."""
+    return pb.GetReleaseRequest(charge=charge).SerializeToString()
+
+
+def charge_from_bytes(data: bytes) -> str:
+    """The charge that a release is asked by."""
+    charge = parse(pb.GetReleaseRequest(), data).charge
+    check_text("a charge", charge)
+    return charge
+
+
+def document_to_bytes(document: bytes) -> bytes:
+    """The reply that carries a stored release."""
+    return pb.GetReleaseResponse(document=document).SerializeToString()
+
+
+def document_from_bytes(data: bytes) -> tuple[Release, bytes]:
+    """A stored release and the very bytes in which it was stored."""
+    document = parse(pb.GetReleaseResponse(), data).document
+    return release_from_bytes(document), document
+
+
+def page_request_to_bytes(dataset: str = "", after: str = "") -> bytes:
+    """The question for a page of the list."""
+    return pb.ListReleasesRequest(dataset=dataset, after=after).SerializeToString()
+
+
+def page_request_from_bytes(data: bytes) -> tuple[str, str]:
+    """The data set, or nothing, and the charge to go on after, or nothing."""
+    message = parse(pb.ListReleasesRequest(), data)
+    for name in (message.dataset, message.after):
+        if name:
+            check_text("a name", name)
+    return message.dataset, message.after
+
+
+def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
+    """A page of the list."""
+    rows = [
+        pb.ReleaseSummary(
+            charge=each.charge,
+            dataset=each.dataset,
+            mechanism=each.mechanism,
+            n_items=each.n_items,
+            epsilon=str(each.epsilon),
+            delta=str(each.delta),
+        )
+        for each in summaries
+    ]
+    return pb.ListReleasesResponse(releases=rows, more=more).SerializeToString()
+
+
+def page_from_bytes(data: bytes) -> tuple[tuple[ReleaseSummary, ...], bool]:
+    """A page of the list, and whether more come."""
+    message = parse(pb.ListReleasesResponse(), data)
+    if len(message.releases) > PAGE:
+        raise OutOfRange("a page of releases", f"at most {PAGE} long")
+    if message.more and not message.releases:
+        raise Malformed("an empty page cannot be followed by more")
+    return tuple(_summary(each) for each in message.releases), message.more
+
+
+def question_to_bytes(question: TopKQuestion) -> bytes:
+    """An analyst's question."""
+    return pb.TopKRequest(
+        dataset=question.dataset, k=question.k, key=question.key
+    ).SerializeToString()
+
+
+def question_from_bytes(data: bytes) -> TopKQuestion:
+    """An analyst's question, within its limits. Who asks is not in it."""
+    message = parse(pb.TopKRequest(), data)
+    return TopKQuestion(message.dataset, message.k, message.key)
+
+
+def answer_to_bytes(document: bytes, budget: AnalystBudget) -> bytes:
+    """The stored answer, and the budget after it."""
+    return pb.TopKResponse(document=document, budget=_budget_message(budget)).SerializeToString()
+
+
+def answer_from_bytes(data: bytes) -> tuple[Release, bytes, AnalystBudget]:
+    """An answer, the very bytes in which it was stored, and the budget after it."""
+    message = parse(pb.TopKResponse(), data)
+    release = release_from_bytes(message.document)
+    return release, message.document, _budget(message.budget)
+
+
+def budget_request_to_bytes(dataset: str) -> bytes:
+    """The question for a budget."""
+    return pb.GetBudgetRequest(dataset=dataset).SerializeToString()
+
+
+def budget_request_from_bytes(data: bytes) -> str:
+    """The data set whose budget is asked for."""
+    dataset = parse(pb.GetBudgetRequest(), data).dataset
+    check_text("the name of a data set", dataset)
+    return dataset
+
+
+def budget_to_bytes(budget: AnalystBudget) -> bytes:
+    """The reply that carries a budget."""
+    return pb.GetBudgetResponse(budget=_budget_message(budget)).SerializeToString()
+
+
+def budget_from_bytes(data: bytes) -> AnalystBudget:
+    """A budget."""
+    return _budget(parse(pb.GetBudgetResponse(), data).budget)
+
+
+def _budget_message(budget: AnalystBudget) -> pb.Budget:
+    return pb.Budget(
+        max_outcomes=budget.max_outcomes,
+        spent_outcomes=budget.spent_outcomes,
+        max_questions=budget.max_questions,
+        asked_questions=budget.asked_questions,
+        epsilon=str(budget.epsilon),
+        delta=str(budget.delta),
+        total_epsilon=str(budget.total_epsilon),
+        total_delta=str(budget.total_delta),
+    )
+
+
+def _budget(message: pb.Budget) -> AnalystBudget:
+    return AnalystBudget(
+        max_outcomes=message.max_outcomes,
+        spent_outcomes=message.spent_outcomes,
+        max_questions=message.max_questions,
+        asked_questions=message.asked_questions,
+        epsilon=rational(message.epsilon),
+        delta=rational(message.delta),
+        total_epsilon=rational(message.total_epsilon),
+        total_delta=rational(message.total_delta),
+    )
+
+
+def _summary(message: pb.ReleaseSummary) -> ReleaseSummary:
+    return ReleaseSummary(
+        charge=message.charge,
+        dataset=message.dataset,
+        mechanism=message.mechanism,
+        n_items=message.n_items,
+        epsilon=rational(message.epsilon),
+        delta=rational(message.delta),
+    )
