@@ -6,10 +6,10 @@ Source: Durfee, Rogers 2019, Algorithm 3 (pay what you get) and Theorem 2 (what 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from askew.errors import OutOfRange
 from askew.model_card import check_text
+from askew.odometer import PayWhatYouGet
 
 MAX_K = 1000
 MAX_KEY = 64
@@ -34,28 +34,28 @@ class TopKQuestion:
 
 
 @dataclass(frozen=True)
-class AnalystBudget:
-    """One analyst's budget on one data set, and what is spent of it.
+class BudgetStatus:
+    """One analyst's terms on one data set, and what is spent of them, reservations included.
 
-    An outcome is an item or the stop. epsilon is per outcome, delta per question; all that the
-    budget allows together is (total_epsilon, total_delta)-DP by Theorem 2.
-    Raises OutOfRange when more is spent than allowed.
+    closed: the operator ended it. Raises OutOfRange when more is spent than the terms allow.
     """
 
-    max_outcomes: int
-    spent_outcomes: int
-    max_questions: int
-    asked_questions: int
-    epsilon: Fraction
-    delta: Fraction
-    total_epsilon: Fraction
-    total_delta: Fraction
+    terms: PayWhatYouGet
+    outcomes: int
+    calls: int
+    closed: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.spent_outcomes <= self.max_outcomes:
-            raise OutOfRange("spent_outcomes", "from 0 to max_outcomes")
-        if not 0 <= self.asked_questions <= self.max_questions:
-            raise OutOfRange("asked_questions", "from 0 to max_questions")
+        if not 0 <= self.outcomes <= self.terms.k_star:
+            raise OutOfRange("the outcomes spent", "from 0 to k_star")
+        if not 0 <= self.calls <= self.terms.l_star:
+            raise OutOfRange("the calls made", "from 0 to l_star")
+
+    @property
+    def outcomes_left(self) -> int:
+        """The largest k that may be asked now; 0 when nothing may."""
+        usable = not self.closed and self.calls < self.terms.l_star
+        return self.terms.k_star - self.outcomes if usable else 0
 
 
 def check_key(key: str) -> None:

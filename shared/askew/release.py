@@ -18,6 +18,7 @@ from askew.privacy import ApproximateDP, NeighboringRelation
 SCHEMA = 1
 MAX_ITEMS = 100_000
 MAX_BYTES = 1 << 24
+MAX_CHARGE = (1 << 63) - 1
 PRIVACY_UNIT = "one person's whole history"
 _RATIONAL_DIGITS = 400
 
@@ -36,7 +37,7 @@ class Release:
     Raises OutOfRange for text that is empty, long or not printable, and for too many items.
     """
 
-    charge: str
+    charge: int
     dataset: str
     mechanism: str
     k: int
@@ -48,6 +49,7 @@ class Release:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_charge(self.charge)
         if not 1 <= self.k <= MAX_ITEMS:
             raise OutOfRange("k", f"from 1 to {MAX_ITEMS}")
         if len(self.items) > self.k:
@@ -56,8 +58,8 @@ class Release:
             raise OutOfRange("max_items_per_unit", "at least 1")
         if self.loss.epsilon <= 0 or not 0 <= self.loss.delta < 1:
             raise OutOfRange("the loss of a release", "epsilon above 0, delta from 0 to below 1")
-        names = (self.charge, self.dataset, self.mechanism)
-        for text in (*names, *self.items, *self.parameters, *self.parameters.values()):
+        written = (*self.items, *self.parameters, *self.parameters.values())
+        for text in (self.dataset, self.mechanism, *written):
             check_text("a name or item of a release", text)
 
     @property
@@ -93,7 +95,7 @@ class Release:
 class ReleaseSummary:
     """A row of a list of releases. Raises OutOfRange for text that is empty, long or hostile."""
 
-    charge: str
+    charge: int
     dataset: str
     mechanism: str
     n_items: int
@@ -103,7 +105,8 @@ class ReleaseSummary:
     def __post_init__(self) -> None:
         if self.n_items > MAX_ITEMS:
             raise OutOfRange("the number of items of a release", f"at most {MAX_ITEMS}")
-        for text in (self.charge, self.dataset, self.mechanism):
+        check_charge(self.charge)
+        for text in (self.dataset, self.mechanism):
             check_text("a name of a release", text)
 
 
@@ -120,6 +123,12 @@ def release_from_bytes(data: bytes) -> Release:
     if not same:  # also where a field is unknown, repeated or of another type
         raise Malformed("a release that is not in its canonical form")
     return release
+
+
+def check_charge(charge: int) -> None:
+    """Raises OutOfRange unless the number can be that of a charge."""
+    if not 1 <= charge <= MAX_CHARGE:
+        raise OutOfRange("a charge", f"from 1 to {MAX_CHARGE}")
 
 
 def rational(text: object) -> Fraction:
@@ -139,9 +148,9 @@ def plain_name(text: str) -> str:
 
 
 def _release(content: dict[str, Any]) -> Release:
-    numbers = [content["k"], content["max_items_per_unit"] or 1]
+    numbers = [content["charge"], content["k"], content["max_items_per_unit"] or 1]
     flags = [content["ranked"], content["stopped"]]
-    if [*map(type, numbers + flags)] != [int, int, bool, bool]:
+    if [*map(type, numbers + flags)] != [int, int, int, bool, bool]:
         raise TypeError  # true would pass for 1, and write itself differently
     relation = NeighboringRelation(content["neighbors"])
     loss = ApproximateDP(rational(content["epsilon"]), rational(content["delta"]), relation)

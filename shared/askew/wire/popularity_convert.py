@@ -8,25 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from askew.analyst import AnalystBudget, TopKQuestion
-from askew.errors import Malformed, OutOfRange
+from askew.analyst import BudgetStatus, TopKQuestion
+from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.model_card import check_text
-from askew.release import Release, ReleaseSummary, rational, release_from_bytes
+from askew.odometer import PayWhatYouGet
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from askew.release import (
+    Release,
+    ReleaseSummary,
+    check_charge,
+    rational,
+    release_from_bytes,
+)
 from askew.wire.convert import parse
 from askew.wire.v1 import popularity_pb2 as pb
 
 PAGE = 100
 
 
-def charge_to_bytes(charge: str) -> bytes:
+def charge_to_bytes(charge: int) -> bytes:
     """The question for one release."""
     return pb.GetReleaseRequest(charge=charge).SerializeToString()
 
 
-def charge_from_bytes(data: bytes) -> str:
+def charge_from_bytes(data: bytes) -> int:
     """The charge that a release is asked by."""
     charge = parse(pb.GetReleaseRequest(), data).charge
-    check_text("a charge", charge)
+    check_charge(charge)
     return charge
 
 
@@ -41,17 +49,18 @@ def document_from_bytes(data: bytes) -> tuple[Release, bytes]:
     return release_from_bytes(document), document
 
 
-def page_request_to_bytes(dataset: str = "", after: str = "") -> bytes:
+def page_request_to_bytes(dataset: str = "", after: int = 0) -> bytes:
     """The question for a page of the list."""
     return pb.ListReleasesRequest(dataset=dataset, after=after).SerializeToString()
 
 
-def page_request_from_bytes(data: bytes) -> tuple[str, str]:
-    """The data set, or nothing, and the charge to go on after, or nothing."""
+def page_request_from_bytes(data: bytes) -> tuple[str, int]:
+    """The data set, or nothing, and the charge to go on after, or 0."""
     message = parse(pb.ListReleasesRequest(), data)
-    for name in (message.dataset, message.after):
-        if name:
-            check_text("a name", name)
+    if message.dataset:
+        check_text("the name of a data set", message.dataset)
+    if message.after:
+        check_charge(message.after)
     return message.dataset, message.after
 
 
@@ -94,12 +103,12 @@ def question_from_bytes(data: bytes) -> TopKQuestion:
     return TopKQuestion(message.dataset, message.k, message.key)
 
 
-def answer_to_bytes(document: bytes, budget: AnalystBudget) -> bytes:
+def answer_to_bytes(document: bytes, budget: BudgetStatus) -> bytes:
     """The stored answer, and the budget after it."""
     return pb.TopKResponse(document=document, budget=_budget_message(budget)).SerializeToString()
 
 
-def answer_from_bytes(data: bytes) -> tuple[Release, bytes, AnalystBudget]:
+def answer_from_bytes(data: bytes) -> tuple[Release, bytes, BudgetStatus]:
     """An answer, the very bytes in which it was stored, and the budget after it."""
     message = parse(pb.TopKResponse(), data)
     release = release_from_bytes(message.document)
@@ -118,40 +127,44 @@ def budget_request_from_bytes(data: bytes) -> str:
     return dataset
 
 
-def budget_to_bytes(budget: AnalystBudget) -> bytes:
+def budget_to_bytes(budget: BudgetStatus) -> bytes:
     """The reply that carries a budget."""
     return pb.GetBudgetResponse(budget=_budget_message(budget)).SerializeToString()
 
 
-def budget_from_bytes(data: bytes) -> AnalystBudget:
+def budget_from_bytes(data: bytes) -> BudgetStatus:
     """A budget."""
     return _budget(parse(pb.GetBudgetResponse(), data).budget)
 
 
-def _budget_message(budget: AnalystBudget) -> pb.Budget:
+def _budget_message(budget: BudgetStatus) -> pb.Budget:
+    terms = budget.terms
     return pb.Budget(
-        max_outcomes=budget.max_outcomes,
-        spent_outcomes=budget.spent_outcomes,
-        max_questions=budget.max_questions,
-        asked_questions=budget.asked_questions,
-        epsilon=str(budget.epsilon),
-        delta=str(budget.delta),
-        total_epsilon=str(budget.total_epsilon),
-        total_delta=str(budget.total_delta),
+        max_outcomes=terms.k_star,
+        spent_outcomes=budget.outcomes,
+        max_questions=terms.l_star,
+        asked_questions=budget.calls,
+        epsilon=str(terms.epsilon),
+        delta=str(terms.delta),
+        slack=str(terms.slack),
+        replace_one=terms.neighbors is REPLACE_ONE,
+        closed=budget.closed,
     )
 
 
-def _budget(message: pb.Budget) -> AnalystBudget:
-    return AnalystBudget(
-        max_outcomes=message.max_outcomes,
-        spent_outcomes=message.spent_outcomes,
-        max_questions=message.max_questions,
-        asked_questions=message.asked_questions,
-        epsilon=rational(message.epsilon),
-        delta=rational(message.delta),
-        total_epsilon=rational(message.total_epsilon),
-        total_delta=rational(message.total_delta),
-    )
+def _budget(message: pb.Budget) -> BudgetStatus:
+    try:
+        terms = PayWhatYouGet(
+            k_star=message.max_outcomes,
+            l_star=message.max_questions,
+            epsilon=rational(message.epsilon),
+            delta=rational(message.delta),
+            slack=rational(message.slack),
+            neighbors=REPLACE_ONE if message.replace_one else ADD_OR_REMOVE_ONE,
+        )
+    except ParameterError as error:
+        raise OutOfRange(error.name, error.limit) from None
+    return BudgetStatus(terms, message.spent_outcomes, message.asked_questions, message.closed)
 
 
 def _summary(message: pb.ReleaseSummary) -> ReleaseSummary:

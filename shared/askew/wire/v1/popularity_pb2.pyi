@@ -29,12 +29,12 @@ class GetReleaseRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CHARGE_FIELD_NUMBER: builtins.int
-    charge: builtins.str
+    charge: builtins.int
     """The charge that paid for it, as a release or a list names it."""
     def __init__(
         self,
         *,
-        charge: builtins.str = ...,
+        charge: builtins.int = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["charge", b"charge"]) -> None: ...
 
@@ -68,13 +68,13 @@ class ListReleasesRequest(google.protobuf.message.Message):
     AFTER_FIELD_NUMBER: builtins.int
     dataset: builtins.str
     """Only the releases of this data set; all of them when empty."""
-    after: builtins.str
-    """Only what comes after this charge; from the first when empty."""
+    after: builtins.int
+    """Only what comes after this charge; from the first when 0."""
     def __init__(
         self,
         *,
         dataset: builtins.str = ...,
-        after: builtins.str = ...,
+        after: builtins.int = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["after", b"after", "dataset", b"dataset"]) -> None: ...
 
@@ -116,7 +116,7 @@ class ReleaseSummary(google.protobuf.message.Message):
     N_ITEMS_FIELD_NUMBER: builtins.int
     EPSILON_FIELD_NUMBER: builtins.int
     DELTA_FIELD_NUMBER: builtins.int
-    charge: builtins.str
+    charge: builtins.int
     """The charge that paid for it."""
     dataset: builtins.str
     """The data set that it is about."""
@@ -131,7 +131,7 @@ class ReleaseSummary(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        charge: builtins.str = ...,
+        charge: builtins.int = ...,
         dataset: builtins.str = ...,
         mechanism: builtins.str = ...,
         n_items: builtins.int = ...,
@@ -234,8 +234,8 @@ Global___GetBudgetResponse: typing_extensions.TypeAlias = GetBudgetResponse
 
 @typing.final
 class Budget(google.protobuf.message.Message):
-    """Pay what you get: one analyst's budget on one data set. Whatever is asked within it loses at most
-    (total_epsilon, total_delta) of privacy.
+    """Pay what you get: the terms of one analyst on one data set, and what is spent of them. How much
+    privacy all answers within the terms may lose together follows from the terms.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -246,8 +246,9 @@ class Budget(google.protobuf.message.Message):
     ASKED_QUESTIONS_FIELD_NUMBER: builtins.int
     EPSILON_FIELD_NUMBER: builtins.int
     DELTA_FIELD_NUMBER: builtins.int
-    TOTAL_EPSILON_FIELD_NUMBER: builtins.int
-    TOTAL_DELTA_FIELD_NUMBER: builtins.int
+    SLACK_FIELD_NUMBER: builtins.int
+    REPLACE_ONE_FIELD_NUMBER: builtins.int
+    CLOSED_FIELD_NUMBER: builtins.int
     max_outcomes: builtins.int
     """The outcomes that all answers together may cost."""
     spent_outcomes: builtins.int
@@ -257,13 +258,15 @@ class Budget(google.protobuf.message.Message):
     asked_questions: builtins.int
     """The number of questions that were asked."""
     epsilon: builtins.str
-    """Epsilon of one outcome, an exact rational."""
+    """Epsilon of one outcome, an exact rational such as "1/2"."""
     delta: builtins.str
-    """Delta of the threshold of one question, an exact rational."""
-    total_epsilon: builtins.str
-    """Epsilon of everything that the budget allows, an exact rational."""
-    total_delta: builtins.str
-    """Delta of everything that the budget allows, an exact rational."""
+    """Delta of one question, an exact rational."""
+    slack: builtins.str
+    """Delta that composition may use once for all, an exact rational."""
+    replace_one: builtins.bool
+    """Set when neighbors differ by a replacement, else by one unit more or less."""
+    closed: builtins.bool
+    """Set when the operator ended it: nothing may be asked any more."""
     def __init__(
         self,
         *,
@@ -273,9 +276,10 @@ class Budget(google.protobuf.message.Message):
         asked_questions: builtins.int = ...,
         epsilon: builtins.str = ...,
         delta: builtins.str = ...,
-        total_epsilon: builtins.str = ...,
-        total_delta: builtins.str = ...,
+        slack: builtins.str = ...,
+        replace_one: builtins.bool = ...,
+        closed: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "delta", b"delta", "epsilon", b"epsilon", "max_outcomes", b"max_outcomes", "max_questions", b"max_questions", "spent_outcomes", b"spent_outcomes", "total_delta", b"total_delta", "total_epsilon", b"total_epsilon"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "closed", b"closed", "delta", b"delta", "epsilon", b"epsilon", "max_outcomes", b"max_outcomes", "max_questions", b"max_questions", "replace_one", b"replace_one", "slack", b"slack", "spent_outcomes", b"spent_outcomes"]) -> None: ...
 
 Global___Budget: typing_extensions.TypeAlias = Budget

@@ -1,0 +1,1 @@
+"""Rules that turn charges into one privacy loss."""
