@@ -12,7 +12,6 @@ from askew.analyst import BudgetStatus, TopKQuestion
 from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.model_card import check_text
 from askew.odometer import PayWhatYouGet
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.release import (
     Release,
     ReleaseSummary,
@@ -147,7 +146,6 @@ def _budget_message(budget: BudgetStatus) -> pb.Budget:
         epsilon=str(terms.epsilon),
         delta=str(terms.delta),
         slack=str(terms.slack),
-        replace_one=terms.neighbors is REPLACE_ONE,
         closed=budget.closed,
     )
 
@@ -160,7 +158,6 @@ def _budget(message: pb.Budget) -> BudgetStatus:
             epsilon=rational(message.epsilon),
             delta=rational(message.delta),
             slack=rational(message.slack),
-            neighbors=REPLACE_ONE if message.replace_one else ADD_OR_REMOVE_ONE,
         )
     except ParameterError as error:
         raise OutOfRange(error.name, error.limit) from None

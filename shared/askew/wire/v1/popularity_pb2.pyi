@@ -235,7 +235,8 @@ Global___GetBudgetResponse: typing_extensions.TypeAlias = GetBudgetResponse
 @typing.final
 class Budget(google.protobuf.message.Message):
     """Pay what you get: the terms of one analyst on one data set, and what is spent of them. How much
-    privacy all answers within the terms may lose together follows from the terms.
+    privacy all answers within the terms may lose together follows from the terms. Neighbors differ
+    by one unit more or less.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -247,7 +248,6 @@ class Budget(google.protobuf.message.Message):
     EPSILON_FIELD_NUMBER: builtins.int
     DELTA_FIELD_NUMBER: builtins.int
     SLACK_FIELD_NUMBER: builtins.int
-    REPLACE_ONE_FIELD_NUMBER: builtins.int
     CLOSED_FIELD_NUMBER: builtins.int
     max_outcomes: builtins.int
     """The outcomes that all answers together may cost."""
@@ -263,8 +263,6 @@ class Budget(google.protobuf.message.Message):
     """Delta of one question, an exact rational."""
     slack: builtins.str
     """Delta that composition may use once for all, an exact rational."""
-    replace_one: builtins.bool
-    """Set when neighbors differ by a replacement, else by one unit more or less."""
     closed: builtins.bool
     """Set when the operator ended it: nothing may be asked any more."""
     def __init__(
@@ -277,9 +275,8 @@ class Budget(google.protobuf.message.Message):
         epsilon: builtins.str = ...,
         delta: builtins.str = ...,
         slack: builtins.str = ...,
-        replace_one: builtins.bool = ...,
         closed: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "closed", b"closed", "delta", b"delta", "epsilon", b"epsilon", "max_outcomes", b"max_outcomes", "max_questions", b"max_questions", "replace_one", b"replace_one", "slack", b"slack", "spent_outcomes", b"spent_outcomes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["asked_questions", b"asked_questions", "closed", b"closed", "delta", b"delta", "epsilon", b"epsilon", "max_outcomes", b"max_outcomes", "max_questions", b"max_questions", "slack", b"slack", "spent_outcomes", b"spent_outcomes"]) -> None: ...
 
 Global___Budget: typing_extensions.TypeAlias = Budget
