@@ -116,6 +116,7 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
     """
     if (model is None) == (not demo):
         raise click.UsageError("name one model to serve: --model DIR or --demo")
+    from askew_server.grpc_service import RetrievalService
     from askew_server.retrieval import Retriever
     from askew_server.serving import serve as run
 
@@ -133,9 +134,9 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
             f"listening on {host}:{bound}, {served.card.n_items} items, {served.card.source}"
         )
 
-    retriever = Retriever(served.card, served.catalog)
+    services = [RetrievalService(Retriever(served.card, served.catalog))]
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    asyncio.run(run(retriever, address, announce, with_parent=with_parent))
+    asyncio.run(run(services, address, announce, with_parent=with_parent))
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ SERVER_OPTIONS = [
 
 _MAX_CONCURRENT_CALLS = 128  # more are refused at once, with RESOURCE_EXHAUSTED
 Context = grpc.aio.ServicerContext[bytes, bytes]
-Answer = Callable[[bytes], Awaitable[bytes]]
+Call = Callable[[bytes, Context], Awaitable[bytes]]
 
 
 class Service(Protocol):
@@ -53,12 +53,17 @@ class Service(Protocol):
         """What a gRPC server needs in order to serve this."""
 
 
-def guarded(answer: Answer) -> Callable[[bytes, Context], Awaitable[bytes]]:
+def guarded(answer: Callable[[bytes], Awaitable[bytes]]) -> Call:
+    """As `guarded_call`, for an answer that depends on the message alone."""
+    return guarded_call(lambda request, _: answer(request))
+
+
+def guarded_call(answer: Call) -> Call:
     """A handler that turns every failure into a status of the one table."""
 
     async def handle(request: bytes, context: Context) -> bytes:
         try:
-            return await answer(request)
+            return await answer(request, context)
         except WireError as error:
             await context.abort(*status.status_of(error))
         except Exception as error:

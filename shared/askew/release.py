@@ -20,7 +20,7 @@ MAX_ITEMS = 100_000
 MAX_BYTES = 1 << 24
 MAX_CHARGE = (1 << 63) - 1
 PRIVACY_UNIT = "one person's whole history"
-_RATIONAL_DIGITS = 400
+_RATIONAL_DIGITS = 160  # a numerator and a denominator below 2**256
 
 
 @dataclass(frozen=True)

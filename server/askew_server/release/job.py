@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from askew.randomness import RandomBits
+from askew.release import Release
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Charge, ChargeRequest, StoredRelease
-from askew_server.release.plan import ReleasePlan
 
 Count = Callable[[CountingTask], TopCounts]
 Report = Callable[[str], None]
@@ -39,6 +39,17 @@ class Spending(Protocol):
         """Store the release of a charge, once."""
 
 
+class Plan(Protocol):
+    """What is counted and how it is selected, in public parameters."""
+
+    @property
+    def task(self) -> CountingTask:
+        """What is counted."""
+
+    def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
+        """Run the mechanism on private counts; what comes back is public."""
+
+
 @dataclass(frozen=True)
 class ReleaseJob:
     """Where a release is paid, counted and drawn. report is told each step as it begins."""
@@ -48,7 +59,7 @@ class ReleaseJob:
     bits: RandomBits
     report: Report = lambda _: None
 
-    def publish(self, plan: ReleasePlan, request: ChargeRequest) -> StoredRelease:
+    def publish(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
         """The stored release of this request: made and paid for now, or found from earlier.
 
         Raises what the ledger and the engine raise.
@@ -62,4 +73,6 @@ class ReleaseJob:
         self.report("selecting")
         release = plan.select(counts, charge=charge.id, bits=self.bits)
         self.report("storing")
-        return self.ledger.fulfill(charge.id, release.to_bytes())
+        outcomes = len(release.items) + release.stopped  # the stop was drawn like an item
+        paid = None if request.principal is None else outcomes
+        return self.ledger.fulfill(charge.id, release.to_bytes(), paid)

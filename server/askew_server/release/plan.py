@@ -92,18 +92,17 @@ class ReleasePlan:
 
         ranged: the data set composes bounded-range charges by zCDP, so name them as such.
         """
-        request: dict[str, object] = {
-            "dataset": self.dataset,
-            "version": self.version,
-            "mechanism": self.mechanism,
-            "k": self.k,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "neighbors": self.neighbors.value,
-            "max_items_per_unit": self.bound.max_items_per_unit,
-            **_named_fields(self.source),
-        }
-        digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()
+        digest = digest_of(
+            self.source,
+            dataset=self.dataset,
+            version=self.version,
+            mechanism=self.mechanism,
+            k=self.k,
+            epsilon=str(self.epsilon),
+            delta=str(self.delta),
+            neighbors=self.neighbors.value,
+            max_items_per_unit=self.bound.max_items_per_unit,
+        )
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
@@ -113,25 +112,19 @@ class ReleasePlan:
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Run the mechanism on private counts; what comes back is public.
-
-        The counts arrive by falling count. They are put in the order of the items' names first:
-        a set is listed in the order of its places, and places by count would tell the true ranking.
-        Ties, too, then fall to the lower name, as the engine ordered them.
-        """
-        ordered = sorted(zip(counts.items, counts.counts, strict=True), key=_by_name)
+        """Run the mechanism on private counts; what comes back is public."""
         selector = self.selector
-        if self.source.catalog is not None and len(ordered) < self.k:  # the catalog is public
-            selector = self.kind.build(replace(self._wish, k=len(ordered)))
-        chosen = selector.select([count for _, count in ordered], bits=bits)
+        if self.source.catalog is not None and len(counts) < self.k:  # the catalog is public
+            selector = self.kind.build(replace(self._wish, k=len(counts)))
+        items, stopped = draw(selector, counts, bits)
         return Release(
             charge=charge,
             dataset=self.dataset,
             mechanism=self.mechanism,
             k=self.k,
-            items=tuple(plain_name(ordered[place][0]) for place in chosen),
+            items=items,
             ranked=self.kind.ranked,
-            stopped=getattr(chosen, "stopped", False),
+            stopped=stopped,
             loss=self.loss,
             max_items_per_unit=self.bound.max_items_per_unit,
             parameters=parameters_of(self.selector),
@@ -150,6 +143,25 @@ class ReleasePlan:
     @property
     def _added_loss(self) -> PureDP | ApproximateDP:
         return self.loss if self.delta else PureDP(self.loss.epsilon, self.neighbors)
+
+
+def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple[str, ...], bool]:
+    """The names of the items that a mechanism selects, and whether a threshold ended the list.
+
+    Counts arrive by falling count. They are put in the order of the items' names first: a set is
+    listed in the order of its places, and places by count would tell the true ranking. Ties then
+    fall to the lower name, which is how the engine ordered them.
+    """
+    ordered = sorted(zip(counts.items, counts.counts, strict=True), key=_by_name)
+    chosen = selector.select([count for _, count in ordered], bits=bits)
+    names = tuple(plain_name(ordered[place][0]) for place in chosen)
+    return names, bool(getattr(chosen, "stopped", False))
+
+
+def digest_of(source: EventSource, **public: str | int) -> bytes:
+    """SHA-256 of everything that determines an answer."""
+    request = {**public, **_named_fields(source)}
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()
 
 
 def parameters_of(selector: Selector) -> dict[str, str]:

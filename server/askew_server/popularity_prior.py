@@ -1,0 +1,39 @@
+"""A published release as the retrieval server's popularity prior: what it shows on a cold start.
+
+It reads a release, which is public, and a catalog, which is public: no events, key or counts. Only
+the order of the zero-information slate changes, so `catalog_version` does and `space_version` does
+not: no device has to draw or pay again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from askew.model_card import Catalog
+from askew.release import Release
+
+
+def with_popularity(catalog: Catalog, release: Release) -> tuple[Catalog, int]:
+    """The catalog with the release's items first in its shared slate, and how many did not match.
+
+    An item matches by its label, "Alien (1979)", or by a title that no other item has. The items of
+    the former slate follow, so the slate is never shorter than before.
+    """
+    places = _places(catalog)
+    found = [places[name] for name in release.items if name in places]
+    popular = dict.fromkeys(found)
+    rest = [item for item in catalog.shared_slate if item not in popular]
+    length = max(len(popular), len(catalog.shared_slate))
+    slate = (*popular, *rest)[:length]
+    return Catalog(catalog.items, catalog.positions, slate), len(release.items) - len(found)
+
+
+def _places(catalog: Catalog) -> dict[str, int]:
+    """Item ids by every name that means one item only."""
+    titles = [(item.title, place) for place, item in enumerate(catalog.items)]
+    labels = [(item.label, place) for place, item in enumerate(catalog.items)]
+    places: dict[str, int] = {}
+    for names in (titles, labels):  # a label wins over another item's title
+        times = Counter(name for name, _ in names)
+        places |= {name: place for name, place in names if times[name] == 1}
+    return places
