@@ -17,14 +17,13 @@ def with_popularity(catalog: Catalog, release: Release) -> tuple[Catalog, int]:
     """The catalog with the release's items first in its shared slate, and how many did not match.
 
     An item matches by its label, "Alien (1979)", or by a title that no other item has. The items of
-    the former slate follow, so the slate is never shorter than before.
+    the former slate fill it up to the length that it had.
     """
     places = _places(catalog)
     found = [places[name] for name in release.items if name in places]
     popular = dict.fromkeys(found)
     rest = [item for item in catalog.shared_slate if item not in popular]
-    length = max(len(popular), len(catalog.shared_slate))
-    slate = (*popular, *rest)[:length]
+    slate = (*popular, *rest)[: len(catalog.shared_slate)]
     return Catalog(catalog.items, catalog.positions, slate), len(release.items) - len(found)
 
 

@@ -1,0 +1,1 @@
+"""Which engine counts, by the name that an operator types, and the secret that it counts with."""
