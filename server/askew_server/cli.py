@@ -1,4 +1,4 @@
-"""The command `askew-server`: train a model, serve it."""
+"""The command `askew-server`: train a model, serve it, publish popularity lists."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew import __version__
-from askew.errors import AskewError, ParameterError
+from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew.model_card import Catalog, ModelCard
+from askew_server.command_options import address_of, existing, listening_options
+from askew_server.ledger_cli import ledger
 from askew_server.ratings import RatingTable, Rejects, read_items, read_ratings
+from askew_server.release_cli import release
+from askew_server.releases_cli import releases
+from askew_server.serve_releases_cli import serve_releases
+from askew_server.token_cli import token
 
 if TYPE_CHECKING:
+    from askew_server.grpc_server import Service
     from askew_server.item_model import ItemModel  # brings scipy
+    from askew_server.release_reader import ReleaseReader
 
-DEFAULT_PORT = 7571
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 
@@ -26,7 +34,7 @@ _Table = TypeVar("_Table")
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(__version__)
 def cli() -> None:
-    """Train a recommendation model and answer noisy signals with it."""
+    """Train a recommendation model, answer noisy signals, publish popularity lists."""
 
 
 @cli.command()
@@ -95,17 +103,24 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
 @cli.command()
 @click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
 @click.option("--demo", is_flag=True, help="Serve the embedded films with simulated ratings.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--releases", type=click.Path(path_type=Path), help="Serve a ledger's releases too.")
 @click.option(
-    "--port",
-    default=DEFAULT_PORT,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port; 0 takes a free one.",
+    "--popularity", type=click.IntRange(1), help="The charge of the release shown on a cold start."
 )
-@click.option("--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes.")
-def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: bool) -> None:
+@listening_options
+def serve(
+    model: Path | None,
+    demo: bool,
+    releases: Path | None,
+    popularity: int | None,
+    host: str,
+    port: int,
+    with_parent: bool,
+) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
+
+    With --releases, the stored releases of a ledger are served beside, read-only; with
+    --popularity, one of them orders what a device shows before it knows anything.
 
     Speaks plain text: on any address but this machine's own, put a TLS proxy in front.
 
@@ -113,9 +128,12 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
     Examples:
       askew-server serve --model model
       askew-server serve --demo
+      askew-server serve --model model --releases askew-ledger.sqlite --popularity 1
     """
     if (model is None) == (not demo):
         raise click.UsageError("name one model to serve: --model DIR or --demo")
+    if popularity is not None and releases is None:
+        raise click.UsageError("--popularity names a release of the ledger in --releases")
     from askew_server.grpc_service import RetrievalService
     from askew_server.retrieval import Retriever
     from askew_server.serving import serve as run
@@ -129,21 +147,54 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
 
         served = artifact.load(model)
 
-    def announce(bound: int) -> None:
-        click.echo(
-            f"listening on {host}:{bound}, {served.card.n_items} items, {served.card.source}"
-        )
+    card, catalog = served.card, served.catalog
+    services: list[Service] = []
+    if releases is not None:
+        from askew_server.popularity_service import PopularityService
+        from askew_server.release_reader import ReleaseReader
 
-    services = [RetrievalService(Retriever(served.card, served.catalog))]
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    asyncio.run(run(services, address, announce, with_parent=with_parent))
+        reader = ReleaseReader(existing(releases))
+        services.append(PopularityService(reader))
+        if popularity is not None:
+            card, catalog = _popular_first(card, catalog, reader, popularity)
+
+    def announce(bound: int) -> None:
+        click.echo(f"listening on {host}:{bound}, {card.n_items} items, {card.source}")
+
+    services.append(RetrievalService(Retriever(card, catalog)))
+    asyncio.run(run(services, address_of(host, port), announce, with_parent=with_parent))
+
+
+def _popular_first(
+    card: ModelCard, catalog: Catalog, reader: ReleaseReader, charge: int
+) -> tuple[ModelCard, Catalog]:
+    """A release as the popularity prior; says how many of its items the catalog does not have."""
+    from askew.release import release_from_bytes
+    from askew_server.popularity_prior import with_popularity
+
+    release = release_from_bytes(reader.document(charge))
+    card, catalog, missed = with_popularity(card, catalog, release)
+    click.echo(
+        f"cold start: release {charge}, {len(release.items) - missed} items; "
+        f"{missed} are not in the catalog",
+        err=True,
+    )
+    return card, catalog
+
+
+def _exit_code(error: Exception) -> int:
+    return 3 if isinstance(error, BudgetExceeded) else 1
 
 
 def main() -> None:
-    """Run the command; a deliberate error is one line and exit code 1."""
+    """Run the command; a deliberate error is one line, and exit code 3 for a budget, else 1."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
     except (AskewError, OSError, RuntimeError) as error:  # a taken port is a RuntimeError
         click.echo(f"askew-server: {error}", err=True)
-        sys.exit(1)
+        sys.exit(_exit_code(error))
+
+
+for command in (ledger, release, releases, serve_releases, token):
+    cli.add_command(command)

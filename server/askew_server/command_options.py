@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,12 +13,23 @@ import click
 from askew.errors import LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
+DEFAULT_PORT = 7571
 DEFAULT_LEDGER = "askew-ledger.sqlite"
 NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
 FORMATS = ("table", "json", "csv")
 ENGINES = ("duckdb", "spark", "postgres", "clickhouse")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where an operator keeps the ledger, its anchor and the bounding key, and what counts."""
+
+    ledger: Path
+    anchor: Path
+    bounding_key: Path
+    engine: str
 
 
 class Rational(click.ParamType[Fraction]):
@@ -95,6 +107,33 @@ def engine_options(command: _Command) -> _Command:
         show_default=True,
         help="Where the events are counted.",
     )(command)
+
+
+def listening_options(command: _Command) -> _Command:
+    """--host, --port and the hidden --with-parent."""
+    options = (
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
+        ),
+        click.option(
+            "--port",
+            default=DEFAULT_PORT,
+            show_default=True,
+            type=click.IntRange(0, 65535),
+            help="Port; 0 takes a free one.",
+        ),
+        click.option(
+            "--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def address_of(host: str, port: int) -> str:
+    """As gRPC wants it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def bounding_key_of(ledger: Path, bounding_key: Path | None) -> Path:

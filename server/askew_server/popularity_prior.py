@@ -8,13 +8,17 @@ not: no device has to draw or pay again.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
-from askew.model_card import Catalog
+from askew.model_card import Catalog, ModelCard
 from askew.release import Release
 
 
-def with_popularity(catalog: Catalog, release: Release) -> tuple[Catalog, int]:
-    """The catalog with the release's items first in its shared slate, and how many did not match.
+def with_popularity(
+    card: ModelCard, catalog: Catalog, release: Release
+) -> tuple[ModelCard, Catalog, int]:
+    """The catalog with the release's items first in its shared slate, its card, and how many items
+    of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or by a title that no other item has. The items of
     the former slate fill it up to the length that it had.
@@ -24,7 +28,9 @@ def with_popularity(catalog: Catalog, release: Release) -> tuple[Catalog, int]:
     popular = dict.fromkeys(found)
     rest = [item for item in catalog.shared_slate if item not in popular]
     slate = (*popular, *rest)[: len(catalog.shared_slate)]
-    return Catalog(catalog.items, catalog.positions, slate), len(release.items) - len(found)
+    popular_first = Catalog(catalog.items, catalog.positions, slate)
+    served = replace(card, catalog_version=popular_first.version)
+    return served, popular_first, len(release.items) - len(found)
 
 
 def _places(catalog: Catalog) -> dict[str, int]:

@@ -9,6 +9,7 @@ import click
 
 from askew_server.command_options import (
     RATIONAL,
+    Workplace,
     anchor_of,
     bounding_key_of,
     engine_options,
@@ -79,7 +80,7 @@ def release(
         demo_values = {"events": "", "epsilon": asked["epsilon"] or release_run.DEMO_EPSILON}
         release_run.demo(output, release_run.Order(**asked | demo_values))
         return
-    place = release_run.Workplace(
+    place = Workplace(
         ledger=existing(ledger),
         anchor=anchor_of(ledger, anchor),
         bounding_key=bounding_key_of(ledger, bounding_key),

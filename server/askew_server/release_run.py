@@ -17,8 +17,9 @@ from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
 from askew.release import PRIVACY_UNIT, Release, release_from_bytes
+from askew_server.command_options import Workplace
 from askew_server.counting import ContributionBound
-from askew_server.engine_choice import counting
+from askew_server.engine_choice import counter
 from askew_server.ledger import Dataset, Ledger
 from askew_server.release.job import ReleaseJob, Report
 from askew_server.release.plan import EventSource, ReleasePlan
@@ -28,16 +29,6 @@ from askew_server.tables import headed
 
 DEMO_EPSILON = Fraction(1)
 _SOURCE = fields(EventSource)
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """Where an operator keeps things, and where events are counted."""
-
-    ledger: Path
-    anchor: Path
-    bounding_key: Path
-    engine: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +89,8 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         if order.dry_run:
             output.say("A dry run: nothing was charged, read or written.")
             return None
-        count = stack.enter_context(counting(place.engine, place.bounding_key, plan.task))
+        count = stack.enter_context(counter(place))
+        count.check(plan.task)
         report = stack.enter_context(_progress())
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
         stored = ReleaseJob(book, count, SystemBits(), report).publish(plan, request)
