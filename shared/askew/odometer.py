@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 from askew.composition import (
     Loss,
@@ -47,17 +46,22 @@ class Spent:
     range_delta: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
 
+    def __add__(self, other: Spent) -> Spent:
+        return self._paired(other, 1)
+
+    def __sub__(self, other: Spent) -> Spent:
+        return self._paired(other, -1)
+
+    def _paired(self, other: Spent, sign: int) -> Spent:
+        mine, theirs = vars(self), vars(other)
+        return Spent(**{name: value + sign * theirs[name] for name, value in mine.items()})
+
     def plus(self, loss: Loss) -> Spent:
         """After one more charge."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
-            return replace(
-                self,
-                range_epsilon=self.range_epsilon + epsilon,
-                range_delta=self.range_delta + delta,
-                rho=self.rho + rho_of(loss),
-            )
-        return replace(self, epsilon=self.epsilon + epsilon, delta=self.delta + delta)
+            return self + Spent(range_epsilon=epsilon, range_delta=delta, rho=rho_of(loss))
+        return self + Spent(epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,7 @@ class PrivacyBudget:
 
     slack: the part of delta that the conversion from zCDP uses; counted once, from the first
     bounded-range charge on. 0 means that such charges are added like all others.
+    order: of that conversion; by default the one that fits the most rho under the cap.
 
     Guarantee: however adaptively the charges are chosen, all that is released under a budget is
     together (epsilon, delta)-DP. `loss` on the way is information: the guarantee is the cap's.
@@ -84,6 +89,7 @@ class PrivacyBudget:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     slack: Fraction = Fraction(0)
+    order: Fraction | None = None
 
     def __post_init__(self) -> None:
         check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
@@ -92,11 +98,10 @@ class PrivacyBudget:
         if not 0 <= self.slack <= self.delta < 1:
             got = f"delta {self.delta}, slack {self.slack}"
             raise ParameterError("delta", got, "0 <= slack <= delta < 1")
-
-    @cached_property
-    def order(self) -> Fraction | None:
-        """The order of the conversion from zCDP: the one that fits the most rho under the cap."""
-        return order_for(self.epsilon, self.slack) if self.slack else None
+        if self.slack and self.order is None:
+            object.__setattr__(self, "order", order_for(self.epsilon, self.slack))
+        if self.order is not None and not (self.slack and self.order > 1):
+            raise ParameterError("order", str(self.order), "above 1, and None without slack")
 
     def loss(self, spent: Spent, neighbors: NeighboringRelation) -> ApproximateDP:
         """What was spent, as one loss; never below a valid bound."""
@@ -184,7 +189,7 @@ class PayWhatYouGet:
                 raise BudgetExceeded(Fraction(requested), Fraction(spent), Fraction(cap), measure)
         return Answered(answered.outcomes + k, answered.calls + 1)
 
-    def settle(self, answered: Answered, k: int, outcomes: int) -> Answered:
+    def settle(self, answered: Answered, k: int, outcomes: object) -> Answered:
         """What a reservation of k becomes once its answer is stored. Raises ParameterError."""
         if isinstance(outcomes, bool) or not isinstance(outcomes, int) or not 1 <= outcomes <= k:
             raise ParameterError("outcomes", outcomes, f"an int from 1 to the {k} reserved")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from askew.errors import ParameterError
-from askew.odometer import PayWhatYouGet, PrivacyBudget
+from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
 from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
 
 
@@ -91,15 +91,14 @@ class Dataset:
 class AnalystBudget:
     """What one principal may still ask of one data set: `terms` less what was spent.
 
-    outcomes and calls: spent so far, reservations in full. closed: an unfreeze that lost rows ended
-    it; its loss stays charged to the data set.
+    answered: what was spent, reservations in full. closed: an unfreeze that lost rows ended it; its
+    loss stays charged to the data set.
     """
 
     dataset: str
     principal: str
     terms: PayWhatYouGet
-    outcomes: int
-    calls: int
+    answered: Answered
     closed: bool
 
 
