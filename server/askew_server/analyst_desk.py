@@ -43,10 +43,13 @@ class AnalystDesk:
 
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
         """What is left. Raises NotFound where nothing was granted: denied by default."""
-        if dataset not in self._offers:
+        granted = self._ledger.budgets(dataset) if dataset in self._offers else ()
+        own = [each for each in granted if each.principal == principal]
+        if not own:
             raise NotFound("budget")
-        found = self._ledger.budget(principal, dataset)
-        return BudgetStatus(found.terms, found.outcomes, found.calls, found.closed)
+        newest = own[-1]
+        spent = newest.answered
+        return BudgetStatus(newest.terms, spent.outcomes, spent.calls, newest.closed)
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
         """The stored answer, and the budget after it. Raises NotFound and Refused."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from askew.errors import AccessError, ParameterError, Unauthenticated
-from askew.model_card import MAX_TEXT
 
 AUDIENCE = "askew-analyst"
 MAX_MINUTES = 60
@@ -22,6 +21,7 @@ _ALGORITHM = "HS256"
 _KEY_BYTES = 32
 _SCHEME = "Bearer "
 _MAX_TOKEN = 4096
+_MAX_NAME = 200  # as long as a ledger's names
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class BearerKey:
 
     def mint(self, principal: str, *, minutes: int, now: float) -> str:
         """A token for one principal. Raises ParameterError for a bad name or too long a life."""
-        if not (0 < len(principal) <= MAX_TEXT and principal.isprintable()):
-            raise ParameterError("principal", principal, f"printable, 1 to {MAX_TEXT} long")
+        if not (0 < len(principal) <= _MAX_NAME and principal.isprintable()):
+            raise ParameterError("principal", principal, f"printable, 1 to {_MAX_NAME} long")
         if not 1 <= minutes <= MAX_MINUTES:
             raise ParameterError("minutes", minutes, f"from 1 to {MAX_MINUTES}")
         import jwt
@@ -67,8 +67,9 @@ class BearerKey:
 def read_key(path: Path) -> BearerKey:
     """The key in a file of mode 0600. Raises AccessError when others could read it."""
     try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno())
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
+        with os.fdopen(handle, "rb") as file:
+            found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
                 raise AccessError(f"the key file {path} must be a regular file of mode 0600")
             secret = file.read(_KEY_BYTES + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,20 @@ from askew_server.command_options import (
 from askew_server.tables import Row, headed, rows_in
 
 if TYPE_CHECKING:
-    from askew_server.ledger import Charge, Dataset, Ledger
+    from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger
 
-_COLUMNS = ("charge", "dataset", "version", "principal", "loss", "rule", "released")
+_CHARGES = (
+    "charge",
+    "dataset",
+    "version",
+    "principal",
+    "epsilon",
+    "delta",
+    "rounds",
+    "rule",
+    "list",
+)
+_BUDGETS = ("dataset", "principal", "outcomes", "of", "questions", "at most", "epsilon", "state")
 
 
 @click.group()
@@ -95,12 +107,25 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
     """
     with _opened(existing(ledger), anchor) as book:
         datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
-        if form == "table":
-            if book.frozen:
-                click.echo(headed([("frozen", book.frozen)]) + "\n")
-            for each in datasets:
-                click.echo(headed(_standing(each)) + "\n")
-        click.echo(rows_in(form, _COLUMNS, _charge_rows(book, dataset)))
+        budgets = [_budget_row(each) for each in book.budgets(dataset)]
+        public = {each.id for each in book.releases(dataset)}
+        charges = [_charge_row(each, each.id in public) for each in book.charges(dataset)]
+        frozen = book.frozen
+    if form == "csv":
+        click.echo(rows_in("csv", _CHARGES, charges))
+    elif form == "json":
+        everything = {
+            "datasets": [*map(_dataset_row, datasets)],
+            "budgets": budgets,
+            "charges": charges,
+        }
+        click.echo(json.dumps(everything | {"frozen": frozen}, ensure_ascii=False))
+    else:
+        frozen_line = [[("frozen", frozen)]] if frozen else []
+        parts = [headed(lines) for lines in (*frozen_line, *map(_standing, datasets))]
+        parts += [rows_in("table", _BUDGETS, budgets)] if budgets else []
+        parts += [rows_in("table", _CHARGES, charges)] if charges else []
+        click.echo("\n\n".join(parts))
 
 
 @ledger.command()
@@ -149,25 +174,30 @@ def grant(
 
 @ledger.command()
 @click.option("--reason", required=True, help="Why it is right to go on; recorded for good.")
+@click.option(
+    "--nothing-lost",
+    is_flag=True,
+    help="The anchor is gone, and you state that the ledger holds every charge ever made.",
+)
 @ledger_options
-def unfreeze(reason: str, ledger: Path, anchor: Path | None) -> None:
+def unfreeze(reason: str, nothing_lost: bool, ledger: Path, anchor: Path | None) -> None:
     """Let a frozen ledger spend again, after you have found out why it froze.
 
-    Whatever the anchor remembers as spent stays spent.
+    Whatever the anchor remembers as spent stays spent, and budgets of analysts are closed.
 
     \b
     Example:
       askew-server ledger unfreeze --reason "restored from the backup of 3 May"
     """
     with _opened(existing(ledger), anchor) as book:
-        book.unfreeze(reason)
+        book.unfreeze(reason, nothing_lost=nothing_lost)
         click.echo("spending goes on")
 
 
 @ledger.command()
 @ledger_options
 def verify(ledger: Path, anchor: Path | None) -> None:
-    """Check every row, hash and total from the first one on.
+    """Check every row, hash and total from the first one on, and the anchor.
 
     \b
     Example:
@@ -175,7 +205,7 @@ def verify(ledger: Path, anchor: Path | None) -> None:
     """
     with _opened(existing(ledger), anchor) as book:
         book.verify()
-        click.echo(f"frozen: {book.frozen}" if book.frozen else "whole")
+        click.echo("whole: every row, hash and total is as it was written")
 
 
 def _opened(path: Path, anchor: Path | None) -> Ledger:
@@ -195,21 +225,44 @@ def _standing(dataset: Dataset) -> list[tuple[str, str]]:
     ]
 
 
-def _charge_rows(book: Ledger, dataset: str | None) -> list[Row]:
-    released = {each.id for each in book.releases(dataset)}
-    return [_charge_row(charge, charge.id in released) for charge in book.charges(dataset)]
+def _dataset_row(dataset: Dataset) -> Row:
+    return {
+        "dataset": dataset.name,
+        "version": dataset.version,
+        "unit": dataset.unit,
+        "neighbors": dataset.neighbors.value,
+        "spent_epsilon": str(dataset.spent.epsilon),
+        "spent_delta": str(dataset.spent.delta),
+        "cap_epsilon": str(dataset.cap.epsilon),
+        "cap_delta": str(dataset.cap.delta),
+    }
 
 
-def _charge_row(charge: Charge, released: bool) -> Row:
+def _charge_row(charge: Charge, public: bool) -> Row:
     request = charge.request
     return {
         "charge": charge.id,
         "dataset": request.dataset,
         "version": request.version,
         "principal": request.principal or "",
-        "loss": str(request.loss),
+        "epsilon": str(request.loss.epsilon),
+        "delta": str(getattr(request.loss, "delta", 0)),
+        "rounds": getattr(request.loss, "rounds", 1),
         "rule": request.rule.value,
-        "released": "yes" if released else "no",
+        "list": "public" if public else "none",
+    }
+
+
+def _budget_row(budget: AnalystBudget) -> Row:
+    return {
+        "dataset": budget.dataset,
+        "principal": budget.principal,
+        "outcomes": budget.answered.outcomes,
+        "of": budget.terms.k_star,
+        "questions": budget.answered.calls,
+        "at most": budget.terms.l_star,
+        "epsilon": str(budget.terms.epsilon),
+        "state": "closed" if budget.closed else "open",
     }
 
 

@@ -153,7 +153,9 @@ def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple
     fall to the lower name, which is how the engine ordered them.
     """
     ordered = sorted(zip(counts.items, counts.counts, strict=True), key=_by_name)
-    chosen = selector.select([count for _, count in ordered], bits=bits)
+    # Nobody at all must look like one person more: a zero in a limited domain is never selected.
+    values = [count for _, count in ordered] or [0]
+    chosen = selector.select(values, bits=bits)
     names = tuple(plain_name(ordered[place][0]) for place in chosen)
     return names, bool(getattr(chosen, "stopped", False))
 
