@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import Catalog, Item, ModelCard
 from askew.release import Release
 
 
@@ -20,8 +20,8 @@ def with_popularity(
     """The catalog with the release's items first in its shared slate, its card, and how many items
     of the release it does not have.
 
-    An item matches by its label, "Alien (1979)", or by a title that no other item has. The items of
-    the former slate fill it up to the length that it had.
+    An item matches by its label, "Alien (1979)", or its title, where no other item has that name.
+    The items of the former slate fill it up to the length that it had.
     """
     places = _places(catalog)
     found = [places[name] for name in release.items if name in places]
@@ -35,10 +35,10 @@ def with_popularity(
 
 def _places(catalog: Catalog) -> dict[str, int]:
     """Item ids by every name that means one item only."""
-    titles = [(item.title, place) for place, item in enumerate(catalog.items)]
-    labels = [(item.label, place) for place, item in enumerate(catalog.items)]
-    places: dict[str, int] = {}
-    for names in (titles, labels):  # a label wins over another item's title
-        times = Counter(name for name, _ in names)
-        places |= {name: place for name, place in names if times[name] == 1}
-    return places
+    named = [(name, id_) for id_, item in enumerate(catalog.items) for name in _names(item)]
+    times = Counter(name for name, _ in named)
+    return {name: id_ for name, id_ in named if times[name] == 1}
+
+
+def _names(item: Item) -> set[str]:
+    return {item.title, item.label}
