@@ -33,7 +33,7 @@ _REASONS: dict[type[AskewError], str] = {
 
 
 class AnalystDesk:
-    """What analysts may ask of the data sets on offer. One count runs at a time."""
+    """What analysts may ask of the data sets on offer. Safe for several threads."""
 
     def __init__(self, ledger: Ledger, offers: Mapping[str, Offer], job: ReleaseJob) -> None:
         self._ledger = ledger
