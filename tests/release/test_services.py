@@ -25,7 +25,7 @@ from askew_server.analyst_desk import AnalystDesk
 from askew_server.analyst_service import AnalystService
 from askew_server.bearer import BearerKey
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
-from askew_server.grpc_server import RunningServer
+from askew_server.grpc_server import RunningServer, Service
 from askew_server.ledger import Ledger
 from askew_server.popularity_service import PopularityService
 from askew_server.release.analyst_plan import AnalystPlan, Offer
@@ -75,7 +75,7 @@ async def wired(
     published = [job.publish(plan, plan.charge_request()).payload for plan in plans]
     ledger.grant("films", "ada", TERMS)
     offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
-    services = [
+    services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
         AnalystService(AnalystDesk(ledger, {"films": offer}, job), KEY),
     ]
