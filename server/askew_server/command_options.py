@@ -17,19 +17,34 @@ DEFAULT_PORT = 7571
 DEFAULT_LEDGER = "askew-ledger.sqlite"
 NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
 FORMATS = ("table", "json", "csv")
-ENGINES = ("duckdb", "spark", "postgres", "clickhouse")
+DEFAULT_ENGINE = "duckdb:"
+
+# The options that say where things are.
+PLACES = ("ledger", "anchor", "engine", "memory_limit", "temp_directory", "bounding_key")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Workplace:
     """Where an operator keeps the ledger, its anchor and the bounding key, and what counts."""
 
     ledger: Path
-    anchor: Path
-    bounding_key: Path
-    engine: str
+    anchor: Path | None = None
+    bounding_key: Path | None = None
+    engine: str = DEFAULT_ENGINE
+    memory_limit: str | None = None
+    temp_directory: Path | None = None
+
+    @property
+    def anchor_path(self) -> Path:
+        """As named, or beside the ledger."""
+        return anchor_of(self.ledger, self.anchor)
+
+    @property
+    def bounding_key_path(self) -> Path:
+        """As named, or beside the ledger."""
+        return self.bounding_key or self.ledger.with_name(self.ledger.name + ".bounding-key")
 
 
 class Rational(click.ParamType[Fraction]):
@@ -92,21 +107,30 @@ def ledger_options(command: _Command) -> _Command:
 
 
 def engine_options(command: _Command) -> _Command:
-    """--engine and --bounding-key."""
-    command = click.option(
-        "--bounding-key",
-        type=click.Path(path_type=Path),
-        envvar="ASKEW_BOUNDING_KEY",
-        help="The secret that chooses which events count; made where there is none.  "
-        "[default: the ledger's name with .bounding-key]",
-    )(command)
-    return click.option(
-        "--engine",
-        type=click.Choice(ENGINES),
-        default=ENGINES[0],
-        show_default=True,
-        help="Where the events are counted.",
-    )(command)
+    """--engine, its settings, and --bounding-key."""
+    path = click.Path(path_type=Path)
+    options = (
+        click.option(
+            "--engine",
+            default=DEFAULT_ENGINE,
+            show_default=True,
+            envvar="ASKEW_ENGINE",
+            help="What counts: duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or clickhouse://..."
+            "  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        ),
+        click.option("--memory-limit", help='DuckDB\'s, such as "4GB".'),
+        click.option("--temp-directory", type=path, help="Where DuckDB puts what is beyond it."),
+        click.option(
+            "--bounding-key",
+            type=path,
+            envvar="ASKEW_BOUNDING_KEY",
+            help="The secret that chooses which events count; made where there is none.  "
+            "[default: the ledger's name with .bounding-key]",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def listening_options(command: _Command) -> _Command:
@@ -134,11 +158,6 @@ def listening_options(command: _Command) -> _Command:
 def address_of(host: str, port: int) -> str:
     """As gRPC wants it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def bounding_key_of(ledger: Path, bounding_key: Path | None) -> Path:
-    """Where the secret key of contribution bounding lies."""
-    return bounding_key or ledger.with_name(ledger.name + ".bounding-key")
 
 
 def anchor_of(ledger: Path, anchor: Path | None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,23 +18,10 @@ from askew_server.command_options import (
     format_option,
     ledger_options,
 )
-from askew_server.tables import Row, headed, rows_in
+from askew_server.tables import headed
 
 if TYPE_CHECKING:
-    from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger
-
-_CHARGES = (
-    "charge",
-    "dataset",
-    "version",
-    "principal",
-    "epsilon",
-    "delta",
-    "rounds",
-    "rule",
-    "list",
-)
-_BUDGETS = ("dataset", "principal", "outcomes", "of", "questions", "at most", "epsilon", "state")
+    from askew_server.ledger import Ledger
 
 
 @click.group()
@@ -87,10 +73,12 @@ def open_dataset(
       askew-server ledger open --dataset films --epsilon 10 --delta 1e-6
       askew-server ledger open --dataset films --version 2 --epsilon 10 --delta 1e-6
     """
+    from askew_server.ledger_rows import standing
+
     with _opened(ledger, anchor) as book:
         cap = PrivacyBudget(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, edition, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
-        click.echo(headed(_standing(opened)))
+        click.echo(headed(standing(opened)))
 
 
 @ledger.command()
@@ -105,27 +93,10 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
       askew-server ledger show
       askew-server ledger show --dataset films --format csv > charges.csv
     """
+    from askew_server.ledger_rows import ledger_in
+
     with _opened(existing(ledger), anchor) as book:
-        datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
-        budgets = [_budget_row(each) for each in book.budgets(dataset)]
-        public = {each.id for each in book.releases(dataset)}
-        charges = [_charge_row(each, each.id in public) for each in book.charges(dataset)]
-        frozen = book.frozen
-    if form == "csv":
-        click.echo(rows_in("csv", _CHARGES, charges))
-    elif form == "json":
-        everything = {
-            "datasets": [*map(_dataset_row, datasets)],
-            "budgets": budgets,
-            "charges": charges,
-        }
-        click.echo(json.dumps(everything | {"frozen": frozen}, ensure_ascii=False))
-    else:
-        frozen_line = [[("frozen", frozen)]] if frozen else []
-        parts = [headed(lines) for lines in (*frozen_line, *map(_standing, datasets))]
-        parts += [rows_in("table", _BUDGETS, budgets)] if budgets else []
-        parts += [rows_in("table", _CHARGES, charges)] if charges else []
-        click.echo("\n\n".join(parts))
+        click.echo(ledger_in(form, book, dataset))
 
 
 @ledger.command()
@@ -155,21 +126,18 @@ def grant(
       askew-server ledger grant --dataset films --principal ada --outcomes 100 \\
         --questions 10 --epsilon 0.1 --delta 1e-9 --slack 1e-8
     """
+    from askew_server.ledger_rows import standing
+    from askew_server.release.words import losses
+
     terms = PayWhatYouGet(
         k_star=outcomes, l_star=questions, epsilon=epsilon, delta=delta, slack=slack
     )
     with _opened(existing(ledger), anchor) as book:
         book.grant(dataset, principal, terms)
         total = terms.total_loss()
-        click.echo(
-            headed(
-                [
-                    ("principal", principal),
-                    ("may cost", _loss(total.epsilon, total.delta) + ", charged now, in full"),
-                ]
-            )
-        )
-        click.echo(headed(_standing(book.dataset(dataset))))
+        cost = losses(total.epsilon, total.delta) + ", charged now, in full"
+        granted = [("principal", principal), ("may cost", cost)]
+        click.echo(headed([*granted, *standing(book.dataset(dataset))]))
 
 
 @ledger.command()
@@ -212,61 +180,3 @@ def _opened(path: Path, anchor: Path | None) -> Ledger:
     from askew_server.ledger import Ledger
 
     return Ledger(path, anchor_of(path, anchor))
-
-
-def _standing(dataset: Dataset) -> list[tuple[str, str]]:
-    cap, spent = dataset.cap, dataset.spent
-    return [
-        ("data set", f"{dataset.name}, version {dataset.version}"),
-        ("protects", f"{dataset.unit}; neighbors: {dataset.neighbors.value}"),
-        ("spent", _loss(spent.epsilon, spent.delta)),
-        ("cap", _loss(cap.epsilon, cap.delta)),
-        ("left", _loss(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
-    ]
-
-
-def _dataset_row(dataset: Dataset) -> Row:
-    return {
-        "dataset": dataset.name,
-        "version": dataset.version,
-        "unit": dataset.unit,
-        "neighbors": dataset.neighbors.value,
-        "spent_epsilon": str(dataset.spent.epsilon),
-        "spent_delta": str(dataset.spent.delta),
-        "cap_epsilon": str(dataset.cap.epsilon),
-        "cap_delta": str(dataset.cap.delta),
-    }
-
-
-def _charge_row(charge: Charge, public: bool) -> Row:
-    request = charge.request
-    return {
-        "charge": charge.id,
-        "dataset": request.dataset,
-        "version": request.version,
-        "principal": request.principal or "",
-        "epsilon": str(request.loss.epsilon),
-        "delta": str(getattr(request.loss, "delta", 0)),
-        "rounds": getattr(request.loss, "rounds", 1),
-        "rule": request.rule.value,
-        "list": "public" if public else "none",
-    }
-
-
-def _budget_row(budget: AnalystBudget) -> Row:
-    return {
-        "dataset": budget.dataset,
-        "principal": budget.principal,
-        "outcomes": budget.answered.outcomes,
-        "of": budget.terms.k_star,
-        "questions": budget.answered.calls,
-        "at most": budget.terms.l_star,
-        "epsilon": str(budget.terms.epsilon),
-        "state": "closed" if budget.closed else "open",
-    }
-
-
-def _loss(epsilon: Fraction, delta: Fraction) -> str:
-    from askew_server.release.words import losses
-
-    return losses(epsilon, delta)

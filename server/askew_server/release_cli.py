@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from askew_server.command_options import (
+    PLACES,
     RATIONAL,
     Workplace,
-    anchor_of,
-    bounding_key_of,
     engine_options,
     existing,
     format_option,
@@ -46,11 +44,7 @@ _MAX_ITEMS = 100  # of one person; see `selectors` for where a large bound costs
 @ledger_options
 def release(
     demo: bool,
-    engine: str,
-    bounding_key: Path | None,
     form: str,
-    ledger: Path,
-    anchor: Path | None,
     **asked: Any,
 ) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
@@ -75,15 +69,11 @@ def release(
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server import release_run
 
+    places = {name: asked.pop(name) for name in PLACES}
     output = release_run.Output(form)
     if demo:
-        demo_values = {"events": "", "epsilon": asked["epsilon"] or release_run.DEMO_EPSILON}
-        release_run.demo(output, release_run.Order(**asked | demo_values))
-        return
-    place = Workplace(
-        ledger=existing(ledger),
-        anchor=anchor_of(ledger, anchor),
-        bounding_key=bounding_key_of(ledger, bounding_key),
-        engine=engine,
-    )
-    release_run.run(place, output, release_run.Order(**asked))
+        own = {"events": "", "epsilon": asked["epsilon"] or release_run.DEMO_EPSILON}
+        release_run.demo(output, release_run.Order(**asked | own))
+    else:
+        existing(places["ledger"])
+        release_run.run(Workplace(**places), output, release_run.Order(**asked))

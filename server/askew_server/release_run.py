@@ -82,7 +82,7 @@ class Order:
 def run(place: Workplace, output: Output, order: Order) -> Release | None:
     """Plan, say what it costs, and unless it is a dry run, charge, count, select, store, show."""
     with ExitStack() as stack:
-        book = stack.enter_context(Ledger(place.ledger, place.anchor))
+        book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
         data = _dataset(book, order.dataset)
         plan = order.plan(data)
         output.say(headed(plan_in_words(plan, data)) + "\n")
@@ -107,9 +107,9 @@ def demo(output: Output, order: Order) -> None:
     with tempfile.TemporaryDirectory(prefix="askew-") as name:
         folder = Path(name)
         made = write_events(folder)
-        place = Workplace(folder / "ledger", folder / "anchor", folder / "bounding-key", "duckdb")
+        place = Workplace(ledger=folder / "ledger.sqlite")
         cap = PrivacyBudget(epsilon=2 * order.epsilon, delta=2 * order.delta)
-        with Ledger(place.ledger, place.anchor) as book:
+        with Ledger(place.ledger, place.anchor_path) as book:
             book.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
         own = replace(order, events=str(made.events), catalog=str(made.catalog), dataset="demo")

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from askew_server.command_options import (
+    PLACES,
     Workplace,
     address_of,
-    anchor_of,
-    bounding_key_of,
     engine_options,
     existing,
     ledger_options,
@@ -42,14 +41,10 @@ if TYPE_CHECKING:
 def serve_releases(
     token_key: Path | None,
     dataset: str | None,
-    engine: str,
-    bounding_key: Path | None,
-    ledger: Path,
-    anchor: Path | None,
     host: str,
     port: int,
     with_parent: bool,
-    **offered: Any,
+    **rest: Any,
 ) -> None:
     """Serve stored releases to everybody and, with --token-key, answers to analysts.
 
@@ -63,9 +58,9 @@ def serve_releases(
       askew-server serve-releases
       askew-server serve-releases --token-key analysts.key --dataset films --events log.parquet
     """
-    if token_key is not None and None in (dataset, offered["events"]):
+    if token_key is not None and None in (dataset, rest["events"]):
         raise click.UsageError("analysts need --dataset and --events")
-    if token_key is None and (dataset or offered["events"]):
+    if token_key is None and (dataset or rest["events"]):
         raise click.UsageError("--dataset and --events are for analysts: name their --token-key")
     from askew_server.popularity_service import PopularityService
     from askew_server.release_reader import ReleaseReader
@@ -76,15 +71,10 @@ def serve_releases(
         click.echo(f"listening on {host}:{bound}, {served}")
 
     with ExitStack() as stack:
-        services: list[Service] = [PopularityService(ReleaseReader(existing(ledger)))]
+        place = Workplace(**{name: rest.pop(name) for name in PLACES})
+        services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
         if token_key is not None and dataset is not None:
-            place = Workplace(
-                ledger=ledger,
-                anchor=anchor_of(ledger, anchor),
-                bounding_key=bounding_key_of(ledger, bounding_key),
-                engine=engine,
-            )
-            services.append(_analysts(stack, place, token_key, dataset, _offer(**offered)))
+            services.append(_analysts(stack, place, token_key, dataset, _offer(**rest)))
         asyncio.run(serve(services, address_of(host, port), announce, with_parent=with_parent))
 
 
@@ -102,7 +92,7 @@ def _analysts(
     from askew_server.release.selectors import MIN_KBAR
 
     key = read_key(token_key)
-    book = stack.enter_context(Ledger(place.ledger, place.anchor))
+    book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
     book.dataset(dataset)
     count = stack.enter_context(counter(place))
     count.check(offer.source.task(offer.bound, MIN_KBAR))
