@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from askew_server.command_options import Workplace
 from askew_server.counting import CountingTask, Engine, TopCounts, count_top
-from askew_server.counting.address import open_engine
-from askew_server.counting.bounding import require_countable
-from askew_server.counting.key_store import stored_key
+from askew_server.counting.engines.address import open_engine
 
 
 @dataclass(frozen=True)
@@ -20,22 +18,18 @@ class EventCounter:
     engine: Engine
     _key: bytes = field(repr=False)
 
-    def check(self, task: CountingTask) -> None:
-        """What can be known before anything is paid or read: tables, columns and their types."""
-        require_countable(self.engine, task)
-
     def __call__(self, task: CountingTask) -> TopCounts:
         """The counts that a task asks for."""
         return count_top(self.engine, task, self._key)
 
 
 @contextmanager
-def counter(place: Workplace) -> Iterator[EventCounter]:
-    """A counter on the engine of a workplace; the bounding key is made where there is none."""
+def opened_engine(place: Workplace) -> Iterator[Engine]:
+    """The engine of a workplace, until it is no longer needed."""
     engine = open_engine(
         place.engine, memory_limit=place.memory_limit, temp_directory=place.temp_directory
     )
     try:
-        yield EventCounter(engine, stored_key(place.bounding_key_path))
+        yield engine
     finally:
         engine.close()

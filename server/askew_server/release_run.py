@@ -19,7 +19,9 @@ from askew.randomness import SystemBits
 from askew.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew_server.command_options import Workplace
 from askew_server.counting import ContributionBound
-from askew_server.engine_choice import counter
+from askew_server.counting.bounding import require_countable
+from askew_server.counting.key_store import stored_key
+from askew_server.engine_choice import EventCounter, opened_engine
 from askew_server.ledger import Dataset, Ledger
 from askew_server.release.job import ReleaseJob, Report
 from askew_server.release.plan import EventSource, ReleasePlan
@@ -86,16 +88,19 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         data = _dataset(book, order.dataset)
         plan = order.plan(data)
         output.say(headed(plan_in_words(plan, data)) + "\n")
+        engine = stack.enter_context(opened_engine(place))
+        require_countable(engine, plan.task)
         if order.dry_run:
-            output.say("A dry run: nothing was charged, read or written.")
+            output.say("A dry run: nothing was charged or written, no event was read.")
             return None
-        count = stack.enter_context(counter(place))
-        count.check(plan.task)
+        count = EventCounter(engine, stored_key(place.bounding_key_path))
         report = stack.enter_context(_progress())
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
         stored = ReleaseJob(book, count, SystemBits(), report).publish(plan, request)
         spent = book.dataset(data.name).spent
     output.show(stored.payload)
+    if spent == data.spent:
+        output.say("\nThis request was released before: the same bytes, and no new charge.")
     output.say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}")
     return release_from_bytes(stored.payload)
 

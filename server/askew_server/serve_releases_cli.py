@@ -86,7 +86,9 @@ def _analysts(
     from askew_server.analyst_desk import AnalystDesk
     from askew_server.analyst_service import AnalystService
     from askew_server.bearer import read_key
-    from askew_server.engine_choice import counter
+    from askew_server.counting.bounding import require_countable
+    from askew_server.counting.key_store import stored_key
+    from askew_server.engine_choice import EventCounter, opened_engine
     from askew_server.ledger import Ledger
     from askew_server.release.job import ReleaseJob
     from askew_server.release.selectors import MIN_KBAR
@@ -94,8 +96,9 @@ def _analysts(
     key = read_key(token_key)
     book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
     book.dataset(dataset)
-    count = stack.enter_context(counter(place))
-    count.check(offer.source.task(offer.bound, MIN_KBAR))
+    engine = stack.enter_context(opened_engine(place))
+    require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
+    count = EventCounter(engine, stored_key(place.bounding_key_path))
     desk = AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
     return AnalystService(desk, key)
 

@@ -27,6 +27,10 @@ def headed(lines: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{heading:<{width}}  {plain_name(text)}" for heading, text in lines)
 
 
+def _cell(value: str | int) -> str:
+    return plain_name(str(value)) if value != "" else ""
+
+
 def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -36,7 +40,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    cells = [list(columns), *([plain_name(str(row[name])) for name in columns] for row in rows)]
+    cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
     numeric = [all(isinstance(row[name], int) for row in rows) for name in columns]
     lines = (
