@@ -75,17 +75,17 @@ def durfee_rogers(selections: Sequence[BoundedRange], slack: Fraction) -> Approx
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
     """Sum of rho over all rounds, converted at an extra delta of `slack`; basic epsilon if less.
 
-        rho = (epsilon + delta)^2 / 8 a round
+        rho = (epsilon + 2 delta)^2 / 8 a round
         (`concentrated_epsilon` of the sum of rho + sum of delta,    sum of delta + slack)
 
     Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
     total of rho is fixed in advance; `askew.odometer.PrivacyBudget` is a filter without that.
     Proof for delta > 0, LimitedDomain. Read an item that the neighbor's domain lacks as the stop.
-    As all of them weigh at most delta times the stop, that is a bounded-range selection of the
-    items in both domains, of range epsilon + ln(1 + delta), so rho-zCDP. The law so read is never
-    below the true one on the outcomes in both domains, and at most 1 + delta times the true one; on
-    the others the true one has mass delta at most. So a call adds ln(1 + delta) <= delta to epsilon
-    and delta to delta.
+    As all such items weigh at most delta times the stop, what is read is a selection of the common
+    items and the stop with a range of epsilon + 2 ln(1 + delta), so rho-zCDP. On outcomes of common
+    items, its law is never below the true one, and at most 1 + delta times it; all other outcomes
+    have a true mass of at most delta. So a call adds ln(1 + delta) <= delta to epsilon and delta to
+    delta. The steps are enumerated in tests/guarantees.
     Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
     epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
     """
@@ -149,8 +149,8 @@ def delta_of(loss: Loss) -> Fraction:
 
 
 def rho_of(selection: BoundedRange) -> Fraction:
-    """rounds * (epsilon + delta)^2 / 8; see `zcdp`."""
-    return selection.rounds * (selection.epsilon + selection.delta) ** 2 / 8
+    """rounds * (epsilon + 2 delta)^2 / 8; see `zcdp`."""
+    return selection.rounds * (selection.epsilon + 2 * selection.delta) ** 2 / 8
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:

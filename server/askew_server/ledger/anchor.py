@@ -19,6 +19,7 @@ from askew.odometer import Spent
 from askew_server.ledger.rationals import columns_of, spent_of
 
 _CHUNK = 16384
+_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,8 @@ class Anchor:
 
     def create(self) -> None:
         """An empty file of mode 0600, durably in its directory."""
-        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        _sync_and_close(file)
-        _sync_and_close(os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC))
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _sync_directory(self.path.parent)
 
     def head(self) -> Mark:
         """The last line; `START` in an empty file. Raises LedgerFrozen."""
@@ -64,9 +64,9 @@ class Anchor:
         if self.path.stat().st_size < end + size:
             file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
-                os.posix_fallocate(file, end, 2 * size)
+                _write_all(file, bytes(2 * size), end)
             finally:
-                _sync_and_close(file)
+                os.close(file)
 
     def append(self, mark: Mark) -> None:
         """Write a line and wait until the disk has it. Raises OSError, LedgerFrozen."""
@@ -78,7 +78,7 @@ class Anchor:
         fresh = self.path.with_name(self.path.name + ".new")
         self._write(fresh, mark, 0)
         fresh.replace(self.path)
-        _sync_and_close(os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC))
+        _sync_directory(self.path.parent)
 
     @staticmethod
     def _write(path: Path, mark: Mark, end: int) -> None:
@@ -86,12 +86,9 @@ class Anchor:
         line = {"sequence": mark.sequence, "hash": mark.hash.hex(), "spent": spent}
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            rest = json.dumps(line).encode() + b"\n"
-            while rest:
-                written = os.pwrite(file, rest, end)
-                rest, end = rest[written:], end + written
+            _write_all(file, json.dumps(line).encode() + b"\n", end)
         finally:
-            _sync_and_close(file)
+            os.close(file)
 
     def _tail(self, lines: int) -> tuple[bytes, int]:
         """The last whole line, if `lines`, and where the whole lines end."""
@@ -119,8 +116,16 @@ class Anchor:
         return LedgerFrozen(f"the anchor {self.path} cannot be read: {error.strerror}")
 
 
-def _sync_and_close(file: int) -> None:
+def _write_all(file: int, content: bytes, offset: int) -> None:
+    while content:
+        written = os.pwrite(file, content, offset)
+        content, offset = content[written:], offset + written
+    _sync(file)
+
+
+def _sync_directory(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(file)
+        os.fsync(directory)
     finally:
-        os.close(file)
+        os.close(directory)

@@ -119,6 +119,10 @@ def storage_errors(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
         meaning = _MEANINGS.get(code, "SQLite refused")
         raise LedgerError(f"the ledger {path} cannot be used: {meaning} ({error})") from None
+    except UnicodeDecodeError:  # SQLite quotes damaged text in its own message
+        raise LedgerError(
+            f"the ledger {path} is damaged: restore a backup, then unfreeze"
+        ) from None
     except OSError as error:
         raise LedgerError(f"the ledger {path} cannot be used: {error}") from None
 
