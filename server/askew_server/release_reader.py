@@ -6,6 +6,7 @@ file read-only, reads two tables, and imports neither the ledger nor anything th
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -66,7 +67,7 @@ class ReleaseReader:
     def _database(self) -> Iterator[sqlite3.Connection]:
         if not self._path.is_file():  # a directory or nothing: SQLite would say less
             raise LedgerError(f"there is no ledger {self._path}")
-        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        address = f"{self._path.absolute().as_uri()}?mode=ro{self._immutable()}"
         try:
             with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE)) as database:
                 found = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
@@ -75,6 +76,12 @@ class ReleaseReader:
                 yield database
         except sqlite3.Error as error:
             raise LedgerError(f"the ledger {self._path} cannot be read: {error}") from None
+
+    def _immutable(self) -> str:
+        """A copy in a read-only folder has no log beside it and can get none: read it as it is."""
+        log = self._path.with_name(self._path.name + "-wal")
+        alone = not log.exists() and not os.access(self._path.parent, os.W_OK)
+        return "&immutable=1" if alone else ""
 
     def _parsed(self, charge: int, payload: bytes) -> Release:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -126,6 +127,26 @@ def test_reading_neither_makes_nor_changes_a_file(
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert before == {name: after[name] for name in before}
     assert {name.removeprefix(paths[0].name) for name in after.keys() - before} <= {"-wal", "-shm"}
+
+
+def test_a_copy_in_a_read_only_folder_can_be_read(
+    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes], tmp_path: Path
+) -> None:
+    """As in a container. SQLite would make files beside it, which the folder does not allow."""
+    ledger.close()
+    place = tmp_path / "read-only"
+    place.mkdir()
+    (place / "ledger.sqlite").write_bytes(paths[0].read_bytes())
+    for options in (["--bind", place, place], ["-o", "remount,ro,bind", place]):
+        mount = ["mount", *map(str, options)]
+        made = subprocess.run(mount, capture_output=True, text=True, check=False)
+        if made.returncode:
+            pytest.skip(f"a mount of its own needs root: {made.stderr.strip()}")
+    try:
+        page = ReleaseReader(place / "ledger.sqlite").page("", 0, 10)
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+    assert len(page.summaries) == len(published)
 
 
 def test_no_ledger_is_made_where_there_is_none(tmp_path: Path) -> None:
