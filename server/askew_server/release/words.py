@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
 from askew.privacy import ADD_OR_REMOVE_ONE
@@ -51,7 +52,7 @@ def _counts(plan: ReleasePlan) -> str:
 def _domain(plan: ReleasePlan) -> str:
     if plan.source.catalog is None:
         return "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
-    return f"public: every item of {plan.source.catalog}"
+    return f"public: every item of {Path(plan.source.catalog).name}"
 
 
 def _selects(plan: ReleasePlan) -> str:
@@ -70,7 +71,4 @@ def _noise(plan: ReleasePlan) -> str:
         case LaplaceCounts() | LaplaceLimitedDomain():
             factor = bound if plan.neighbors is ADD_OR_REMOVE_ONE else 2 * bound
             return f"epsilon divided by {factor}: so much can one person change all counts"
-    return (
-        "one person may change every count by 1, so the bound scales nothing and a large one is "
-        "free"
-    )
+    return "for somebody who changes every count by 1, so the bound scales nothing"
