@@ -46,6 +46,16 @@ def test_a_summary_says_what_it_costs() -> None:
     assert (summary.charge, summary.n_items, summary.epsilon) == (7, 2, Fraction(1, 2))
 
 
+def spelt(content: object) -> bytes:
+    """As a release is, so that nothing but its content can be the reason of a refusal."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def test_the_forger_of_these_tests_spells_as_releases_do() -> None:
+    assert spelt(json.loads(GOLDEN)) == GOLDEN
+
+
 FORGED: dict[str, tuple[str, object]] = {
     "another schema": ("schema", 2),
     "a charge of true": ("charge", True),
@@ -81,17 +91,15 @@ FORGED: dict[str, tuple[str, object]] = {
 
 @pytest.mark.parametrize(("name", "value"), FORGED.values(), ids=FORGED)
 def test_a_forged_field_is_refused(name: str, value: object) -> None:
-    content = json.loads(GOLDEN) | {name: value}
-    forged = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
     with pytest.raises(WireError):
-        release_from_bytes(forged)
+        release_from_bytes(spelt(json.loads(GOLDEN) | {name: value}))
 
 
 @pytest.mark.parametrize("name", json.loads(GOLDEN))
 def test_a_missing_field_is_refused(name: str) -> None:
     content = {key: value for key, value in json.loads(GOLDEN).items() if key != name}
     with pytest.raises(WireError):
-        release_from_bytes(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+        release_from_bytes(spelt(content))
 
 
 @pytest.mark.parametrize(

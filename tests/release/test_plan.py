@@ -203,6 +203,15 @@ def test_an_unknown_domain_stops_at_its_threshold(plan_of: MakePlan) -> None:
     assert (release.items, release.stopped) == (("d", "b", "e"), True)
 
 
+@pytest.mark.parametrize("mechanism", ["canonical", "limited-domain"])
+def test_an_item_of_any_name_can_win(plan_of: MakePlan, mechanism: str) -> None:
+    """Planted bug: a name that no release may hold, refused after the charge, tells that it won."""
+    counts = TopCounts(("a\nb\x1b", "", "x" * 600), (5000, 4000, 3000))
+    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), epsilon=Fraction(20))
+    release = plan.select(counts, charge=1, bits=SystemBits())
+    assert {*release.items} == {"a\\u{a}b\\u{1b}", "(no name)", "x" * 500}
+
+
 def test_a_catalog_smaller_than_k_is_released_whole(plan_of: MakePlan) -> None:
     """The catalog is public; a refusal here would come after the charge."""
     release = plan_of(k=50).select(COUNTS, charge=1, bits=SystemBits())
