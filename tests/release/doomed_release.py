@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def kill_at(folder: Path, points: list[str]) -> None:
         release(folder / str(number), "key")
 
     for number, point in enumerate(points):
-        write(exit_code(fork(lambda number=number, point=point: doomed(number, point))))
+        write(exit_code(fork(partial(doomed, number, point))))
 
 
 def kill_at_random(folder: Path, kills: int, seed: int) -> None:
@@ -144,7 +145,7 @@ def kill_at_random(folder: Path, kills: int, seed: int) -> None:
     span = time.monotonic() - started
     killed = attempt = 0
     while killed < kills:
-        child = fork(lambda attempt=attempt: release(folder, f"key{attempt}"))
+        child = fork(partial(release, folder, f"key{attempt}"))
         time.sleep(chance.uniform(0, 1.2 * span))
         os.kill(child, signal.SIGKILL)
         killed += exit_code(child) < 0

@@ -51,7 +51,7 @@ POINTS = [*UNCHARGED, *CHARGED, *RELEASED]
 
 
 def script(folder: Path, *arguments: object) -> list[str]:
-    command = [sys.executable, SCRIPT, folder, *map(str, arguments)]
+    command = [sys.executable, *map(str, (SCRIPT, folder, *arguments))]
     run = subprocess.run(
         command, capture_output=True, text=True, timeout=PATIENCE, check=False, close_fds=True
     )

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 from release.small_log import COUNTS
 
+from askew.composition import delta_of, epsilon_of
 from askew.errors import ParameterError
 from askew.mechanisms.limited_domain import LimitedDomain, composed
 from askew.privacy import REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
@@ -118,6 +119,18 @@ def test_many_rounds_gain_by_bounded_range() -> None:
 def test_bounded_range_rounds_are_named_where_the_data_set_composes_them(plan_of: MakePlan) -> None:
     loss = plan_of(mechanism="peeling", k=4).charge_request(ranged=True).loss
     assert loss == BoundedRange(Fraction(1, 2), 4, Fraction(0), plan_of().neighbors)
+
+
+@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_a_data_set_that_composes_is_never_charged_more_than_was_asked(
+    plan_of: MakePlan, mechanism: str, k: int
+) -> None:
+    """Planted bug: rounds whose sum is above epsilon, charged as rounds."""
+    plan = plan_of(mechanism=mechanism, k=k, delta=delta_for(mechanism))
+    loss = plan.charge_request(ranged=True).loss
+    assert epsilon_of(loss) <= plan.epsilon
+    assert delta_of(loss) <= plan.delta
 
 
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "pnf-joint", "one-shot"])

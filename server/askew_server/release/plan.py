@@ -108,7 +108,7 @@ class ReleasePlan:
             version=self.version,
             key=digest.hex() if key is None else key,
             digest=digest,
-            loss=(_ranged_loss(self.selector) if ranged else None) or self._added_loss,
+            loss=(self._ranged_loss if ranged else None) or self._added_loss,
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
@@ -139,6 +139,12 @@ class ReleasePlan:
             neighbors=self.neighbors,
             max_items_per_unit=self.bound.max_items_per_unit,
         )
+
+    @property
+    def _ranged_loss(self) -> BoundedRange | None:
+        """As bounded-range rounds, unless their sum, which may be charged, is above epsilon."""
+        loss = _rounds(self.selector)
+        return loss if loss and loss.epsilon * loss.rounds <= self.epsilon else None
 
     @property
     def _added_loss(self) -> PureDP | ApproximateDP:
@@ -172,7 +178,7 @@ def parameters_of(selector: Selector) -> dict[str, str]:
     return {name: str(value) for name, value in named.items() if value is not None}
 
 
-def _ranged_loss(selector: Selector) -> BoundedRange | None:
+def _rounds(selector: Selector) -> BoundedRange | None:
     """The loss as bounded-range rounds, where the mechanism is that."""
     match selector:
         case LimitedDomain(k=k, epsilon=epsilon, delta=delta, neighbors=neighbors):

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
-from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.privacy import ADD_OR_REMOVE_ONE, BoundedRange
 from askew.release import PRIVACY_UNIT
 from askew_server.ledger import Dataset
 from askew_server.release.plan import ReleasePlan
@@ -15,7 +15,7 @@ from askew_server.release.plan import ReleasePlan
 def plan_in_words(plan: ReleasePlan, dataset: Dataset) -> list[tuple[str, str]]:
     """Headings and their text, in the order in which they are shown."""
     return [
-        ("will spend", _spend(plan)),
+        ("will spend", _spend(plan, dataset)),
         ("so far", f"{losses(dataset.spent.epsilon, dataset.spent.delta)} of {_cap(dataset)}"),
         ("data set", f"{plan.dataset}, version {plan.version}"),
         ("protects", f"{PRIVACY_UNIT}; neighbors: {plan.neighbors.value}"),
@@ -36,8 +36,11 @@ def number(value: Fraction | int) -> str:
     return f"{float(value):.6g}"
 
 
-def _spend(plan: ReleasePlan) -> str:
-    return f"{losses(plan.epsilon, plan.delta)}, once and for good, also if the job then fails"
+def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
+    most, slack = losses(plan.epsilon, plan.delta), number(dataset.cap.slack)
+    if isinstance(plan.charge_request(ranged=dataset.cap.slack > 0).loss, BoundedRange):
+        most = f"at most {most}, by zCDP with the others, which takes delta {slack} once for all"
+    return f"{most}, once and for good, also if the job then fails"
 
 
 def _cap(dataset: Dataset) -> str:
