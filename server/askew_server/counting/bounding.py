@@ -44,6 +44,11 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
 
 
+def require_countable(engine: Engine, task: CountingTask) -> None:
+    """Raises DataError for a table, column or id type that cannot be counted; reads no event."""
+    _names(engine, task)
+
+
 def _secret(key: bytes) -> str:
     """What an engine is given, and may log, in place of the key that we keep."""
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]

@@ -3,11 +3,10 @@
 The order that bounds contributions is MD5(secret, unit, item); every dialect has MD5. Hashes are
 compared within one unit only, so what lies before the item is the same for all of them, and no two
 items look alike without a separator. The hash spreads the choice evenly, no more: privacy needs
-only that it looks at one unit's own items. Its first 48 bits decide, equal ones by the item, because
-DuckDB keeps twelve characters inside its sort keys: the whole hash would cost a fifth more.
+only that it looks at one unit's own items. Its first 48 bits decide, then the item, because DuckDB
+keeps twelve characters inside its sort keys: the whole hash would cost a fifth more.
 
-Ids stay in their columns' own types, which is faster, until they are hashed and returned as text.
-Text is compared, grouped and ordered as bytes (COLLATE "C"), whatever an engine's locale is.
+Ids stay in the types of their columns, which is faster, until they are hashed and returned as text.
 """
 
 from __future__ import annotations
