@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from askew_server.command_options import Workplace
 from askew_server.counting import CountingTask, Engine, TopCounts, count_top
+from askew_server.counting.engines import Progress
 from askew_server.counting.engines.address import open_engine
 
 
@@ -24,10 +25,13 @@ class EventCounter:
 
 
 @contextmanager
-def opened_engine(place: Workplace) -> Iterator[Engine]:
+def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
     """The engine of a workplace, until it is no longer needed."""
     engine = open_engine(
-        place.engine, memory_limit=place.memory_limit, temp_directory=place.temp_directory
+        place.engine,
+        memory_limit=place.memory_limit,
+        temp_directory=place.temp_directory,
+        progress=progress,
     )
     try:
         yield engine

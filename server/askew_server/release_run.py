@@ -20,6 +20,7 @@ from askew.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew_server.command_options import Workplace
 from askew_server.counting import ContributionBound
 from askew_server.counting.bounding import require_countable
+from askew_server.counting.engines import Progress
 from askew_server.counting.key_store import stored_key
 from askew_server.engine_choice import EventCounter, opened_engine
 from askew_server.ledger import Dataset, Ledger
@@ -88,13 +89,13 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         data = _dataset(book, order.dataset)
         plan = order.plan(data)
         output.say(headed(plan_in_words(plan, data)) + "\n")
-        engine = stack.enter_context(opened_engine(place))
+        report, progress = stack.enter_context(_progress())
+        engine = stack.enter_context(opened_engine(place, progress))
         require_countable(engine, plan.task)
         if order.dry_run:
             output.say("A dry run: nothing was charged or written, no event was read.")
             return None
         count = EventCounter(engine, stored_key(place.bounding_key_path))
-        report = stack.enter_context(_progress())
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
         stored = ReleaseJob(book, count, SystemBits(), report).publish(plan, request)
         spent = book.dataset(data.name).spent
@@ -137,12 +138,15 @@ def _dataset(book: Ledger, name: str | None) -> Dataset:
 
 
 @contextmanager
-def _progress() -> Iterator[Report]:
-    """Says each step on a terminal, and nothing anywhere else."""
+def _progress() -> Iterator[tuple[Report, Progress | None]]:
+    """Says each step on a terminal, and how far a count is; nothing anywhere else."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield lambda _: None, None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("checking ...") as status:
-        yield lambda step: status.update(f"{step} ...")
+        yield (
+            lambda step: status.update(f"{step} ..."),
+            lambda share: status.update(f"counting ... {share:.0%}"),
+        )

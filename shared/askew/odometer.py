@@ -83,7 +83,9 @@ class PrivacyBudget:
     at most 1 whoever chooses when to stop, which is all that the conversion at order a needs; and
     histories on which range_epsilon is the less have L <= the cap for certain. The best order of
     each rho would not do: charges may be chosen by what the selections so far gave away, and the
-    order would follow. Source: Feldman, Zrnic 2021 and Whitehouse et al. 2023, for filters.
+    order would follow. An analyst's whole session is one added loss, whatever it is interleaved
+    with (concurrent composition). Source: Feldman, Zrnic 2021 and Whitehouse et al. 2023, for
+    filters; Haney et al. 2023, for concurrent ones.
     """
 
     epsilon: Fraction

@@ -16,8 +16,8 @@ from askew.model_card import MAX_TEXT, check_text
 from askew.privacy import ApproximateDP, NeighboringRelation
 
 SCHEMA = 1
-MAX_ITEMS = 100_000
-MAX_BYTES = 1 << 24
+MAX_ITEMS = 10_000
+MAX_BYTES = 1 << 26  # above MAX_ITEMS of the longest names, so whatever is stored can be read
 MAX_CHARGE = (1 << 63) - 1
 PRIVACY_UNIT = "one person's whole history"
 _RATIONAL_DIGITS = 160  # a numerator and a denominator below 2**256

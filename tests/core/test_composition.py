@@ -96,6 +96,13 @@ def test_deltas_count_twice_by_equation_3_and_once_by_zcdp() -> None:
     assert zcdp(charges, SLACK).delta == Fraction(1, 100) + SLACK
 
 
+def test_a_delta_widens_the_range_and_adds_to_epsilon_by_zcdp() -> None:
+    """rho = 100 (0.1 + 2 * 0.01)^2 / 8. Planted bugs: either of the two forgotten."""
+    total = zcdp([selections(100, Fraction(1, 10), Fraction(1, 100))], SLACK)
+    rho = 100 * Fraction(12, 100) ** 2 / 8
+    assert total.epsilon == concentrated_epsilon(rho, SLACK) + Fraction(1, 100)
+
+
 @given(k=rounds, epsilon=rates, slack=slacks)
 def test_equation_3_is_rounded_up_by_no_more_than_it_says(
     k: int, epsilon: Fraction, slack: Fraction

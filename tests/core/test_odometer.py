@@ -117,6 +117,15 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
     assert first > concentrated_epsilon(Fraction(30, 800), SLACK)
 
 
+def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
+    budget = PrivacyBudget(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
+    selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)
+    total = budget.loss(Spent().plus(selected), ADD_OR_REMOVE_ONE)
+    rho = 100 * Fraction(12, 100) ** 2 / 8
+    assert total.epsilon == concentrated_epsilon(rho, SLACK, budget.order) + Fraction(1, 100)
+    assert total.delta == Fraction(1, 100) + SLACK
+
+
 def test_sums_add_and_subtract_by_field() -> None:
     spent = Spent().plus(pure(1)).plus(ranged(Fraction(1, 2), 4))
     expected = Spent(epsilon=Fraction(1), range_epsilon=Fraction(2), rho=Fraction(1, 8))

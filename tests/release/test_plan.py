@@ -61,7 +61,7 @@ def test_a_delta_that_would_buy_nothing_is_refused(plan_of: MakePlan) -> None:
     "changes",
     [
         {"k": 0},
-        {"k": 100_001},
+        {"k": 10_001},
         {"epsilon": Fraction(0)},
         {"epsilon": Fraction(-1)},
         {"epsilon": 0.5},

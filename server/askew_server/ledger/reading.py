@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from askew.composition import Loss
 from askew.errors import LedgerError
 from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
 from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
@@ -157,9 +158,7 @@ def _paid(row: tuple[Any, ...]) -> Paid:
     return Paid(charge, StoredRelease(identity, request, payload, outcomes))
 
 
-def _loss(
-    epsilon: str, delta: str | None, rounds: int | None, relation: str
-) -> PureDP | ApproximateDP | BoundedRange:
+def _loss(epsilon: str, delta: str | None, rounds: int | None, relation: str) -> Loss:
     exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
     if delta is None:
         return PureDP(exact, neighbors)

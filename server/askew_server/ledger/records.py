@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from askew.composition import Loss
 from askew.errors import ParameterError
 from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
-from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
+from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation
 
 
 class Rule(Enum):
@@ -35,7 +36,7 @@ class ChargeRequest:
     version: str
     key: str
     digest: bytes
-    loss: PureDP | ApproximateDP | BoundedRange
+    loss: Loss
     principal: str | None = None
 
     def __post_init__(self) -> None:
@@ -43,6 +44,8 @@ class ChargeRequest:
             check_name(name, getattr(self, name))
         if self.principal is not None:
             check_name("principal", self.principal)
+        if not isinstance(self.loss, Loss):
+            raise ParameterError("loss", self.loss, "PureDP, ApproximateDP or BoundedRange")
         if not isinstance(self.digest, bytes) or len(self.digest) != 32:
             raise ParameterError("digest", self.digest, "32 bytes")
 

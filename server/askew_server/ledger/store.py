@@ -104,12 +104,12 @@ class Store:
             self._fault = f"{error}; restore a backup of it, then unfreeze"
 
     def frozen(self) -> str | None:
-        """Why nothing can be spent, or None."""
+        """Why nothing can be spent, or None. Takes the write lock: the two files are one state."""
         try:
-            with self.transaction() as database:
+            with self.transaction("BEGIN IMMEDIATE") as database:
                 repair.is_anchored(database, self._anchor)
-        except LedgerError as error:
-            return self._fault or str(error)
+        except LedgerFrozen as frozen:
+            return self._fault or str(frozen)
         return self._fault
 
     def unfreeze(self, reason: str, *, nothing_lost: bool) -> None:

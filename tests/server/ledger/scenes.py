@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +20,8 @@ TERMS = PayWhatYouGet(
     delta=Fraction(1, 10**10),
     slack=Fraction(1, 10**9),
 )
+# What a process of its own needs to import what the tests import.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 UNIT = "one person's whole history"
 
 

@@ -35,6 +35,7 @@ from askew.privacy import (
     REPLACE_ONE,
     ApproximateDP,
     BoundedRange,
+    ConcentratedDP,
     NeighboringRelation,
     PureDP,
 )
@@ -349,6 +350,7 @@ def test_files_are_for_the_owner_only(tmp_path: Path) -> None:
         {"digest": b"short"},
         {"digest": "x" * 32},
         {"principal": ""},
+        {"loss": ConcentratedDP(Fraction(1), ADD_OR_REMOVE_ONE)},
     ],
     ids=str,
 )

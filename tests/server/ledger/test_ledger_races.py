@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from server.ledger.scenes import (
+    ENVIRONMENT,
     TERMS,
     charged,
     epsilon_spent,
@@ -28,8 +28,6 @@ from server.ledger.scenes import (
 from askew.errors import AskewError, LedgerError
 from askew.odometer import Answered
 from askew_server.ledger import Ledger
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 # Waits until it is told to go, so that all of them go at once. "unsafe" plants the bug: the cap is
 # checked in a transaction of its own, and every rival waits for the others before it inserts.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import select
 import signal
@@ -11,21 +10,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from server.ledger.scenes import TERMS, answer, charged, new_ledger, open_ledger
+from server.ledger.scenes import ENVIRONMENT, TERMS, answer, charged, new_ledger, open_ledger
 
 from askew.errors import ChargePending
 from askew.odometer import Answered
 from askew_server.ledger import Charge, StoredRelease
-
-TESTS = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS)}
 
 
 def die_at(folder: Path, phase: str, when: str, step: str) -> dict[str, str]:
     """What the doomed process said before it died, by the first word of each line."""
     run = subprocess.run(
         [sys.executable, "-m", "server.ledger.doomed", str(folder), phase, when, step],
-        cwd=TESTS,
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
@@ -159,6 +154,7 @@ def kill_at_a_random_point(folder: Path, run: int, delay: float) -> list[list[st
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        bufsize=0,  # what a buffer holds after the first line would be lost to communicate()
     ) as busy:
         assert busy.stdout is not None
         first = busy.stdout.readline()
