@@ -55,7 +55,7 @@ def release(
     Without --catalog the items themselves are private, and only what passes a noisy threshold is
     listed: the mechanism is then limited-domain or laplace-domain, and needs a --delta.
 
-    Exit code 3: the budget does not allow it, and nothing was read.
+    Exit code 3: the budget does not allow it, and nothing was counted.
 
     \b
     Examples:

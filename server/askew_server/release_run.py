@@ -93,7 +93,7 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         engine = stack.enter_context(opened_engine(place, progress))
         require_countable(engine, plan.task)
         if order.dry_run:
-            output.say("A dry run: nothing was charged or written, no event was read.")
+            output.say("A dry run: nothing was charged, counted or written.")
             return None
         count = EventCounter(engine, stored_key(place.bounding_key_path))
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
