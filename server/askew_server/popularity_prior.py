@@ -28,7 +28,7 @@ def with_popularity(
     popular = dict.fromkeys(found)
     rest = [item for item in catalog.shared_slate if item not in popular]
     slate = (*popular, *rest)[: len(catalog.shared_slate)]
-    popular_first = Catalog(catalog.items, catalog.positions, slate)
+    popular_first = replace(catalog, shared_slate=slate)
     served = replace(card, catalog_version=popular_first.version)
     return served, popular_first, len(release.items) - len(found)
 

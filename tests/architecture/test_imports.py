@@ -137,6 +137,7 @@ NETWORKED = {
     "askew_server.grpc_server",
     "askew_server.grpc_service",
     "askew_server.popularity_service",
+    "askew_server.serve_cli",
     "askew_server.serve_releases_cli",
     "askew_server.serving",
 }
