@@ -1,8 +1,7 @@
-"""The command `askew-server`: train a model, serve it."""
+"""The command `askew-server`: train a model, serve it, publish popularity lists."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -12,13 +11,18 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew import __version__
-from askew.errors import AskewError, ParameterError
+from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew_server.ledger_cli import ledger
 from askew_server.ratings import RatingTable, Rejects, read_items, read_ratings
+from askew_server.release_cli import release
+from askew_server.releases_cli import releases
+from askew_server.serve_cli import serve
+from askew_server.serve_releases_cli import serve_releases
+from askew_server.token_cli import token
 
 if TYPE_CHECKING:
     from askew_server.item_model import ItemModel  # brings scipy
 
-DEFAULT_PORT = 7571
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 
@@ -26,7 +30,7 @@ _Table = TypeVar("_Table")
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(__version__)
 def cli() -> None:
-    """Train a recommendation model and answer noisy signals with it."""
+    """Train a recommendation model, answer noisy signals, publish popularity lists."""
 
 
 @cli.command()
@@ -92,57 +96,19 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     return content
 
 
-@cli.command()
-@click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
-@click.option("--demo", is_flag=True, help="Serve the embedded films with simulated ratings.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    default=DEFAULT_PORT,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port; 0 takes a free one.",
-)
-@click.option("--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes.")
-def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: bool) -> None:
-    """Answer noisy signals until SIGTERM or Ctrl-C.
-
-    Speaks plain text: on any address but this machine's own, put a TLS proxy in front.
-
-    \b
-    Examples:
-      askew-server serve --model model
-      askew-server serve --demo
-    """
-    if (model is None) == (not demo):
-        raise click.UsageError("name one model to serve: --model DIR or --demo")
-    from askew_server.retrieval import Retriever
-    from askew_server.serving import serve as run
-
-    if model is None:
-        from askew_server.demo.model import demo_model
-
-        served = demo_model()
-    else:
-        from askew_server import artifact
-
-        served = artifact.load(model)
-
-    def announce(bound: int) -> None:
-        click.echo(
-            f"listening on {host}:{bound}, {served.card.n_items} items, {served.card.source}"
-        )
-
-    retriever = Retriever(served.card, served.catalog)
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    asyncio.run(run(retriever, address, announce, with_parent=with_parent))
+def _exit_code(error: Exception) -> int:
+    return 3 if isinstance(error, BudgetExceeded) else 1
 
 
 def main() -> None:
-    """Run the command; a deliberate error is one line and exit code 1."""
+    """Run the command; a deliberate error is one line, and exit code 3 for a budget, else 1."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
     except (AskewError, OSError, RuntimeError) as error:  # a taken port is a RuntimeError
         click.echo(f"askew-server: {error}", err=True)
-        sys.exit(1)
+        sys.exit(_exit_code(error))
+
+
+for command in (ledger, release, releases, serve, serve_releases, token):
+    cli.add_command(command)

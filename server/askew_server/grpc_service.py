@@ -1,52 +1,22 @@
-"""The retrieval service over gRPC: bytes in, checked, answered, bytes out.
-
-Handlers take raw bytes and parse them here, because gRPC would tell the caller the exception text
-of a message that it could not parse. Nothing of a request is ever logged.
-"""
+"""The retrieval service over gRPC: bytes in, checked, answered, bytes out."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import grpc
-import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from askew.errors import WireError
-from askew.wire import convert, status
+from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.grpc_server import Context, guarded
 from askew_server.retrieval import Retriever
-
-_SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
-_log = logging.getLogger(__name__)
-
-# Sizes and rates that a public port needs; each was measured against an attack.
-SERVER_OPTIONS = [
-    ("grpc.so_reuseport", 0),  # a second server on the port must fail, not take half the calls
-    ("grpc.max_receive_message_length", 16 * 1024),
-    ("grpc.compression_enabled_algorithms_bitset", 1),  # none: sizes must not depend on content
-    ("grpc.max_metadata_size", 8192),
-    ("grpc.absolute_max_metadata_size", 8192),
-    ("grpc.max_concurrent_streams", 128),
-    ("grpc.server_handshake_timeout_ms", 5_000),
-    ("grpc.http2.settings_timeout", 10_000),
-    ("grpc.max_connection_idle_ms", 300_000),
-    ("grpc.max_connection_age_ms", 600_000),
-    ("grpc.max_connection_age_grace_ms", 10_000),
-    ("grpc.keepalive_time_ms", 60_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
-    ("grpc.http2.min_ping_interval_without_data_ms", 30_000),
-]
-
-_MAX_CONCURRENT_CALLS = 128  # more are refused at once, with RESOURCE_EXHAUSTED
-_Context = grpc.aio.ServicerContext[bytes, bytes]
-_Answer = Callable[[bytes], Awaitable[bytes]]
 
 
 class RetrievalService:
     """One model behind the three methods of the service."""
+
+    name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
     def __init__(self, retriever: Retriever) -> None:
         self._retriever = retriever
@@ -56,11 +26,11 @@ class RetrievalService:
     def handler(self) -> grpc.GenericRpcHandler:
         """What a gRPC server needs in order to serve this."""
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            "Retrieve": grpc.unary_unary_rpc_method_handler(_guarded(self._retrieve)),
-            "GetModelCard": grpc.unary_unary_rpc_method_handler(_guarded(self._model_card)),
+            "Retrieve": grpc.unary_unary_rpc_method_handler(guarded(self._retrieve)),
+            "GetModelCard": grpc.unary_unary_rpc_method_handler(guarded(self._model_card)),
             "GetCatalog": grpc.unary_stream_rpc_method_handler(self._stream_catalog),
         }
-        return grpc.method_handlers_generic_handler(_SERVICE, methods)
+        return grpc.method_handlers_generic_handler(self.name, methods)
 
     async def _retrieve(self, request: bytes) -> bytes:
         query = convert.query_from_bytes(request, self._retriever.card)
@@ -70,47 +40,6 @@ class RetrievalService:
     async def _model_card(self, _: bytes) -> bytes:
         return self._card
 
-    async def _stream_catalog(self, _: bytes, __: _Context) -> AsyncIterator[bytes]:
+    async def _stream_catalog(self, _: bytes, __: Context) -> AsyncIterator[bytes]:
         for chunk in self._chunks:
             yield chunk
-
-
-def _guarded(answer: _Answer) -> Callable[[bytes, _Context], Awaitable[bytes]]:
-    """A handler that turns every failure into a status of the one table."""
-
-    async def handle(request: bytes, context: _Context) -> bytes:
-        try:
-            return await answer(request)
-        except WireError as error:
-            await context.abort(*status.status_of(error))
-        except Exception as error:
-            # Neither the caller nor the log may see its text: it could hold a request.
-            _log.error("a call failed: %s", type(error).__name__)
-            await context.abort(*status.status_of(error))
-
-    return handle
-
-
-class RunningServer:
-    """A gRPC server with health checks on one port."""
-
-    def __init__(self, retriever: Retriever, address: str) -> None:
-        """Binds the port. Raises RuntimeError when it is taken."""
-        self._server = grpc.aio.server(
-            options=SERVER_OPTIONS, maximum_concurrent_rpcs=_MAX_CONCURRENT_CALLS
-        )
-        self._server.add_generic_rpc_handlers((RetrievalService(retriever).handler(),))
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        self.port = self._server.add_insecure_port(address)
-
-    async def start(self) -> None:
-        """Serve, and say so to health checks."""
-        await self._server.start()
-        for service in ("", _SERVICE):
-            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-
-    async def stop(self, grace: float = 5.0) -> None:
-        """Turn new calls away, finish those under way within `grace` seconds."""
-        await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace)

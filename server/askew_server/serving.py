@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from askew.errors import ParameterError
-from askew_server.grpc_service import RunningServer
-from askew_server.retrieval import Retriever
+from askew_server.grpc_server import RunningServer, Service
 
 
 async def serve(
-    retriever: Retriever, address: str, announce: Callable[[int], None], *, with_parent: bool
+    services: Sequence[Service],
+    address: str,
+    announce: Callable[[int], None],
+    *,
+    with_parent: bool,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
 
     announce(port) is called once, when the server answers. Raises RuntimeError for a taken port.
     """
-    server = RunningServer(retriever, address)
+    server = RunningServer(services, address)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -11,11 +11,15 @@ AskewError
 │   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
+├── AccessError               a key file is missing, exposed or damaged
 ├── WireError                 a message from the other side breaks the protocol
 │   ├── Malformed             not a message at all, or a field of the wrong size
 │   ├── DimensionMismatch     a vector of another dimension
 │   ├── OutOfRange            a number beyond the limit
-│   └── StaleSpace            a feature space that this server does not serve
+│   ├── StaleSpace            a feature space that this server does not serve
+│   ├── Unauthenticated       no valid credentials came with the call
+│   ├── NotFound              no release, data set or budget of this name
+│   └── Refused               understood, but the rules do not allow it now
 └── TransportError            no usable answer came back
     ├── Unreachable           no connection
     ├── TooSlow               the deadline passed
@@ -100,6 +104,10 @@ class ArtifactError(AskewError):
     """A model directory is incomplete, altered or hostile."""
 
 
+class AccessError(AskewError):
+    """A key file is missing, readable by others, or damaged; the message names the path only."""
+
+
 class WireError(AskewError):
     """A message from the other side breaks the protocol."""
 
@@ -129,6 +137,25 @@ class StaleSpace(WireError):
 
     def __init__(self) -> None:
         super().__init__("the signal was made for another feature space than the server's")
+
+
+class Unauthenticated(WireError):
+    """No credentials, or false or expired ones. It does not say which."""
+
+    def __init__(self) -> None:
+        super().__init__("valid credentials are needed")
+
+
+class NotFound(WireError):
+    """Nothing of this name, as far as the caller may know. Attribute: what."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"there is no such {what}")
+        self.what = what
+
+
+class Refused(WireError):
+    """A question that was understood and may not be answered now. The text says why."""
 
 
 class TransportError(AskewError):

@@ -46,8 +46,8 @@ def complaint(command: str) -> str | None:
         unknown = set(targets) - make_targets()
         return f"no such target: {unknown}" if unknown else None
     current: click.Command = PROGRAMS[program]
-    if isinstance(current, click.Group) and arguments and not arguments[0].startswith("-"):
-        found = PROGRAMS[program].commands.get(arguments.pop(0))
+    while isinstance(current, click.Group) and arguments and not arguments[0].startswith("-"):
+        found = current.commands.get(arguments.pop(0))
         if found is None:
             return "no such command"
         current = found
@@ -82,6 +82,15 @@ def test_the_readme_shows_what_the_demo_prints_today() -> None:
     assert f"with k = {settings.k} in it" in text
     assert f"one signal, epsilon {settings.epsilon} per unit distance" in text
     assert f"a lifetime cap of {settings.lifetime_cap}" in text
+
+
+def test_the_readme_shows_what_a_release_prints_today(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its plan, which no chance has a part in."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    askew_server(["release", "--demo", "--k", "5", "--dry-run"], standalone_mode=False)
+    plan = capsys.readouterr().out.split("\n\n")[1]
+    assert "will spend" in plan
+    assert plan in text
 
 
 def test_the_readmes_examples_run() -> None:
@@ -120,6 +129,7 @@ def test_typed_commands_are_found(text: str, commands: list[str]) -> None:
         "askew ask --ratings - --json < my-ratings.csv",
         "askew --help",
         "askew-server serve --model=model && make nothing",
+        "askew-server ledger show --format csv > charges.csv",
     ],
 )
 def test_a_real_command_passes(command: str) -> None:
@@ -128,7 +138,14 @@ def test_a_real_command_passes(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["make coffee", "askew dance", "askew ask --loud", "askew-server train --ratings a --fast"],
+    [
+        "askew-server ledger burn",
+        "askew-server ledger show --everything",
+        "make coffee",
+        "askew dance",
+        "askew ask --loud",
+        "askew-server train --ratings a --fast",
+    ],
 )
 def test_a_made_up_command_is_seen(command: str) -> None:
     assert complaint(command) is not None

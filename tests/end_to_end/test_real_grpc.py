@@ -24,7 +24,8 @@ from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.grpc_transport import GrpcTransport
-from askew_server.grpc_service import RunningServer
+from askew_server.grpc_server import RunningServer
+from askew_server.grpc_service import RetrievalService
 from askew_server.retrieval import Retriever
 
 SERVICE = "askew.wire.v1.Retrieval"
@@ -80,7 +81,7 @@ class Wired:
 
 @asynccontextmanager
 async def running(retriever: Retriever) -> AsyncIterator[Wired]:
-    server = RunningServer(retriever, "127.0.0.1:0")
+    server = RunningServer([RetrievalService(retriever)], "127.0.0.1:0")
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
@@ -311,7 +312,7 @@ async def test_a_server_that_stopped_answers_nobody(wired: Wired) -> None:
 
 async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
     with pytest.raises(RuntimeError, match=str(wired.server.port)):
-        RunningServer(wired.retriever, f"127.0.0.1:{wired.server.port}")
+        RunningServer([RetrievalService(wired.retriever)], f"127.0.0.1:{wired.server.port}")
 
 
 # -- a hostile server -----------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def query_to_bytes(query: Query) -> bytes:
 
 def query_from_bytes(data: bytes, card: ModelCard) -> Query:
     """A request, checked against the model that is to answer it."""
-    message = _parse(pb.RetrieveRequest(), data)
+    message = parse(pb.RetrieveRequest(), data)
     if _version(message.space_version) != card.space.version:
         raise StaleSpace
     if len(message.coordinates) != card.space.dimension:
@@ -67,7 +67,7 @@ def slate_to_bytes(slate: Slate) -> bytes:
 
 def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
     """A reply of exactly k items of this card's catalog."""
-    message = _parse(pb.RetrieveResponse(), data)
+    message = parse(pb.RetrieveResponse(), data)
     if len(message.item_ids) != k:
         raise Malformed(f"the answer has {len(message.item_ids)} items, {k} were asked for")
     if _version(message.catalog_version) != card.catalog_version:
@@ -101,7 +101,7 @@ def card_to_bytes(card: ModelCard) -> bytes:
 
 def card_from_bytes(data: bytes) -> ModelCard:
     """A model card; its space version is computed here, never taken on trust."""
-    message = _parse(pb.GetModelCardResponse(), data)
+    message = parse(pb.GetModelCardResponse(), data)
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     if len(message.space.basis) != 32:
@@ -141,7 +141,7 @@ def catalog_from_chunks(chunks: Iterable[bytes], card: ModelCard) -> Catalog:
     positions: list[NDArray[np.float32]] = []
     shared_slate: list[int] = []
     for chunk in chunks:
-        message = _parse(pb.GetCatalogResponse(), chunk)
+        message = parse(pb.GetCatalogResponse(), chunk)
         if len(items) + len(message.items) > card.n_items:
             raise Malformed("the catalog has more items than its card says")
         items += [_item(each) for each in message.items]
@@ -158,7 +158,8 @@ def catalog_from_chunks(chunks: Iterable[bytes], card: ModelCard) -> Catalog:
     return catalog
 
 
-def _parse(message: _Message, data: bytes) -> _Message:
+def parse(message: _Message, data: bytes) -> _Message:
+    """The message that the bytes are. Raises Malformed."""
     try:
         message.ParseFromString(data)
     except DecodeError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import grpc
 
 from askew.errors import (
+    AccessError,
     ArtifactError,
     AskewError,
     BudgetExceeded,
@@ -16,14 +17,17 @@ from askew.errors import (
     DimensionMismatch,
     LedgerError,
     Malformed,
+    NotFound,
     OutOfRange,
     Overloaded,
     ParameterError,
     ProfileError,
+    Refused,
     ServerFailed,
     StaleSpace,
     TooSlow,
     TransportError,
+    Unauthenticated,
     Unreachable,
     WireError,
 )
@@ -39,11 +43,15 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     LedgerError: grpc.StatusCode.INTERNAL,
     DataError: grpc.StatusCode.INTERNAL,
     ArtifactError: grpc.StatusCode.INTERNAL,
+    AccessError: grpc.StatusCode.INTERNAL,
     WireError: grpc.StatusCode.INVALID_ARGUMENT,
     Malformed: grpc.StatusCode.INVALID_ARGUMENT,
     DimensionMismatch: grpc.StatusCode.INVALID_ARGUMENT,
     OutOfRange: grpc.StatusCode.OUT_OF_RANGE,
     StaleSpace: grpc.StatusCode.FAILED_PRECONDITION,
+    Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
+    NotFound: grpc.StatusCode.NOT_FOUND,
+    Refused: grpc.StatusCode.FAILED_PRECONDITION,
     TransportError: grpc.StatusCode.INTERNAL,
     Unreachable: grpc.StatusCode.UNAVAILABLE,
     TooSlow: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -69,6 +77,10 @@ def error_of(code: grpc.StatusCode) -> AskewError:
             return OutOfRange("k or the lattice", "within the server's limits")
         case grpc.StatusCode.FAILED_PRECONDITION:
             return StaleSpace()
+        case grpc.StatusCode.UNAUTHENTICATED:
+            return Unauthenticated()
+        case grpc.StatusCode.NOT_FOUND:
+            return NotFound("release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
             return Unreachable("no connection to the server; is it running there?")
         case grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -1,0 +1,172 @@
+"""Options that several commands share, and how their text becomes values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from askew.errors import LedgerError
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
+
+DEFAULT_PORT = 7571
+DEFAULT_LEDGER = "askew-ledger.sqlite"
+NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
+FORMATS = ("table", "json", "csv")
+DEFAULT_ENGINE = "duckdb:"
+
+# The options that say where things are.
+PLACES = ("ledger", "anchor", "engine", "memory_limit", "temp_directory", "bounding_key")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workplace:
+    """Where an operator keeps the ledger, its anchor and the bounding key, and what counts."""
+
+    ledger: Path
+    anchor: Path | None = None
+    bounding_key: Path | None = None
+    engine: str = DEFAULT_ENGINE
+    memory_limit: str | None = None
+    temp_directory: Path | None = None
+
+    @property
+    def anchor_path(self) -> Path:
+        """As named, or beside the ledger."""
+        return anchor_of(self.ledger, self.anchor)
+
+    @property
+    def bounding_key_path(self) -> Path:
+        """As named, or beside the ledger."""
+        return self.bounding_key or self.ledger.with_name(self.ledger.name + ".bounding-key")
+
+
+class Rational(click.ParamType[Fraction]):
+    """An exact number: 1, 0.5, 1e-6 or 1/3, never through a float."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
+        """The number that the text names."""
+        if isinstance(value, Fraction):
+            return value
+        text = str(value)
+        try:
+            if len(text) > 80 or abs(int(text.lower().partition("e")[2] or 0)) > 100:
+                raise ValueError
+            return Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{text[:80]!r} is no number such as 1, 0.5, 1e-6 or 1/3", param, ctx)
+
+
+RATIONAL = Rational()
+
+
+def format_option(command: _Command) -> _Command:
+    """--format table, json or csv."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How standard output is written.",
+    )(command)
+
+
+def ledger_option(command: _Command) -> _Command:
+    """--ledger."""
+    return click.option(
+        "--ledger",
+        type=click.Path(path_type=Path),
+        default=DEFAULT_LEDGER,
+        show_default=True,
+        envvar="ASKEW_LEDGER",
+        help="The ledger of spends and releases.",
+    )(command)
+
+
+def ledger_options(command: _Command) -> _Command:
+    """--ledger and --anchor."""
+    return ledger_option(
+        click.option(
+            "--anchor",
+            type=click.Path(path_type=Path),
+            envvar="ASKEW_ANCHOR",
+            help="Its anchor, best on another disk.  [default: the ledger's name with .anchor]",
+        )(command)
+    )
+
+
+def engine_options(command: _Command) -> _Command:
+    """--engine, its settings, and --bounding-key."""
+    path = click.Path(path_type=Path)
+    options = (
+        click.option(
+            "--engine",
+            default=DEFAULT_ENGINE,
+            show_default=True,
+            envvar="ASKEW_ENGINE",
+            help="What counts: duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or clickhouse://..."
+            "  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        ),
+        click.option("--memory-limit", help='DuckDB\'s, such as "4GB".'),
+        click.option("--temp-directory", type=path, help="Where DuckDB puts what is beyond it."),
+        click.option(
+            "--bounding-key",
+            type=path,
+            envvar="ASKEW_BOUNDING_KEY",
+            help="The secret that chooses which events count; made where there is none.  "
+            "[default: the ledger's name with .bounding-key]",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def listening_options(command: _Command) -> _Command:
+    """--host, --port and the hidden --with-parent."""
+    options = (
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
+        ),
+        click.option(
+            "--port",
+            default=DEFAULT_PORT,
+            show_default=True,
+            type=click.IntRange(0, 65535),
+            help="Port; 0 takes a free one.",
+        ),
+        click.option(
+            "--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def address_of(host: str, port: int) -> str:
+    """As gRPC wants it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def anchor_of(ledger: Path, anchor: Path | None) -> Path:
+    """Where the anchor lies."""
+    return anchor or ledger.with_name(ledger.name + ".anchor")
+
+
+def existing(ledger: Path) -> Path:
+    """The path, if something is there. Raises LedgerError: no command but `open` makes a ledger."""
+    if not ledger.exists():
+        raise LedgerError(f"there is no ledger {ledger}; see askew-server ledger open --help")
+    return ledger

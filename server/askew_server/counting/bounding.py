@@ -1,0 +1,105 @@
+"""Distinct privacy units per item, at most Delta items a unit: what a mechanism is given.
+
+Which Delta items of a unit count is decided by a keyed hash of the unit's own items and by nothing
+else. So one unit more or less changes at most Delta counts by one each, for every key: the
+sensitivities need no secrecy. The key is secret so that nobody who can write events chooses which
+ones stay, and it is kept so that two releases of the same events are made from the same counts.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from askew.errors import DataError, ParameterError
+from askew_server.counting import statements
+from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
+from askew_server.counting.statements import Names, carried
+
+_TEXTS = exp.DataType.TEXT_TYPES
+_IDS = _TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}
+
+
+def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
+    """The counts of a task, the same on every engine that has the same events.
+
+    Sensitivities under one unit more or less: linf 1, l0 task.bound.max_items_per_unit. With a
+    catalog, events of other items are dropped before bounding: that too looks at one unit's events
+    only, and spends no unit's places on items that cannot come back.
+
+    Raises DataError for a table, column or id type that cannot be counted, for a missing id, and
+    for an engine that fails; ParameterError for a key of another length than KEY_BYTES. Cost: one
+    sort of the distinct (unit, item) pairs.
+    """
+    if len(key) != KEY_BYTES:
+        raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
+    names = _names(engine, task)
+    _refuse_missing_ids(engine, task, names)
+    rows = engine.execute(
+        carried(statements.counting(task), names, engine.dialect), {"secret": _secret(key)}
+    )
+    items, counts = zip(*rows, strict=True) if rows else ((), ())
+    return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
+
+
+def require_countable(engine: Engine, task: CountingTask) -> None:
+    """Raises DataError for a table, column or id type that cannot be counted; reads no event."""
+    _names(engine, task)
+
+
+def _secret(key: bytes) -> str:
+    """What an engine is given, and may log, in place of the key that we keep."""
+    return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
+
+
+def _names(engine: Engine, task: CountingTask) -> Names:
+    tables = {"events_table": engine.table(task.events)}
+    columns = {"unit_column": task.unit_column, "item_column": task.item_column}
+    texts = _texts(engine, task.events, tables["events_table"], columns)
+    if task.catalog is not None:
+        tables["catalog_table"] = engine.table(task.catalog)
+        wanted = {"catalog_item_column": task.catalog_item_column}
+        texts |= _texts(engine, task.catalog, tables["catalog_table"], wanted)
+        columns |= wanted
+    return Names(tables, columns, texts)
+
+
+def _texts(
+    engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
+) -> frozenset[str]:
+    """Those of the wanted columns that hold text; refuses the ones that hold no ids."""
+    types = engine.columns(table)
+    kinds = {}
+    for stand_in, column in wanted.items():
+        if column not in types:
+            has = ", ".join(map(repr, types))
+            raise DataError(f"{source}: there is no column {column!r}; it has {has}")
+        kinds[stand_in] = _kind(types[column], engine.dialect)
+        if kinds[stand_in] not in _IDS:
+            raise DataError(
+                f"{source}: column {column!r} has the type {types[column]};"
+                " ids must be text, integers or UUIDs, which every engine writes alike"
+            )
+    return frozenset(stand_in for stand_in, kind in kinds.items() if kind in _TEXTS)
+
+
+def _kind(type_name: str, dialect: str) -> object:
+    try:
+        kind = exp.DataType.build(type_name, dialect=dialect)
+    except SqlglotError:  # a type of the database's own
+        return None
+    if kind.this is exp.DType.LOWCARDINALITY:
+        kind = kind.expressions[0]
+    return kind.this
+
+
+def _refuse_missing_ids(engine: Engine, task: CountingTask, names: Names) -> None:
+    events = task.events, statements.MISSING_IN_EVENTS, [task.unit_column, task.item_column]
+    catalog = task.catalog, statements.MISSING_IN_CATALOG, [task.catalog_item_column]
+    for source, statement, columns in [events, catalog] if task.catalog else [events]:
+        [missing] = engine.execute(carried(statement, names, engine.dialect))
+        for column, rows in zip(columns, missing, strict=True):
+            if rows:
+                raise DataError(f"{source}: {rows} rows have no value in column {column!r}")

@@ -1,0 +1,107 @@
+"""What is counted, what comes back, and what an engine must be able to do.
+
+A task is public and safe to print. The key that decides which events are kept is not part of it:
+it is an argument of `count_top`. Counts are private; an object that holds them prints without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from askew.errors import ParameterError
+
+KEY_BYTES = 32
+"""The length of the secret key of contribution bounding."""
+
+
+@dataclass(frozen=True)
+class ContributionBound:
+    """At most so many items of one privacy unit are counted, each of them once.
+
+    So the counts of neighbors, with one unit more or less, differ by at most one an item
+    (linf_sensitivity 1) and in at most max_items_per_unit items (l0_sensitivity).
+    """
+
+    max_items_per_unit: int
+
+    def __post_init__(self) -> None:
+        _require_count("max_items_per_unit", self.max_items_per_unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingTask:
+    """Count the distinct units of each item, after contribution bounding.
+
+    events       a FILE (.parquet, .csv, .csv.gz; patterns such as log/*.parquet) or a TABLE of the
+                 engine ("events", "schema.events"; parts exactly as they are written).
+    unit_column  whose history is protected: text, integers or UUIDs.
+    item_column  what is counted: text, integers or UUIDs. "1" and "01" are two items.
+    bound        the contribution bound.
+    limit        without a catalog: how many items come back, kbar + 1 for LimitDom. The items that
+                 come back are private: the domain is unknown.
+    catalog      a FILE or TABLE of every item there is. It is public, and so is the domain: each
+                 of its items comes back, with a zero where nobody chose it; events of other items
+                 are dropped before bounding. With a catalog limit is None.
+
+    Raises ParameterError for a limit below one, a limit beside a catalog, and neither of the two.
+    """
+
+    events: str
+    bound: ContributionBound
+    limit: int | None
+    unit_column: str = "unit"
+    item_column: str = "item"
+    catalog: str | None = None
+    catalog_item_column: str = "item"
+
+    def __post_init__(self) -> None:
+        if self.catalog is None:
+            _require_count("limit", self.limit)
+        elif self.limit is not None:
+            raise ParameterError("limit", self.limit, "None where a catalog is given")
+
+
+@dataclass(frozen=True)
+class TopCounts:
+    """Items with their counts, by falling count and then by the bytes of the item's id (UTF-8).
+
+    Private: neither the items nor the counts are printed. Items are text whatever their column is.
+    """
+
+    items: tuple[str, ...] = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Engine(Protocol):
+    """A database that has the events, or can read the files that have them.
+
+    Every method raises DataError when the engine refuses; the message holds no value of a row.
+    """
+
+    @property
+    def dialect(self) -> str:
+        """What SQLGlot calls the engine's SQL."""
+
+    def table(self, name: str) -> tuple[str, ...]:
+        """The identifiers of the table `name`; a file gets one under a name of our own."""
+
+    def columns(self, table: tuple[str, ...]) -> dict[str, str]:
+        """The columns of a table with their types, as the engine writes them."""
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> Sequence[tuple[object, ...]]:
+        """The rows of one statement in the engine's dialect. Parameters never become SQL text."""
+
+    def close(self) -> None:
+        """Lets go of the engine; a second call does nothing."""
+
+
+def _require_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ParameterError(name, value, "an integer of at least 1")

@@ -1,0 +1,61 @@
+"""The engines that can count. Each driver is imported when its engine is opened, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+
+from sqlglot import exp
+
+from askew.errors import DataError
+from askew_server.counting.statements import quoted_table
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, from 0 to 1."""
+
+_FILES = (".parquet", ".csv", ".csv.gz")
+
+
+def is_file(name: str) -> bool:
+    """Whether a source is read from files; every other name is a table's."""
+    return name.lower().endswith(_FILES)
+
+
+def table_parts(name: str) -> tuple[str, ...]:
+    """The identifiers in "table", "schema.table" or "catalog.schema.table", as they are written."""
+    parts = tuple(name.split("."))
+    if not all(parts) or len(parts) > 3:
+        raise DataError(
+            f"{name!r} names neither a file ({', '.join(_FILES)}) nor a table (schema.table)"
+        )
+    return parts
+
+
+def no_rows(table: tuple[str, ...], dialect: str) -> str:
+    """A statement that gives all columns of a table and none of its rows."""
+    return exp.select("*").from_(quoted_table(table)).limit(0).sql(dialect=dialect)
+
+
+def driver(module: str, extra: str) -> ModuleType:
+    """The driver of an optional engine, or the command that installs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise DataError(
+            f"this engine needs {module}, which is not installed: pip install 'askew[{extra}]'"
+        ) from None
+
+
+@contextmanager
+def failures_named(
+    where: str, failure: type[Exception], reason: Callable[[Exception], str]
+) -> Iterator[None]:
+    """An engine's failure as a DataError; its own words may quote a row, `reason` knows which."""
+    try:
+        yield
+    except failure as error:
+        raise DataError(f"{where}: {reason(error)}") from None

@@ -1,0 +1,64 @@
+"""ClickHouse through clickhouse-connect: counts the tables of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from askew.errors import DataError
+from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+
+if TYPE_CHECKING:
+    from clickhouse_connect.driver.client import Client
+
+
+class ClickHouseEngine:
+    """A client of a ClickHouse server.
+
+    dsn  "clickhouse://name:password@host:8123/database"; "chdb://" is ClickHouse inside this
+         process, where the package chdb is installed.
+    """
+
+    dialect = "clickhouse"
+
+    def __init__(self, dsn: str) -> None:
+        module = driver("clickhouse_connect", "clickhouse")
+        self._failure: type[Exception] = driver(
+            "clickhouse_connect.driver.exceptions", "clickhouse"
+        ).ClickHouseError
+        with failures_named("ClickHouse", Exception, _reason):
+            self._client: Client = module.get_client(
+                **({"interface": "chdb"} if dsn == "chdb://" else {"dsn": dsn})
+            )
+
+    def table(self, name: str) -> tuple[str, ...]:
+        """The identifiers of a table. A file must be loaded into one first."""
+        if is_file(name):
+            raise DataError(f"{name}: ClickHouse counts its own tables; load the file into one")
+        return table_parts(name)
+
+    def columns(self, table: tuple[str, ...]) -> dict[str, str]:
+        """The columns of a table with their types."""
+        with self._failures_named(".".join(table)):
+            rows = self._client.query(f"DESCRIBE ({no_rows(table, self.dialect)})").result_rows
+        return {column: kind for column, kind, *_ in rows}
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> list[tuple[object, ...]]:
+        """The rows of a statement."""
+        with self._failures_named("ClickHouse"):
+            return [*self._client.query(sql, parameters=dict(parameters or {})).result_rows]
+
+    def close(self) -> None:
+        """Closes the client."""
+        self._client.close()
+
+    def _failures_named(self, where: str) -> AbstractContextManager[None]:
+        return failures_named(where, self._failure, _reason)
+
+
+def _reason(error: Exception) -> str:
+    """The kind of failure: ClickHouse's message may quote a row."""
+    return f"ClickHouse could not do it: {type(error).__name__}"

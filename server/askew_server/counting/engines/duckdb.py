@@ -1,0 +1,143 @@
+"""DuckDB inside this process: the default. Reads parquet and csv files, or the tables of a file."""
+
+from __future__ import annotations
+
+import glob
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import duckdb
+
+from askew_server.counting.engines import Progress, failures_named, is_file, no_rows, table_parts
+
+_PROGRESS_SECONDS = 0.25
+
+
+class DuckDBEngine:
+    """A connection of our own; a database file is opened for reading only.
+
+    memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
+    temp_directory  where that is; DuckDB's own default is beside the database file.
+    threads         at most so many; all cores if None.
+    progress        told from another thread how much of a long statement is done.
+    """
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        database: Path | None = None,
+        *,
+        memory_limit: str | None = None,
+        temp_directory: Path | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            # Reading a source must not fetch code from elsewhere.
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            # The order of the events means nothing, and keeping it costs memory.
+            "preserve_insertion_order": False,
+        }
+        chosen = {
+            "memory_limit": memory_limit,
+            "temp_directory": None if temp_directory is None else str(temp_directory),
+            "threads": threads,
+        }
+        settings |= {name: value for name, value in chosen.items() if value is not None}
+        self._progress = progress
+        self._views: dict[str, str] = {}
+        with _failures_named("DuckDB"):
+            self._connection = duckdb.connect(
+                ":memory:" if database is None else database,
+                read_only=database is not None,
+                config=settings,
+            )
+            # Needed for the percentage, which is not printed.
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
+
+    def table(self, name: str) -> tuple[str, ...]:
+        """The identifiers of a table; a file is given a temporary view."""
+        if not is_file(name):
+            return table_parts(name)
+        if name not in self._views:
+            view = f"askew_file_{len(self._views) + 1}"
+            with _failures_named(name):
+                self._read(name).create_view(view)
+            self._views[name] = view
+        return (self._views[name],)
+
+    def columns(self, table: tuple[str, ...]) -> dict[str, str]:
+        """The columns of a table with their types."""
+        with _failures_named(".".join(table)):
+            rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
+        return {name: kind for name, kind, *_ in rows}
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> list[tuple[object, ...]]:
+        """The rows of a statement."""
+        with _failures_named("DuckDB"), self._watched():
+            return self._connection.execute(sql, dict(parameters or {})).fetchall()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
+
+    def _read(self, name: str) -> duckdb.DuckDBPyRelation:
+        # A file that is there is no pattern, whatever characters its name has.
+        path = glob.escape(name) if Path(name).is_file() else name
+        if name.lower().endswith(".parquet"):
+            return self._connection.read_parquet(path, hive_partitioning=False)
+        # Every column is text, "01" is not 1; an empty field is a missing value; no line is skipped
+        # as a comment. What is not stated here DuckDB would guess from the first lines.
+        return self._connection.read_csv(
+            path,
+            header=True,
+            skiprows=0,
+            delimiter=",",
+            quotechar='"',
+            escapechar='"',
+            comment="",
+            na_values="",
+            all_varchar=True,
+            hive_partitioning=False,
+        )
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        if self._progress is None:
+            yield
+            return
+        done = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(self._progress, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+    def _watch(self, progress: Progress, done: threading.Event) -> None:
+        while not done.wait(_PROGRESS_SECONDS):
+            share = self._connection.query_progress() / 100
+            if share >= 0:  # negative while DuckDB does not know
+                progress(min(share, 1.0))
+
+
+def _failures_named(where: str) -> AbstractContextManager[None]:
+    return failures_named(where, duckdb.Error, _reason)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return "DuckDB's memory is used up; raise its limit or give it a temporary directory"
+    if isinstance(error, duckdb.IOException | duckdb.CatalogException):
+        return str(error).partition("\n")[0]  # names files and tables, never a row
+    line = re.search(r"\bLine: (\d+)", str(error))
+    return f"{f'line {line[1]}: ' if line else ''}DuckDB cannot read this ({type(error).__name__})"

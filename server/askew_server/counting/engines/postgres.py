@@ -1,0 +1,79 @@
+"""PostgreSQL through psycopg: counts the tables of one database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from askew.errors import DataError
+from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class PostgresEngine:
+    """One read-only connection, whose statements all see the same moment of the database.
+
+    conninfo  "postgresql://name@host/database", or what else libpq accepts; a password is better
+              kept in ~/.pgpass than in it.
+    """
+
+    dialect = "postgres"
+
+    def __init__(self, conninfo: str) -> None:
+        module = driver("psycopg", "postgres")
+        self._failure: type[Exception] = module.Error
+        with failures_named("PostgreSQL", self._failure, _connection_reason):
+            self._connection: psycopg.Connection[Any] = module.connect(
+                conninfo, cursor_factory=module.RawCursor
+            )
+        self._connection.read_only = True
+        self._connection.isolation_level = module.IsolationLevel.REPEATABLE_READ
+        [[encoding]] = self.execute("SHOW server_encoding")
+        if encoding != "UTF8":
+            self.close()
+            raise DataError(f"PostgreSQL: the database's encoding must be UTF8, it is {encoding}")
+
+    def table(self, name: str) -> tuple[str, ...]:
+        """The identifiers of a table. A file must be loaded into one first."""
+        if is_file(name):
+            raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
+        return table_parts(name)
+
+    def columns(self, table: tuple[str, ...]) -> dict[str, str]:
+        """The columns of a table with their types."""
+        with self._failures_named(".".join(table)):
+            cursor = self._connection.execute(no_rows(table, self.dialect))
+        return {column.name: column.type_display for column in cursor.description or ()}
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> list[tuple[object, ...]]:
+        """The rows of a statement."""
+        values = list((parameters or {}).values())
+        with self._failures_named("PostgreSQL"):
+            return [*self._connection.execute(sql, values)]
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
+
+    def _failures_named(self, where: str) -> AbstractContextManager[None]:
+        return failures_named(where, self._failure, _reason)
+
+
+def _reason(error: Exception) -> str:
+    """The code of the standard: PostgreSQL's message may quote a row."""
+    return (
+        f"PostgreSQL could not do it: {type(error).__name__} ({getattr(error, 'sqlstate', None)})"
+    )
+
+
+def _connection_reason(error: Exception) -> str:
+    """The server's words, as no row is read yet. An address that cannot be parsed is not repeated:
+    a password may be in it.
+    """
+    named = type(error).__name__
+    return f"no connection: {error}" if named == "OperationalError" else f"no connection: {named}"

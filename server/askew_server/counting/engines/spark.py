@@ -1,0 +1,87 @@
+"""Spark through PySpark: local mode, or a cluster by its master's address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "FAILFAST"}
+# Folders such as "day=3" do not become columns.
+_ANY_FILE = {"recursiveFileLookup": "true"}
+_GLOB = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?,"})
+
+
+class SparkEngine:
+    """A Spark session, which this engine opens and closes.
+
+    master    "local[2]", "spark://host:7077", "yarn" ... Files must be where its workers see them.
+    settings  further properties ("spark.executor.memory": "8g").
+    """
+
+    dialect = "spark"
+
+    def __init__(
+        self, master: str = "local[*]", *, settings: Mapping[str, str] | None = None
+    ) -> None:
+        sql = driver("pyspark.sql", "spark")
+        builder = sql.SparkSession.builder.master(master).appName("askew-counting")
+        ours = {"spark.sql.caseSensitive": "true"}
+        for name, value in {**ours, **(settings or {})}.items():
+            builder = builder.config(name, value)
+        self._failure: type[Exception] = driver("pyspark.errors", "spark").PySparkException
+        with failures_named(f"Spark at {master}", Exception, _reason):
+            self._session: SparkSession = builder.getOrCreate()
+        self._views: dict[str, str] = {}
+
+    def table(self, name: str) -> tuple[str, ...]:
+        """The identifiers of a table; a file is given a temporary view."""
+        if not is_file(name):
+            return table_parts(name)
+        if name not in self._views:
+            view = f"askew_file_{len(self._views) + 1}"
+            with self._failures_named(name):
+                self._read(name).createOrReplaceTempView(view)
+            self._views[name] = view
+        return (self._views[name],)
+
+    def columns(self, table: tuple[str, ...]) -> dict[str, str]:
+        """The columns of a table with their types."""
+        with self._failures_named(".".join(table)):
+            return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> list[tuple[object, ...]]:
+        """The rows of a statement."""
+        with self._failures_named("Spark"):
+            return [
+                tuple(row) for row in self._session.sql(sql, args=dict(parameters or {})).collect()
+            ]
+
+    def close(self) -> None:
+        """Stops the session."""
+        self._session.stop()
+
+    def _read(self, name: str) -> DataFrame:
+        # A file that is there is no pattern, whatever characters its name has.
+        path = name.translate(_GLOB) if Path(name).is_file() else name
+        reader = self._session.read.options(**_ANY_FILE)
+        if name.lower().endswith(".parquet"):
+            return reader.parquet(path)
+        return reader.options(**_CSV).csv(path)
+
+    def _failures_named(self, where: str) -> AbstractContextManager[None]:
+        return failures_named(where, self._failure, _reason)
+
+
+def _reason(error: Exception) -> str:
+    """Spark's name of the error condition: its message may quote a row."""
+    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+    return f"Spark could not do it: {condition}"

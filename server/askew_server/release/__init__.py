@@ -1,0 +1,1 @@
+"""The release job: from public parameters to a charge, to a stored popularity list."""

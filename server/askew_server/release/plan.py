@@ -1,0 +1,202 @@
+"""What a release will do and spend, in public parameters: complete before any data are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from askew.errors import ParameterError
+from askew.mechanisms import Canonical, ConcentratedPeeling, Joint, LimitedDomain, Peeling
+from askew.privacy import (
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+    PureDP,
+    positive_rational,
+)
+from askew.randomness import RandomBits
+from askew.release import MAX_ITEMS, Release, plain_name
+from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.ledger import ChargeRequest
+from askew_server.release.selectors import Kind, Selector, Wish, kind_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventSource:
+    """Where the events of a data set are, and what makes their items public, if anything does."""
+
+    events: str
+    catalog: str | None = None
+    unit_column: str = "unit"
+    item_column: str = "item"
+    catalog_item_column: str = "item"
+
+    def task(self, bound: ContributionBound, kbar: int) -> CountingTask:
+        """What an engine is to count: every item of the catalog, or the top kbar + 1."""
+        return CountingTask(
+            bound=bound, limit=None if self.catalog else kbar + 1, **_named_fields(self)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasePlan:
+    """One release: the data set, the mechanism and its loss. Everything in it is public.
+
+    epsilon and delta are totals for the whole list. Privacy unit: one person's whole history.
+    Raises ParameterError where the mechanism, the domain and the numbers do not fit together.
+    """
+
+    dataset: str
+    version: str
+    source: EventSource
+    k: int
+    epsilon: Fraction
+    delta: Fraction
+    mechanism: str
+    neighbors: NeighboringRelation
+    bound: ContributionBound
+
+    def __post_init__(self) -> None:
+        positive_rational("epsilon", self.epsilon)
+        if not 1 <= self.k <= MAX_ITEMS:
+            raise ParameterError("k", self.k, f"from 1 to {MAX_ITEMS}")
+        _ = self.selector
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The mechanism's row in the table of `selectors`."""
+        known = self.source.catalog is not None
+        return kind_of(self.mechanism, known_domain=known, delta=self.delta)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """The mechanism itself."""
+        return self.kind.build(self._wish)
+
+    @property
+    def task(self) -> CountingTask:
+        """What is counted."""
+        return self.source.task(self.bound, self._wish.kbar)
+
+    @property
+    def loss(self) -> ApproximateDP:
+        """The loss of this release alone: what was asked for."""
+        return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), self.neighbors)
+
+    def charge_request(self, key: str | None = None, *, ranged: bool = False) -> ChargeRequest:
+        """The spend. Without a key, the request is its own: the same one is never paid twice.
+
+        ranged: the data set composes bounded-range charges by zCDP, so name them as such.
+        """
+        digest = digest_of(
+            self.source,
+            dataset=self.dataset,
+            version=self.version,
+            mechanism=self.mechanism,
+            k=self.k,
+            epsilon=str(self.epsilon),
+            delta=str(self.delta),
+            neighbors=self.neighbors.value,
+            max_items_per_unit=self.bound.max_items_per_unit,
+        )
+        return ChargeRequest(
+            dataset=self.dataset,
+            version=self.version,
+            key=digest.hex() if key is None else key,
+            digest=digest,
+            loss=(self._ranged_loss if ranged else None) or self._added_loss,
+        )
+
+    def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
+        """Run the mechanism on private counts; what comes back is public."""
+        selector = self.selector
+        if self.source.catalog is not None and len(counts) < self.k:  # the catalog is public
+            selector = self.kind.build(replace(self._wish, k=len(counts)))
+        items, stopped = draw(selector, counts, bits)
+        return Release(
+            charge=charge,
+            dataset=self.dataset,
+            mechanism=self.mechanism,
+            k=self.k,
+            items=items,
+            ranked=self.kind.ranked,
+            stopped=stopped,
+            loss=self.loss,
+            max_items_per_unit=self.bound.max_items_per_unit,
+            parameters=parameters_of(self.selector),
+        )
+
+    @property
+    def _wish(self) -> Wish:
+        return Wish(
+            k=self.k,
+            epsilon=Fraction(self.epsilon),
+            delta=Fraction(self.delta),
+            neighbors=self.neighbors,
+            max_items_per_unit=self.bound.max_items_per_unit,
+        )
+
+    @property
+    def _ranged_loss(self) -> BoundedRange | None:
+        """As bounded-range rounds, unless their sum, which may be charged, is above epsilon."""
+        loss = _rounds(self.selector)
+        return loss if loss and loss.epsilon * loss.rounds <= self.epsilon else None
+
+    @property
+    def _added_loss(self) -> PureDP | ApproximateDP:
+        return self.loss if self.delta else PureDP(self.loss.epsilon, self.neighbors)
+
+
+def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple[str, ...], bool]:
+    """The names of the items that a mechanism selects, and whether a threshold ended the list.
+
+    Counts arrive by falling count. They are put in the order of the items' names first: a set is
+    listed in the order of its places, and places by count would tell the true ranking. Ties then
+    fall to the lower name, which is how the engine ordered them.
+    """
+    ordered = sorted(zip(counts.items, counts.counts, strict=True), key=_by_name)
+    # Nobody at all must look like one person more: a zero in a limited domain is never selected.
+    values = [count for _, count in ordered] or [0]
+    chosen = selector.select(values, bits=bits)
+    names = tuple(plain_name(ordered[place][0]) for place in chosen)
+    return names, bool(getattr(chosen, "stopped", False))
+
+
+def digest_of(source: EventSource, **public: str | int) -> bytes:
+    """SHA-256 of everything that determines an answer."""
+    request = {**public, **_named_fields(source)}
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()
+
+
+def parameters_of(selector: Selector) -> dict[str, str]:
+    """Every public parameter of a mechanism, as text."""
+    named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
+    return {name: str(value) for name, value in named.items() if value is not None}
+
+
+def _rounds(selector: Selector) -> BoundedRange | None:
+    """The loss as bounded-range rounds, where the mechanism is that."""
+    match selector:
+        case LimitedDomain(k=k, epsilon=epsilon, delta=delta, neighbors=neighbors):
+            return BoundedRange(Fraction(epsilon), k, delta, neighbors)
+        case Canonical(epsilon=epsilon, neighbors=neighbors, noise="gumbel"):
+            return BoundedRange(Fraction(epsilon), 1, Fraction(0), neighbors)
+        case Joint(epsilon=epsilon, neighbors=neighbors):
+            return BoundedRange(Fraction(epsilon), 1, Fraction(0), neighbors)
+        case Peeling(k=k, epsilon=epsilon, neighbors=neighbors, noise="gumbel"):
+            return BoundedRange(Fraction(epsilon) / k, k, Fraction(0), neighbors)
+        case ConcentratedPeeling(k=k, neighbors=neighbors):
+            return BoundedRange(selector.epsilon_per_round, k, Fraction(0), neighbors)
+    return None
+
+
+def _named_fields(source: EventSource) -> dict[str, Any]:
+    return {each.name: getattr(source, each.name) for each in fields(source)}
+
+
+def _by_name(row: tuple[str, int]) -> bytes:
+    return row[0].encode()

@@ -1,0 +1,161 @@
+"""The mechanisms that a release may use, by the names that an operator types.
+
+    name                  domain      returns   epsilon asked   delta   what a unit may change
+    canonical (default)   known       set       total           none    every count, by at most 1
+    one-shot              known       set       total           none    the same
+    joint, pnf-joint      known       ranking   total           none    the same
+    peeling               known       ranking   total           none    the same
+    permute-and-flip      known       ranking   total           none    the same
+    concentrated-peeling  known       ranking   total           > 0     the same
+    laplace-counts        known       ranking   total           none    max_items_per_unit counts
+    limited-domain        any         ranking   split, below    > 0     max_items_per_unit counts
+    laplace-domain        any         ranking   total           > 0     max_items_per_unit counts
+
+Where a unit may change every count, the contribution bound does not enter the guarantee, and no
+epsilon is scaled by it. laplace-counts and laplace-domain add noise of max_items_per_unit /
+epsilon. limited-domain is charged by rounds, and the bound enters its threshold only.
+
+Without a public catalog the domain is unknown, and only the limited domains are allowed: any other
+mechanism lists items because they are in the log, and an item that a single person brought in would
+show that this person is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from askew.errors import ParameterError
+from askew.mechanisms import (
+    Canonical,
+    ConcentratedPeeling,
+    Joint,
+    LaplaceCounts,
+    LaplaceLimitedDomain,
+    LimitedDomain,
+    OneShot,
+    Peeling,
+    PermuteAndFlip,
+    PNFJoint,
+)
+from askew.mechanisms.limited_domain import composed
+from askew.mechanisms.tally import Counts
+from askew.privacy import NeighboringRelation, PrivacyLoss
+from askew.randomness import RandomBits
+
+MIN_KBAR = 1000
+_STEPS = 40
+
+
+class Selector(Protocol):
+    """A mechanism with its public parameters: safe to print."""
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """What one run costs."""
+
+    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+        """Places in the vector of counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What an operator asks of a mechanism: total epsilon and delta for k items."""
+
+    k: int
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: NeighboringRelation
+    max_items_per_unit: int
+
+    @property
+    def kbar(self) -> int:
+        """How deep a limited domain looks. Deeper is never worse once it is above the bound."""
+        return max(self.k, self.max_items_per_unit, MIN_KBAR)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A row of the table: how to build it, and what it needs and returns."""
+
+    build: Callable[[Wish], Selector]
+    ranked: bool = True
+    needs_catalog: bool = True
+    needs_delta: bool = False
+
+
+def kinds() -> dict[str, Kind]:
+    """The table, by name."""
+    return {
+        "canonical": Kind(lambda w: Canonical(**_pure(w)), ranked=False),
+        "one-shot": Kind(lambda w: OneShot(**_pure(w)), ranked=False),
+        "joint": Kind(lambda w: Joint(**_pure(w))),
+        "pnf-joint": Kind(lambda w: PNFJoint(**_pure(w))),
+        "peeling": Kind(lambda w: Peeling(**_pure(w))),
+        "permute-and-flip": Kind(lambda w: PermuteAndFlip(**_pure(w))),
+        "concentrated-peeling": Kind(
+            lambda w: ConcentratedPeeling(delta=w.delta, **_pure(w)), needs_delta=True
+        ),
+        "laplace-counts": Kind(
+            lambda w: LaplaceCounts(max_items_per_unit=w.max_items_per_unit, **_pure(w))
+        ),
+        "limited-domain": Kind(_limited_domain, needs_catalog=False, needs_delta=True),
+        "laplace-domain": Kind(
+            lambda w: LaplaceLimitedDomain(delta=w.delta, **_bounded(w)),
+            needs_catalog=False,
+            needs_delta=True,
+        ),
+    }
+
+
+def kind_of(name: str, *, known_domain: bool, delta: Fraction) -> Kind:
+    """The row of a name, if the domain and the delta allow it. Raises ParameterError."""
+    table = kinds()
+    if name not in table:
+        raise ParameterError("mechanism", name, "one of " + ", ".join(table))
+    kind = table[name]
+    if kind.needs_catalog and not known_domain:
+        limit = (
+            "limited-domain or laplace-domain where no --catalog makes the items public: an item "
+            "that one person alone brought in would show that this person is in the data"
+        )
+        raise ParameterError("mechanism", name, limit)
+    if kind.needs_delta and not 0 < delta < 1:
+        raise ParameterError("delta", str(delta), f"above 0 and below 1 for {name}")
+    if not kind.needs_delta and delta:
+        raise ParameterError("delta", str(delta), f"0 for {name}, which needs none")
+    return kind
+
+
+def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
+    """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
+
+    Basic composition takes epsilon / k and leaves delta to the threshold. From about ten rounds on,
+    half of delta buys a larger epsilon per round by bounded range (`composed`); then the largest
+    multiple of epsilon / (k 2**40) whose composed loss, which is rounded up, is within epsilon.
+    """
+    basic = epsilon / k
+    slack = delta / 2
+
+    def within(factor: Fraction) -> bool:
+        return composed(basic * factor, k, slack) <= epsilon
+
+    low, high = Fraction(1), Fraction(k)  # composed(epsilon, k, ...) is far above epsilon
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return (basic * low, slack) if low > 1 else (basic, delta)
+
+
+def _pure(wish: Wish) -> dict[str, Any]:
+    return {"k": wish.k, "epsilon": wish.epsilon, "neighbors": wish.neighbors}
+
+
+def _bounded(wish: Wish) -> dict[str, Any]:
+    return _pure(wish) | {"kbar": wish.kbar, "max_items_per_unit": wish.max_items_per_unit}
+
+
+def _limited_domain(wish: Wish) -> Selector:
+    epsilon, delta = rounds_of(wish.epsilon, wish.delta, wish.k)
+    return LimitedDomain(**_bounded(wish) | {"epsilon": epsilon, "delta": delta})

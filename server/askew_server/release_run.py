@@ -1,0 +1,152 @@
+"""One release as an operator sees it: the plan in words, the steps as they come, the list."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from pathlib import Path
+
+import click
+
+from askew.errors import LedgerError
+from askew.odometer import PrivacyBudget
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.randomness import SystemBits
+from askew.release import PRIVACY_UNIT, Release, release_from_bytes
+from askew_server.command_options import Workplace
+from askew_server.counting import ContributionBound
+from askew_server.counting.bounding import require_countable
+from askew_server.counting.engines import Progress
+from askew_server.counting.key_store import stored_key
+from askew_server.engine_choice import EventCounter, opened_engine
+from askew_server.ledger import Dataset, Ledger
+from askew_server.release.job import ReleaseJob, Report
+from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release.words import losses, plan_in_words
+from askew_server.releases_cli import release_in
+from askew_server.tables import headed
+
+DEMO_EPSILON = Fraction(1)
+_SOURCE = fields(EventSource)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Standard output in one form; what is said beside json and csv goes to standard error."""
+
+    form: str
+
+    def say(self, text: str) -> None:
+        """Something for a person."""
+        click.echo(text, err=self.form != "table")
+
+    def show(self, payload: bytes) -> None:
+        """The release."""
+        click.echo(release_in(self.form, payload))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What an operator asks for. Everything in it is public."""
+
+    events: str
+    catalog: str | None
+    unit_column: str
+    item_column: str
+    catalog_item_column: str
+    k: int
+    epsilon: Fraction
+    delta: Fraction
+    mechanism: str | None
+    max_items_per_unit: int
+    dataset: str | None = None
+    key: str | None = None
+    dry_run: bool = False
+
+    def plan(self, data: Dataset) -> ReleasePlan:
+        """The plan that this is on a data set. Raises ParameterError."""
+        return ReleasePlan(
+            dataset=data.name,
+            version=data.version,
+            source=EventSource(**{each.name: getattr(self, each.name) for each in _SOURCE}),
+            k=self.k,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mechanism=self.mechanism or ("canonical" if self.catalog else "limited-domain"),
+            neighbors=data.neighbors,
+            bound=ContributionBound(self.max_items_per_unit),
+        )
+
+
+def run(place: Workplace, output: Output, order: Order) -> Release | None:
+    """Plan, say what it costs, and unless it is a dry run, charge, count, select, store, show."""
+    with ExitStack() as stack:
+        book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+        data = _dataset(book, order.dataset)
+        plan = order.plan(data)
+        output.say(headed(plan_in_words(plan, data)) + "\n")
+        report, progress = stack.enter_context(_progress())
+        engine = stack.enter_context(opened_engine(place, progress))
+        require_countable(engine, plan.task)
+        if order.dry_run:
+            output.say("A dry run: nothing was charged, counted or written.")
+            return None
+        count = EventCounter(engine, stored_key(place.bounding_key_path))
+        request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
+        stored = ReleaseJob(book, count, SystemBits(), report).publish(plan, request)
+        spent = book.dataset(data.name).spent
+    output.show(stored.payload)
+    if spent == data.spent:
+        output.say("\nThis request was released before: the same bytes, and no new charge.")
+    output.say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}")
+    return release_from_bytes(stored.payload)
+
+
+def demo(output: Output, order: Order) -> None:
+    """A release from simulated events, in a folder that is gone afterwards."""
+    from askew_server.demo.events import N_PEOPLE, write_events
+
+    with tempfile.TemporaryDirectory(prefix="askew-") as name:
+        folder = Path(name)
+        made = write_events(folder)
+        place = Workplace(ledger=folder / "ledger.sqlite")
+        cap = PrivacyBudget(epsilon=2 * order.epsilon, delta=2 * order.delta)
+        with Ledger(place.ledger, place.anchor_path) as book:
+            book.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+        output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
+        own = replace(order, events=str(made.events), catalog=str(made.catalog), dataset="demo")
+        release = run(place, output, own)
+    if release:
+        top = {item for item, _ in made.counts[: release.k]}
+        hits = len(top & set(release.items))
+        output.say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.")
+
+
+def _dataset(book: Ledger, name: str | None) -> Dataset:
+    """The data set of this name, or the only one."""
+    if name is not None:
+        return book.dataset(name)
+    datasets = book.datasets()
+    if len(datasets) != 1:
+        names = ", ".join(each.name for each in datasets) or "none yet; see ledger open --help"
+        raise LedgerError(f"name the data set that pays with --dataset: {names}")
+    return datasets[0]
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Report, Progress | None]]:
+    """Says each step on a terminal, and how far a count is; nothing anywhere else."""
+    if not sys.stderr.isatty():
+        yield lambda _: None, None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("checking ...") as status:
+        yield (
+            lambda step: status.update(f"{step} ..."),
+            lambda share: status.update(f"counting ... {share:.0%}"),
+        )

@@ -1,0 +1,112 @@
+"""`askew-server serve-releases`: stored releases for everybody, and answers for analysts."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from askew_server.command_options import (
+    PLACES,
+    Workplace,
+    address_of,
+    engine_options,
+    existing,
+    ledger_options,
+    listening_options,
+)
+
+if TYPE_CHECKING:
+    from askew_server.grpc_server import Service
+    from askew_server.release.analyst_plan import Offer
+
+
+@click.command("serve-releases")
+@click.option(
+    "--token-key", type=click.Path(path_type=Path), help="Serve analysts, whom its tokens name."
+)
+@click.option("--dataset", help="The data set that analysts may ask about.")
+@click.option("--events", help="Its events: FILE or TABLE of the engine.")
+@click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
+@click.option("--item-column", default="item", show_default=True, help="What was chosen.")
+@click.option(
+    "--max-items-per-unit", default=100, show_default=True, help="Count no more of a person."
+)
+@engine_options
+@ledger_options
+@listening_options
+def serve_releases(
+    token_key: Path | None,
+    dataset: str | None,
+    host: str,
+    port: int,
+    with_parent: bool,
+    **rest: Any,
+) -> None:
+    """Serve stored releases to everybody and, with --token-key, answers to analysts.
+
+    Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
+    grant) and a bearer token (see token mint), and pay for the length of each answer.
+
+    Speaks plain text: on any address but this machine's own, put a TLS proxy in front.
+
+    \b
+    Examples:
+      askew-server serve-releases
+      askew-server serve-releases --token-key analysts.key --dataset films --events log.parquet
+    """
+    if token_key is not None and None in (dataset, rest["events"]):
+        raise click.UsageError("analysts need --dataset and --events")
+    if token_key is None and (dataset or rest["events"]):
+        raise click.UsageError("--dataset and --events are for analysts: name their --token-key")
+    from askew_server.popularity_service import PopularityService
+    from askew_server.release_reader import ReleaseReader
+    from askew_server.serving import serve
+
+    def announce(bound: int) -> None:
+        served = "releases, and answers to analysts" if token_key else "releases"
+        click.echo(f"listening on {host}:{bound}, {served}")
+
+    with ExitStack() as stack:
+        place = Workplace(**{name: rest.pop(name) for name in PLACES})
+        services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
+        if token_key is not None and dataset is not None:
+            services.append(_analysts(stack, place, token_key, dataset, _offer(**rest)))
+        asyncio.run(serve(services, address_of(host, port), announce, with_parent=with_parent))
+
+
+def _analysts(
+    stack: ExitStack, place: Workplace, token_key: Path, dataset: str, offer: Offer
+) -> Service:
+    """The service of analysts, checked as far as that goes without reading events."""
+    from askew.randomness import SystemBits
+    from askew_server.analyst_desk import AnalystDesk
+    from askew_server.analyst_service import AnalystService
+    from askew_server.bearer import read_key
+    from askew_server.counting.bounding import require_countable
+    from askew_server.counting.key_store import stored_key
+    from askew_server.engine_choice import EventCounter, opened_engine
+    from askew_server.ledger import Ledger
+    from askew_server.release.job import ReleaseJob
+    from askew_server.release.selectors import MIN_KBAR
+
+    key = read_key(token_key)
+    book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+    book.dataset(dataset)
+    engine = stack.enter_context(opened_engine(place))
+    require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
+    count = EventCounter(engine, stored_key(place.bounding_key_path))
+    desk = AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
+    return AnalystService(desk, key)
+
+
+def _offer(*, events: str, unit_column: str, item_column: str, max_items_per_unit: int) -> Offer:
+    from askew_server.counting import ContributionBound
+    from askew_server.release.analyst_plan import Offer
+    from askew_server.release.plan import EventSource
+
+    source = EventSource(events=events, unit_column=unit_column, item_column=item_column)
+    return Offer(source, ContributionBound(max_items_per_unit))

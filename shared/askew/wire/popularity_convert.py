@@ -1,0 +1,175 @@
+"""Bytes to core types and back, for popularity lists and analysts: see `askew.wire.convert`.
+
+Every `..._from_bytes` raises a WireError for anything but a well-formed message. A stored release
+travels as its own bytes, untouched, so that every reader gets the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from askew.analyst import BudgetStatus, TopKQuestion
+from askew.errors import Malformed, OutOfRange, ParameterError
+from askew.model_card import check_text
+from askew.odometer import PayWhatYouGet
+from askew.release import (
+    Release,
+    ReleaseSummary,
+    check_charge,
+    rational,
+    release_from_bytes,
+)
+from askew.wire.convert import parse
+from askew.wire.v1 import popularity_pb2 as pb
+
+PAGE = 100
+
+
+def charge_to_bytes(charge: int) -> bytes:
+    """The question for one release."""
+    return pb.GetReleaseRequest(charge=charge).SerializeToString()
+
+
+def charge_from_bytes(data: bytes) -> int:
+    """The charge that a release is asked by."""
+    charge = parse(pb.GetReleaseRequest(), data).charge
+    check_charge(charge)
+    return charge
+
+
+def document_to_bytes(document: bytes) -> bytes:
+    """The reply that carries a stored release."""
+    return pb.GetReleaseResponse(document=document).SerializeToString()
+
+
+def document_from_bytes(data: bytes) -> tuple[Release, bytes]:
+    """A stored release and the very bytes in which it was stored."""
+    document = parse(pb.GetReleaseResponse(), data).document
+    return release_from_bytes(document), document
+
+
+def page_request_to_bytes(dataset: str = "", after: int = 0) -> bytes:
+    """The question for a page of the list."""
+    return pb.ListReleasesRequest(dataset=dataset, after=after).SerializeToString()
+
+
+def page_request_from_bytes(data: bytes) -> tuple[str, int]:
+    """The data set, or nothing, and the charge to go on after, or 0."""
+    message = parse(pb.ListReleasesRequest(), data)
+    if message.dataset:
+        check_text("the name of a data set", message.dataset)
+    if message.after:
+        check_charge(message.after)
+    return message.dataset, message.after
+
+
+def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
+    """A page of the list."""
+    rows = [
+        pb.ReleaseSummary(
+            charge=each.charge,
+            dataset=each.dataset,
+            mechanism=each.mechanism,
+            n_items=each.n_items,
+            epsilon=str(each.epsilon),
+            delta=str(each.delta),
+        )
+        for each in summaries
+    ]
+    return pb.ListReleasesResponse(releases=rows, more=more).SerializeToString()
+
+
+def page_from_bytes(data: bytes) -> tuple[tuple[ReleaseSummary, ...], bool]:
+    """A page of the list, and whether more come."""
+    message = parse(pb.ListReleasesResponse(), data)
+    if len(message.releases) > PAGE:
+        raise OutOfRange("a page of releases", f"at most {PAGE} long")
+    if message.more and not message.releases:
+        raise Malformed("an empty page cannot be followed by more")
+    return tuple(_summary(each) for each in message.releases), message.more
+
+
+def question_to_bytes(question: TopKQuestion) -> bytes:
+    """An analyst's question."""
+    return pb.TopKRequest(
+        dataset=question.dataset, k=question.k, key=question.key
+    ).SerializeToString()
+
+
+def question_from_bytes(data: bytes) -> TopKQuestion:
+    """An analyst's question, within its limits. Who asks is not in it."""
+    message = parse(pb.TopKRequest(), data)
+    return TopKQuestion(message.dataset, message.k, message.key)
+
+
+def answer_to_bytes(document: bytes, budget: BudgetStatus) -> bytes:
+    """The stored answer, and the budget after it."""
+    return pb.TopKResponse(document=document, budget=_budget_message(budget)).SerializeToString()
+
+
+def answer_from_bytes(data: bytes) -> tuple[Release, bytes, BudgetStatus]:
+    """An answer, the very bytes in which it was stored, and the budget after it."""
+    message = parse(pb.TopKResponse(), data)
+    release = release_from_bytes(message.document)
+    return release, message.document, _budget(message.budget)
+
+
+def budget_request_to_bytes(dataset: str) -> bytes:
+    """The question for a budget."""
+    return pb.GetBudgetRequest(dataset=dataset).SerializeToString()
+
+
+def budget_request_from_bytes(data: bytes) -> str:
+    """The data set whose budget is asked for."""
+    dataset = parse(pb.GetBudgetRequest(), data).dataset
+    check_text("the name of a data set", dataset)
+    return dataset
+
+
+def budget_to_bytes(budget: BudgetStatus) -> bytes:
+    """The reply that carries a budget."""
+    return pb.GetBudgetResponse(budget=_budget_message(budget)).SerializeToString()
+
+
+def budget_from_bytes(data: bytes) -> BudgetStatus:
+    """A budget."""
+    return _budget(parse(pb.GetBudgetResponse(), data).budget)
+
+
+def _budget_message(budget: BudgetStatus) -> pb.Budget:
+    terms = budget.terms
+    return pb.Budget(
+        max_outcomes=terms.k_star,
+        spent_outcomes=budget.outcomes,
+        max_questions=terms.l_star,
+        asked_questions=budget.calls,
+        epsilon=str(terms.epsilon),
+        delta=str(terms.delta),
+        slack=str(terms.slack),
+        closed=budget.closed,
+    )
+
+
+def _budget(message: pb.Budget) -> BudgetStatus:
+    try:
+        terms = PayWhatYouGet(
+            k_star=message.max_outcomes,
+            l_star=message.max_questions,
+            epsilon=rational(message.epsilon),
+            delta=rational(message.delta),
+            slack=rational(message.slack),
+        )
+    except ParameterError as error:
+        raise OutOfRange(error.name, error.limit) from None
+    return BudgetStatus(terms, message.spent_outcomes, message.asked_questions, message.closed)
+
+
+def _summary(message: pb.ReleaseSummary) -> ReleaseSummary:
+    return ReleaseSummary(
+        charge=message.charge,
+        dataset=message.dataset,
+        mechanism=message.mechanism,
+        n_items=message.n_items,
+        epsilon=rational(message.epsilon),
+        delta=rational(message.delta),
+    )

@@ -1,0 +1,153 @@
+"""A release is one string of bytes, and only that string."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from askew.errors import Malformed, OutOfRange, WireError
+from askew.privacy import REPLACE_ONE, ApproximateDP
+from askew.release import MAX_ITEMS, Release, plain_name, rational, release_from_bytes
+
+RELEASE = Release(
+    charge=7,
+    dataset="films",
+    mechanism="canonical",
+    k=3,
+    items=("Alien (1979)", "Amélie (2001)"),
+    ranked=False,
+    stopped=False,
+    loss=ApproximateDP(Fraction(1, 2), Fraction(1, 10**9), REPLACE_ONE),
+    max_items_per_unit=10,
+    parameters={"gamma": "1/2"},
+)
+# Names in order, no spaces, UTF-8: these bytes are what ledgers hold, so they may never drift.
+GOLDEN = (
+    '{"charge":7,"dataset":"films","delta":"1/1000000000","epsilon":"1/2",'
+    '"items":["Alien (1979)","Amélie (2001)"],"k":3,"max_items_per_unit":10,'
+    '"mechanism":"canonical","neighbors":"replace one","parameters":{"gamma":"1/2"},'
+    '"privacy_unit":"one person\'s whole history","ranked":false,"schema":1,"stopped":false}'
+).encode()
+
+
+def test_a_release_is_these_bytes() -> None:
+    assert RELEASE.to_bytes() == GOLDEN
+
+
+def test_these_bytes_are_a_release() -> None:
+    assert release_from_bytes(GOLDEN) == RELEASE
+
+
+def test_a_summary_says_what_it_costs() -> None:
+    summary = RELEASE.summary
+    assert (summary.charge, summary.n_items, summary.epsilon) == (7, 2, Fraction(1, 2))
+
+
+def spelt(content: object) -> bytes:
+    """As a release is, so that nothing but its content can be the reason of a refusal."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def test_the_forger_of_these_tests_spells_as_releases_do() -> None:
+    assert spelt(json.loads(GOLDEN)) == GOLDEN
+
+
+FORGED: dict[str, tuple[str, object]] = {
+    "another schema": ("schema", 2),
+    "a charge of true": ("charge", True),
+    "no charge": ("charge", 0),
+    "a charge of text": ("charge", "7"),
+    "k below the number of items": ("k", 1),
+    "k as a float": ("k", 3.0),
+    "k as true": ("k", True),
+    "an item that is no text": ("items", [1]),
+    "an item that steers a terminal": ("items", ["\x1b[2J"]),
+    "an item without text": ("items", [""]),
+    "half a character": ("items", ["\ud800"]),
+    "items as text": ("items", "ab"),
+    "ranked as a number": ("ranked", 1),
+    "stopped as nothing": ("stopped", None),
+    "an epsilon of 0": ("epsilon", "0"),
+    "an epsilon of 2/4": ("epsilon", "2/4"),
+    "an epsilon below 0": ("epsilon", "-1"),
+    "an epsilon of a float": ("epsilon", 0.5),
+    "an epsilon of 1/0": ("epsilon", "1/0"),
+    "an epsilon of a thousand digits": ("epsilon", "1" * 1000),
+    "a delta of 1": ("delta", "1"),
+    "another relation": ("neighbors", "friends"),
+    "another unit": ("privacy_unit", "one event"),
+    "a bound of 0": ("max_items_per_unit", 0),
+    "a bound of true": ("max_items_per_unit", True),
+    "a bound of text": ("max_items_per_unit", "10"),
+    "parameters as a list": ("parameters", []),
+    "a parameter that is no text": ("parameters", {"gamma": 1}),
+    "a field of its own": ("person", "ada"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), FORGED.values(), ids=FORGED)
+def test_a_forged_field_is_refused(name: str, value: object) -> None:
+    with pytest.raises(WireError):
+        release_from_bytes(spelt(json.loads(GOLDEN) | {name: value}))
+
+
+@pytest.mark.parametrize("name", json.loads(GOLDEN))
+def test_a_missing_field_is_refused(name: str) -> None:
+    content = {key: value for key, value in json.loads(GOLDEN).items() if key != name}
+    with pytest.raises(WireError):
+        release_from_bytes(spelt(content))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        GOLDEN + b"\n",
+        GOLDEN.replace(b",", b", ", 1),
+        GOLDEN.replace("é".encode(), b"\\u00e9"),
+        GOLDEN.replace(b'{"charge":7', b'{"charge":7,"charge":7'),
+        b'{"charge":' + b"9" * 5000 + b"}",
+    ],
+)
+def test_bytes_that_are_not_the_canonical_ones_are_refused(data: bytes) -> None:
+    """So a stored release cannot be told apart by how it is spelt."""
+    with pytest.raises(WireError):
+        release_from_bytes(data)
+
+
+def test_a_release_of_too_many_items_is_not_made() -> None:
+    with pytest.raises(OutOfRange):
+        replace(RELEASE, k=MAX_ITEMS + 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e3", "0.5", " 1", "+1", "1/-2", "1/2/3", "", "\u0661", "1/", None]
+)
+def test_a_rational_is_written_one_way(text: object) -> None:
+    with pytest.raises(Malformed):
+        rational(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("Alien (1979)", "Alien (1979)"),
+        ("a\x1bb", "a\\u{1b}b"),
+        ("", "(no name)"),
+        ("x" * 1000, "x" * 500),
+        ("\n" * 500, ("\\u{a}" * 500)[:500]),
+    ],
+)
+def test_any_name_of_an_item_can_be_released(name: str, plain: str) -> None:
+    """Planted bug: a name that no release may hold, refused after the charge, tells that it won."""
+    assert plain_name(name) == plain
+    assert replace(RELEASE, items=(plain_name(name),)).items == (plain,)

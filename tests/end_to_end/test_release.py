@@ -1,0 +1,180 @@
+"""From a log of events to a reader, through real processes: release, serve, ask, be refused."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from askew.analyst import TopKQuestion
+from askew.release import release_from_bytes
+from askew.wire import convert, popularity_convert
+from askew_server.demo.events import write_events
+
+PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
+Start = Callable[..., int]
+
+
+def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "askew_server", *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Simulated events, a budget, and ada's share of it: nine outcomes."""
+    place = tmp_path_factory.mktemp("operator")
+    write_events(place)
+    terms = ("--outcomes", 9, "--questions", 5, "--epsilon", 1, "--delta", "1e-9")
+    for arguments in (
+        ("ledger", "open", "--dataset", "films", "--epsilon", 100, "--delta", "1e-6"),
+        ("ledger", "grant", "--dataset", "films", "--principal", "ada", *terms, "--slack", "1e-8"),
+        ("token", "key", "analysts.key"),
+    ):
+        made = command(place, *arguments)
+        assert made.returncode == 0, made.stderr
+    return place
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a server on a port of its own, and says which; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def process(folder: Path, *arguments: object) -> int:
+        program = [sys.executable, "-m", "askew_server", *map(str, arguments), "--port", "0"]
+        pipe = subprocess.PIPE
+        running = subprocess.Popen(program, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+        started.append(running)
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        match = re.match(r"listening on 127\.0\.0\.1:(\d+), ", line)
+        assert match, line
+        return int(match[1])
+
+    yield process
+    for running in started:
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=PATIENCE)
+        assert (running.returncode, out) == (0, ""), err
+        assert "failed" not in err
+
+
+def call(port: int, method: str, request: bytes, token: str | None = None) -> bytes:
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub: grpc.UnaryUnaryMultiCallable[bytes, bytes]
+        stub = channel.unary_unary(f"/askew.wire.v1.{method}")
+        return stub(request, timeout=PATIENCE, metadata=metadata)
+
+
+RELEASE = ("release", "--events", "events.csv", "--catalog", "catalog.csv", "--epsilon", 1)
+
+
+@pytest.fixture(scope="module")
+def published(folder: Path) -> bytes:
+    """A release of 20 films, as the operator saw it."""
+    made = command(folder, *RELEASE, "--mechanism", "joint", "--key", "first", "--format", "json")
+    assert made.returncode == 0, made.stderr
+    return made.stdout.removesuffix(b"\n")
+
+
+def test_a_reader_gets_the_bytes_that_the_operator_saw(
+    folder: Path, published: bytes, start: Start
+) -> None:
+    """And the operator gets them again for the same key, at no cost; another request is refused."""
+    port = start(folder, "serve-releases")
+    charge = release_from_bytes(published).charge
+    reply = call(port, "Popularity/GetRelease", popularity_convert.charge_to_bytes(charge))
+    assert popularity_convert.document_from_bytes(reply)[1] == published
+    same = ("--mechanism", "joint", "--key", "first", "--format", "json")
+    assert command(folder, *RELEASE, *same).stdout == published + b"\n"
+    other = command(folder, *RELEASE, *same, "--k", 5)
+    assert (other.returncode, other.stdout) == (1, b"")
+    listed = call(port, "Popularity/ListReleases", popularity_convert.page_request_to_bytes())
+    summaries, _ = popularity_convert.page_from_bytes(listed)
+    assert [each.charge for each in summaries] == [charge]
+    with pytest.raises(grpc.RpcError) as refused:
+        call(port, "Analyst/GetBudget", popularity_convert.budget_request_to_bytes("films"))
+    assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start) -> None:
+    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
+    port = start(folder, "serve-releases", *offer)
+    minted = command(folder, "token", "mint", "--key", "analysts.key", "--principal", "ada")
+    token = minted.stdout.decode().strip()
+
+    def ask(k: int, key: str) -> bytes:
+        question = popularity_convert.question_to_bytes(TopKQuestion("films", k, key))
+        return call(port, "Analyst/TopK", question, token)
+
+    first = ask(5, "a")
+    release, _, budget = popularity_convert.answer_from_bytes(first)
+    assert (len(release.items), budget.outcomes) == (5, 5)
+    assert ask(5, "a") == first
+    with pytest.raises(grpc.RpcError) as refused:
+        ask(5, "b")
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert popularity_convert.answer_from_bytes(ask(4, "c"))[2].outcomes_left == 0
+    with pytest.raises(grpc.RpcError) as nobody:
+        call(port, "Analyst/GetBudget", popularity_convert.budget_request_to_bytes("films"))
+    assert nobody.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_a_release_is_what_a_device_sees_on_a_cold_start(
+    folder: Path, published: bytes, start: Start, tmp_path: Path
+) -> None:
+    """From a copy of the ledger's file alone: no events, no key and no anchor are there to read."""
+    copy = tmp_path / "readers"
+    copy.mkdir()
+    shutil.copy(folder / "askew-ledger.sqlite", copy / "ledger.sqlite")
+    (copy / "ledger.sqlite").chmod(0o400)
+    before = (copy / "ledger.sqlite").read_bytes()
+    release = release_from_bytes(published)
+    options = ("--releases", "ledger.sqlite", "--popularity", release.charge)
+    plain, popular = start(copy, "serve", "--demo"), start(copy, "serve", "--demo", *options)
+    cards, slates = {}, {}
+    for port in (plain, popular):
+        card = convert.card_from_bytes(call(port, "Retrieval/GetModelCard", b""))
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stream: grpc.UnaryStreamMultiCallable[bytes, bytes]
+            stream = channel.unary_stream("/askew.wire.v1.Retrieval/GetCatalog")
+            catalog = convert.catalog_from_chunks(stream(b"", timeout=PATIENCE), card)
+        cards[port] = card
+        slates[port] = [catalog.items[item].label for item in catalog.shared_slate]
+    assert slates[popular][:20] == [*release.items]
+    assert slates[plain][:20] != [*release.items]
+    assert len(slates[plain]) == len(slates[popular])
+    assert cards[plain].space == cards[popular].space
+    assert cards[plain].catalog_version != cards[popular].catalog_version
+    reply = call(
+        popular, "Popularity/GetRelease", popularity_convert.charge_to_bytes(release.charge)
+    )
+    assert popularity_convert.document_from_bytes(reply)[1] == published
+    assert (copy / "ledger.sqlite").read_bytes() == before
+
+
+def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
+    """The contract reads source; this is what the interpreter in fact loads."""
+    served = "grpc_service, popularity_prior, popularity_service, release_reader, retrieval"
+    program = f"import sys; from askew_server import {served}; print(*sys.modules)"
+    made = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(made.stdout.split())
+    roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
+    assert "askew_server.popularity_service" in loaded
+    assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []

@@ -1,0 +1,62 @@
+"""A ledger with a budget, a log of a few people, and plans on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from release.small_log import COUNTS
+
+from askew.odometer import PrivacyBudget
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.release import PRIVACY_UNIT
+from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.ledger import Ledger
+from askew_server.release.plan import EventSource, ReleasePlan
+
+CAP = PrivacyBudget(epsilon=Fraction(100), delta=Fraction(1, 1000))
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> tuple[Path, Path]:
+    """Where a ledger and its anchor lie."""
+    return tmp_path / "ledger.sqlite", tmp_path / "anchor"
+
+
+@pytest.fixture
+def ledger(paths: tuple[Path, Path]) -> Iterator[Ledger]:
+    """A ledger with a budget of 100 for the data set "films"."""
+    with Ledger(*paths) as book:
+        book.open_dataset("films", "1", CAP, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+        yield book
+
+
+@pytest.fixture
+def plan_of() -> Callable[..., ReleasePlan]:
+    """Makes a plan, of whatever differs from three items by canonical with a public catalog."""
+
+    def make(**changes: Any) -> ReleasePlan:
+        source = EventSource(events="log.csv", catalog=changes.pop("catalog", "films.csv"))
+        values = {
+            "dataset": "films",
+            "version": "1",
+            "source": source,
+            "k": 3,
+            "epsilon": Fraction(2),
+            "delta": Fraction(0),
+            "mechanism": "canonical",
+            "neighbors": ADD_OR_REMOVE_ONE,
+            "bound": ContributionBound(10),
+        }
+        return ReleasePlan(**{**values, **changes})
+
+    return make
+
+
+@pytest.fixture
+def count() -> Callable[[CountingTask], TopCounts]:
+    """Counts as an engine would, without an engine."""
+    return lambda _: COUNTS

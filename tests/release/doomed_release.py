@@ -1,0 +1,174 @@
+"""Releases that die by SIGKILL; a script for test_crashes.py.
+
+    python doomed_release.py FOLDER points            prints every point that a release passes
+    python doomed_release.py FOLDER at POINT ...      in FOLDER/0, FOLDER/1 ... dies at each POINT
+    python doomed_release.py FOLDER random N SEED     N releases, each killed after a random while
+
+A folder holds ledger.sqlite, its anchor and bounding key, log.csv and films.csv. What is shown is
+appended to its file `shown`, a line at a time, as a reader would have got it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from askew.randomness import SystemBits
+from askew_server.command_options import Workplace
+from askew_server.engine_choice import EventCounter
+from askew_server.ledger import Ledger
+from askew_server.ledger.anchor import Anchor
+from askew_server.release.plan import ReleasePlan
+from askew_server.release_run import Order, Output, run
+
+Reached = Callable[[str], None]
+EPSILON = Fraction(1, 100)
+
+
+def order(folder: Path, key: str) -> Order:
+    return Order(
+        events=str(folder / "log.csv"),
+        catalog=str(folder / "films.csv"),
+        unit_column="unit",
+        item_column="item",
+        catalog_item_column="item",
+        k=3,
+        epsilon=EPSILON,
+        delta=Fraction(0),
+        mechanism=None,
+        max_items_per_unit=10,
+        key=key,
+    )
+
+
+def release(folder: Path, key: str) -> None:
+    class Shown(Output):
+        def say(self, text: str) -> None: ...
+
+        def show(self, payload: bytes) -> None:
+            with (folder / "shown").open("ab") as file:
+                file.write(payload + b"\n")
+
+    run(Workplace(ledger=folder / "ledger.sqlite"), Shown("json"), order(folder, key))
+
+
+def watch(reached: Reached) -> None:
+    """Names every step of a release, and calls `reached` with each name."""
+    phase = [""]
+
+    def named(owner: type, name: str, label: str, inside: str | None = None) -> None:
+        inner = getattr(owner, name)
+
+        def outer(*arguments: Any, **options: Any) -> Any:
+            reached(f"{phase[0]}before {label}")
+            phase[0] = inside or phase[0]
+            result = inner(*arguments, **options)
+            phase[0] = "" if inside else phase[0]
+            reached(f"{phase[0]}after {label}")
+            return result
+
+        setattr(owner, name, outer)
+
+    named(Ledger, "charge", "charge", "charge: ")
+    named(Ledger, "fulfill", "fulfill", "fulfill: ")
+    named(EventCounter, "__call__", "count")
+    named(ReleasePlan, "select", "select")
+    named(SystemBits, "read", "draw")
+    named(Anchor, "append", "anchor")
+    named(Anchor, "make_room", "room")
+
+    class Doomed(sqlite3.Connection):
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            words = " ".join(sql.split()[:3]) if sql.lstrip().startswith("INSERT") else sql.strip()
+            told = phase[0] and words.startswith(("BEGIN", "INSERT", "COMMIT"))
+            if told:
+                reached(f"{phase[0]}before {words}")
+            cursor = super().execute(sql, *rest)
+            if told:
+                reached(f"{phase[0]}after {words}")
+            return cursor
+
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+    sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Doomed)  # type: ignore[assignment]
+
+
+def die_at(point: str) -> None:
+    def reached(name: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    watch(reached)
+
+
+def fork(child: Callable[[], None]) -> int:
+    """A process that has everything imported and nothing open."""
+    process = os.fork()
+    if not process:
+        child()
+        os._exit(0)
+    return process
+
+
+def exit_code(process: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def write(text: object) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()  # before the next fork, which would write it again
+
+
+def kill_at(folder: Path, points: list[str]) -> None:
+    def doomed(number: int, point: str) -> None:
+        die_at(point)
+        release(folder / str(number), "key")
+
+    for number, point in enumerate(points):
+        write(exit_code(fork(partial(doomed, number, point))))
+
+
+def kill_at_random(folder: Path, kills: int, seed: int) -> None:
+    """Kills at any instruction: some releases finish before, and are not counted."""
+    chance = random.Random(seed)
+    release(folder, "cold")
+    started = time.monotonic()
+    release(folder, "warm")
+    span = time.monotonic() - started
+    killed = attempt = 0
+    while killed < kills:
+        child = fork(partial(release, folder, f"key{attempt}"))
+        time.sleep(chance.uniform(0, 1.2 * span))
+        os.kill(child, signal.SIGKILL)
+        killed += exit_code(child) < 0
+        attempt += 1
+    write(attempt)
+
+
+def print_points(folder: Path) -> None:
+    seen: dict[str, None] = {}
+    watch(seen.setdefault)
+    release(folder, "points")
+    write("\n".join(seen))
+
+
+def main() -> None:
+    folder, what, *rest = Path(sys.argv[1]), *sys.argv[2:]
+    if what == "at":
+        kill_at(folder, rest)
+    elif what == "points":
+        print_points(folder)
+    else:
+        kill_at_random(folder, int(rest[0]), int(rest[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Pay what you get: an answer costs its length, the stop included, and never more than is left."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from release.small_log import COUNTS
+
+from askew.analyst import TopKQuestion
+from askew.errors import NotFound, Refused
+from askew.odometer import PayWhatYouGet
+from askew.randomness import SystemBits
+from askew.release import release_from_bytes
+from askew_server.analyst_desk import AnalystDesk
+from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.ledger import Ledger
+from askew_server.release.analyst_plan import Offer
+from askew_server.release.job import ReleaseJob
+from askew_server.release.plan import EventSource
+
+# At epsilon 1/2 an outcome, the items at 3,000 and more are far above the threshold, which is at
+# 1 + ln(10 / delta) / epsilon = 48, and the items at 20 and 10 are below it.
+TERMS = PayWhatYouGet(
+    k_star=12,
+    l_star=4,
+    epsilon=Fraction(1, 2),
+    delta=Fraction(1, 10**9),
+    slack=Fraction(1, 10**8),
+)
+OFFER = Offer(EventSource(events="log.csv", catalog="films.csv"), ContributionBound(10))
+
+
+class Counting:
+    """An engine that says what it was asked, and breaks when told to."""
+
+    def __init__(self) -> None:
+        self.tasks: list[CountingTask] = []
+        self.broken = False
+
+    def __call__(self, task: CountingTask) -> TopCounts:
+        self.tasks.append(task)
+        if self.broken:
+            raise OSError("the engine went away")
+        return COUNTS
+
+
+@pytest.fixture
+def counting() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def desk(ledger: Ledger, counting: Counting) -> AnalystDesk:
+    """A desk at which ada has a budget."""
+    ledger.grant("films", "ada", TERMS)
+    return AnalystDesk(ledger, {"films": OFFER}, ReleaseJob(ledger, counting, SystemBits()))
+
+
+def ask(k: int, key: str, dataset: str = "films") -> TopKQuestion:
+    return TopKQuestion(dataset, k, key)
+
+
+def test_an_answer_costs_its_length_and_the_stop(desk: AnalystDesk) -> None:
+    """Planted bug: the stop for free. Five asked, three came and the stop: four outcomes."""
+    document, budget = desk.top_k("ada", ask(5, "a"))
+    release = release_from_bytes(document)
+    assert (len(release.items), release.stopped) == (3, True)
+    assert (budget.outcomes, budget.calls) == (4, 1)
+
+
+def test_an_answer_without_a_stop_costs_its_items(desk: AnalystDesk) -> None:
+    document, budget = desk.top_k("ada", ask(3, "a"))
+    assert (len(release_from_bytes(document).items), budget.outcomes) == (3, 3)
+
+
+def test_a_question_that_could_cost_more_than_is_left_is_refused_with_nothing_read(
+    desk: AnalystDesk, counting: Counting
+) -> None:
+    """Planted bug: the reservation of what the answer will cost, in place of the worst case."""
+    desk.top_k("ada", ask(5, "a"))  # 4 of 12
+    desk.top_k("ada", ask(5, "b"))  # 8 of 12
+    with pytest.raises(Refused, match="fewer outcomes"):
+        desk.top_k("ada", ask(5, "c"))  # would cost 4, could cost 5
+    assert len(counting.tasks) == 2
+    assert desk.top_k("ada", ask(4, "d"))[1].outcomes == 12
+    with pytest.raises(Refused):
+        desk.top_k("ada", ask(1, "e"))
+
+
+def test_no_more_questions_than_the_terms_allow(desk: AnalystDesk) -> None:
+    for key in "abcd":
+        desk.top_k("ada", ask(1, key))
+    assert desk.budget("ada", "films").outcomes == 4
+    with pytest.raises(Refused):
+        desk.top_k("ada", ask(1, "e"))
+
+
+def test_the_same_key_gets_the_stored_bytes_at_no_cost(
+    desk: AnalystDesk, counting: Counting
+) -> None:
+    first, after = desk.top_k("ada", ask(5, "a"))
+    again, later = desk.top_k("ada", ask(5, "a"))
+    assert (first, after, len(counting.tasks)) == (again, later, 1)
+
+
+def test_the_same_key_for_another_question_is_refused(desk: AnalystDesk) -> None:
+    desk.top_k("ada", ask(5, "a"))
+    with pytest.raises(Refused, match="another question"):
+        desk.top_k("ada", ask(4, "a"))
+
+
+def test_keys_of_different_analysts_are_their_own(ledger: Ledger, desk: AnalystDesk) -> None:
+    """Planted bug: one analyst gets the answer that another one paid for."""
+    ledger.grant("films", "bob", TERMS)
+    desk.top_k("ada", ask(5, "a"))
+    assert desk.top_k("bob", ask(5, "a"))[1].outcomes == 4
+    assert desk.budget("ada", "films").outcomes == 4
+
+
+@pytest.mark.parametrize(("principal", "dataset"), [("eve", "films"), ("ada", "books")])
+def test_without_a_grant_there_is_no_answer(
+    desk: AnalystDesk, counting: Counting, principal: str, dataset: str
+) -> None:
+    with pytest.raises(NotFound):
+        desk.top_k(principal, ask(1, "a", dataset))
+    assert counting.tasks == []
+
+
+def test_a_data_set_that_is_not_on_offer_is_not_answered(ledger: Ledger, desk: AnalystDesk) -> None:
+    ledger.grant("films", "bob", TERMS)
+    closed = AnalystDesk(ledger, {}, ReleaseJob(ledger, Counting(), SystemBits()))
+    with pytest.raises(NotFound):
+        closed.top_k("bob", ask(1, "a"))
+
+
+def test_an_analyst_never_sees_a_known_domain(desk: AnalystDesk, counting: Counting) -> None:
+    """A catalog on the offer does not make rare items of the log listable."""
+    desk.top_k("ada", ask(5, "a"))
+    assert (counting.tasks[0].catalog, counting.tasks[0].limit) == (None, 1001)
+
+
+def test_a_count_that_fails_keeps_the_whole_reservation(
+    desk: AnalystDesk, counting: Counting
+) -> None:
+    """Planted bug: an expired reservation given back, so that failures can be asked for free."""
+    counting.broken = True
+    with pytest.raises(OSError, match="went away"):
+        desk.top_k("ada", ask(5, "a"))
+    counting.broken = False
+    with pytest.raises(Refused, match="stays spent"):
+        desk.top_k("ada", ask(5, "a"))
+    assert desk.budget("ada", "films").outcomes == 5
+
+
+def test_the_data_set_pays_for_all_that_the_terms_allow_at_the_grant(
+    ledger: Ledger, desk: AnalystDesk
+) -> None:
+    """Theorem 2's total, before the first question; answers add nothing to it."""
+    before = ledger.dataset("films").spent
+    assert before.epsilon == TERMS.total_loss().epsilon
+    desk.top_k("ada", ask(5, "a"))
+    assert ledger.dataset("films").spent == before

@@ -1,0 +1,128 @@
+"""Who asks is who the operator vouched for, for a short while, and nobody else."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from askew.errors import AccessError, ParameterError, Unauthenticated
+from askew_server.bearer import AUDIENCE, BearerKey, create_key, read_key
+
+SECRET = bytes(range(32))
+KEY = BearerKey(SECRET)
+Claims = dict[str, Any]
+
+
+def now() -> int:
+    return int(time.time())
+
+
+def token(claims: Claims, secret: bytes = SECRET, algorithm: str = "HS256") -> str:
+    fair = {"sub": "ada", "aud": AUDIENCE, "iat": now(), "exp": now() + 600}
+    merged = {name: value for name, value in (fair | claims).items() if value is not None}
+    return "Bearer " + jwt.encode(merged, secret, algorithm=algorithm)
+
+
+def test_a_minted_token_names_its_principal() -> None:
+    assert KEY.principal("Bearer " + KEY.mint("ada", minutes=15, now=time.time())) == "ada"
+
+
+def test_the_forger_of_these_tests_can_make_a_fair_one() -> None:
+    """Or every refusal below could have another reason."""
+    assert KEY.principal(token({})) == "ada"
+
+
+FORGERIES: dict[str, Callable[[], str]] = {
+    "nothing": lambda: "",
+    "no scheme": lambda: token({}).removeprefix("Bearer "),
+    "another scheme": lambda: token({}).replace("Bearer", "Basic"),
+    "no token": lambda: "Bearer ",
+    "text that is no token": lambda: "Bearer ada",
+    "another key": lambda: token({}, bytes(32)),
+    "no signature": lambda: "Bearer " + jwt.encode({"sub": "ada"}, "", algorithm="none"),
+    "an algorithm of its own": lambda: token({}, SECRET * 2, "HS512"),
+    "expired": lambda: token({"iat": now() - 700, "exp": now() - 100}),
+    "not yet": lambda: token({"iat": now() + 600, "exp": now() + 900}),
+    "another audience": lambda: token({"aud": "askew-operator"}),
+    "several audiences": lambda: token({"aud": [AUDIENCE, "other"]}),
+    "no audience": lambda: token({"aud": None}),
+    "no expiry": lambda: token({"exp": None}),
+    "no issue date": lambda: token({"iat": None}),
+    "no principal": lambda: token({"sub": None}),
+    "an empty principal": lambda: token({"sub": ""}),
+    "a principal that is no text": lambda: token({"sub": 7}),
+    "a life of a day": lambda: token({"exp": now() + 86_400}),
+    "a signature cut short": lambda: token({})[:-4],
+    "far too long": lambda: token({"sub": "a" * 5000}),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_or_stale_token_names_nobody(forgery: str) -> None:
+    with pytest.raises(Unauthenticated) as refusal:
+        KEY.principal(FORGERIES[forgery]())
+    assert str(refusal.value) == "valid credentials are needed"
+
+
+@pytest.mark.parametrize("principal", ["", "a\nb", "x" * 201])
+def test_a_principal_without_a_plain_name_gets_no_token(principal: str) -> None:
+    with pytest.raises(ParameterError):
+        KEY.mint(principal, minutes=15, now=time.time())
+
+
+@pytest.mark.parametrize("minutes", [0, -1, 61])
+def test_a_token_lives_an_hour_at_most(minutes: int) -> None:
+    with pytest.raises(ParameterError):
+        KEY.mint("ada", minutes=minutes, now=time.time())
+
+
+def test_a_key_is_made_for_its_owner_alone_and_never_over_another(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    create_key(path)
+    assert (path.stat().st_mode & 0o777, len(path.read_bytes())) == (0o600, 32)
+    before = path.read_bytes()
+    with pytest.raises(AccessError):
+        create_key(path)
+    assert path.read_bytes() == before
+
+
+def test_two_keys_differ(tmp_path: Path) -> None:
+    create_key(tmp_path / "one")
+    create_key(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666])
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "key"
+    create_key(path)
+    path.chmod(mode)
+    with pytest.raises(AccessError, match="0600"):
+        read_key(path)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_a_key_of_another_length_is_refused(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "key"
+    path.touch(mode=0o600)
+    path.write_bytes(bytes(size))
+    with pytest.raises(AccessError, match="32"):
+        read_key(path)
+
+
+def test_a_pipe_is_no_key(tmp_path: Path) -> None:
+    """Planted bug: opening it first, which waits for ever."""
+    os.mkfifo(tmp_path / "key", 0o600)
+    with pytest.raises(AccessError):
+        read_key(tmp_path / "key")
+
+
+def test_a_key_is_never_printed() -> None:
+    assert repr(SECRET) not in repr(KEY)
+    assert SECRET.hex() not in repr(KEY)

@@ -1,0 +1,237 @@
+"""A plan is public, complete before any data are read, and allows only what its domain allows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from release.small_log import COUNTS
+
+from askew.composition import delta_of, epsilon_of
+from askew.errors import ParameterError
+from askew.mechanisms.limited_domain import LimitedDomain, composed
+from askew.privacy import REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
+from askew.randomness import SystemBits
+from askew_server.counting import ContributionBound, TopCounts
+from askew_server.release.plan import ReleasePlan
+from askew_server.release.selectors import kinds, rounds_of
+
+MakePlan = Callable[..., ReleasePlan]
+MILLIONTH = Fraction(1, 10**6)
+KNOWN_ONLY = [name for name, kind in kinds().items() if kind.needs_catalog]
+ANY_DOMAIN = [name for name, kind in kinds().items() if not kind.needs_catalog]
+
+
+def delta_for(mechanism: str) -> Fraction:
+    return MILLIONTH if kinds()[mechanism].needs_delta else Fraction(0)
+
+
+@pytest.mark.parametrize("mechanism", KNOWN_ONLY)
+def test_an_unknown_domain_allows_no_mechanism_that_lists_items_because_they_occur(
+    plan_of: MakePlan, mechanism: str
+) -> None:
+    """Planted bug: the guard removed. The refusal says why, in words."""
+    with pytest.raises(ParameterError, match="would show that this person is in the data"):
+        plan_of(catalog=None, mechanism=mechanism, delta=delta_for(mechanism))
+
+
+@pytest.mark.parametrize("catalog", [None, "films.csv"])
+@pytest.mark.parametrize("mechanism", ANY_DOMAIN)
+def test_a_limited_domain_needs_no_catalog(
+    plan_of: MakePlan, mechanism: str, catalog: str | None
+) -> None:
+    plan = plan_of(catalog=catalog, mechanism=mechanism, delta=MILLIONTH)
+    assert plan.task.limit == (None if catalog else 1001)
+
+
+@pytest.mark.parametrize("mechanism", ANY_DOMAIN)
+def test_a_limited_domain_without_a_delta_is_refused(plan_of: MakePlan, mechanism: str) -> None:
+    with pytest.raises(ParameterError, match="delta must be above 0"):
+        plan_of(mechanism=mechanism)
+
+
+def test_a_delta_that_would_buy_nothing_is_refused(plan_of: MakePlan) -> None:
+    with pytest.raises(ParameterError, match="0 for canonical"):
+        plan_of(delta=MILLIONTH)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"k": 0},
+        {"k": 10_001},
+        {"epsilon": Fraction(0)},
+        {"epsilon": Fraction(-1)},
+        {"epsilon": 0.5},
+        {"mechanism": "histogram"},
+        {"mechanism": "limited-domain", "delta": Fraction(1)},
+        {"mechanism": "limited-domain", "delta": MILLIONTH, "neighbors": REPLACE_ONE},
+    ],
+)
+def test_numbers_that_make_no_mechanism_are_refused_before_anything_is_spent(
+    plan_of: MakePlan, changes: dict[str, object]
+) -> None:
+    with pytest.raises(ParameterError):
+        plan_of(**changes)
+
+
+# -- what it spends -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", kinds())
+def test_every_mechanism_spends_what_was_asked_and_no_more(
+    plan_of: MakePlan, mechanism: str
+) -> None:
+    """The mechanism's own loss, composed over its rounds, is within the loss that is charged."""
+    plan = plan_of(mechanism=mechanism, k=20, delta=delta_for(mechanism))
+    charged = plan.charge_request().loss
+    selector = plan.selector
+    own = selector.privacy_loss()
+    if isinstance(selector, LimitedDomain) and selector.delta < plan.delta:
+        own = selector.composed_loss(plan.delta - selector.delta)
+    assert isinstance(charged, PureDP | ApproximateDP)
+    assert own.epsilon <= charged.epsilon == 2
+    assert getattr(own, "delta", 0) <= getattr(charged, "delta", 0) == delta_for(mechanism)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 9, 10, 20, 100, 1000])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
+def test_rounds_cost_the_total_and_never_less_per_round_than_basic_composition(
+    epsilon: Fraction, k: int
+) -> None:
+    """Exact rationals throughout; planted bug: the whole delta spent twice."""
+    per_round, threshold = rounds_of(epsilon, MILLIONTH, k)
+    assert per_round >= epsilon / k
+    slack = MILLIONTH - threshold
+    total = composed(per_round, k, slack) if slack else per_round * k
+    assert total <= epsilon
+    assert 0 < threshold <= MILLIONTH
+
+
+def test_many_rounds_gain_by_bounded_range() -> None:
+    """20 rounds at epsilon 1, delta 1e-6: zCDP allows e with e^2 20/8 + e sqrt(10 ln 2e6) = 1."""
+    per_round, _ = rounds_of(Fraction(1), MILLIONTH, 20)
+    assert float(per_round) * 20 == pytest.approx(1.6327, abs=1e-3)
+
+
+def test_bounded_range_rounds_are_named_where_the_data_set_composes_them(plan_of: MakePlan) -> None:
+    loss = plan_of(mechanism="peeling", k=4).charge_request(ranged=True).loss
+    assert loss == BoundedRange(Fraction(1, 2), 4, Fraction(0), plan_of().neighbors)
+
+
+@pytest.mark.parametrize("mechanism", kinds())
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_a_data_set_that_composes_is_never_charged_more_than_was_asked(
+    plan_of: MakePlan, mechanism: str, k: int
+) -> None:
+    """Planted bug: rounds whose sum is above epsilon, charged as rounds."""
+    plan = plan_of(mechanism=mechanism, k=k, delta=delta_for(mechanism))
+    loss = plan.charge_request(ranged=True).loss
+    assert epsilon_of(loss) <= plan.epsilon
+    assert delta_of(loss) <= plan.delta
+
+
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "pnf-joint", "one-shot"])
+def test_a_mechanism_that_is_not_bounded_range_is_added(plan_of: MakePlan, mechanism: str) -> None:
+    """Planted bug: exponential noise charged as if it were Gumbel noise."""
+    assert isinstance(plan_of(mechanism=mechanism).charge_request(ranged=True).loss, PureDP)
+
+
+@pytest.mark.parametrize("mechanism", kinds())
+def test_the_contribution_bound_scales_epsilon_only_where_one_person_is_bounded(
+    plan_of: MakePlan, mechanism: str
+) -> None:
+    """Planted bug: epsilon divided by the bound for mechanisms that need none, or not for Laplace.
+
+    At a bound of 1000 a person may change all counts here; Canonical and its like protect that.
+    """
+    one, many = (
+        plan_of(mechanism=mechanism, delta=delta_for(mechanism), bound=ContributionBound(bound))
+        for bound in (1, 1000)
+    )
+    scaled = mechanism in {"laplace-counts", "laplace-domain", "limited-domain"}
+    assert (repr(one.selector) != repr(many.selector)) is scaled
+
+
+# -- requests -------------------------------------------------------------------------------------
+
+
+def test_the_same_request_is_its_own_key(plan_of: MakePlan) -> None:
+    assert plan_of().charge_request() == plan_of().charge_request()
+
+
+CHANGES: list[dict[str, object]] = [
+    {},
+    {"k": 4},
+    {"epsilon": Fraction(3)},
+    {"mechanism": "joint"},
+    {"mechanism": "limited-domain", "delta": MILLIONTH},
+    {"mechanism": "limited-domain", "delta": MILLIONTH / 2},
+    {"catalog": "other.csv"},
+    {"bound": ContributionBound(11)},
+    {"dataset": "books"},
+    {"version": "2"},
+    {"neighbors": REPLACE_ONE},
+]
+
+
+@pytest.mark.parametrize(("one", "other"), [*itertools.combinations(CHANGES, 2)])
+def test_any_public_difference_makes_another_request(
+    plan_of: MakePlan, one: dict[str, object], other: dict[str, object]
+) -> None:
+    first, second = (plan_of(**changes).charge_request("key") for changes in (one, other))
+    assert first.digest != second.digest
+
+
+def test_a_plan_prints_no_count(plan_of: MakePlan) -> None:
+    plan = plan_of()
+    plan.select(COUNTS, charge=1, bits=SystemBits())
+    assert "5000" not in repr(plan) + repr(COUNTS)
+
+
+# -- selecting: epsilon 2 and gaps of 1,000 leave a chance of error below e^-300 -------------------
+
+
+def test_a_set_is_listed_by_name_and_not_by_count(plan_of: MakePlan) -> None:
+    """Planted bug: places in the engine's order, by falling count. They tell the true ranking."""
+    release = plan_of(epsilon=Fraction(2)).select(COUNTS, charge=1, bits=SystemBits())
+    assert (release.items, release.ranked) == (("b", "d", "e"), False)
+
+
+@pytest.mark.parametrize("mechanism", ["joint", "peeling", "permute-and-flip", "laplace-counts"])
+def test_a_ranking_is_listed_best_first(plan_of: MakePlan, mechanism: str) -> None:
+    plan = plan_of(mechanism=mechanism, epsilon=Fraction(20))
+    release = plan.select(COUNTS, charge=1, bits=SystemBits())
+    assert (release.items, release.ranked) == (("d", "b", "e"), True)
+
+
+def test_an_unknown_domain_stops_at_its_threshold(plan_of: MakePlan) -> None:
+    """Three items are far above 1 + ln(10 / delta) / epsilon; a and c, at 20 and 10, far below."""
+    plan = plan_of(
+        catalog=None, mechanism="limited-domain", k=5, epsilon=Fraction(1, 2), delta=MILLIONTH
+    )
+    release = plan.select(COUNTS, charge=1, bits=SystemBits())
+    assert (release.items, release.stopped) == (("d", "b", "e"), True)
+
+
+@pytest.mark.parametrize("mechanism", ["canonical", "limited-domain"])
+def test_an_item_of_any_name_can_win(plan_of: MakePlan, mechanism: str) -> None:
+    """Planted bug: a name that no release may hold, refused after the charge, tells that it won."""
+    counts = TopCounts(("a\nb\x1b", "", "x" * 600), (5000, 4000, 3000))
+    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), epsilon=Fraction(20))
+    release = plan.select(counts, charge=1, bits=SystemBits())
+    assert {*release.items} == {"a\\u{a}b\\u{1b}", "(no name)", "x" * 500}
+
+
+def test_a_catalog_smaller_than_k_is_released_whole(plan_of: MakePlan) -> None:
+    """The catalog is public; a refusal here would come after the charge."""
+    release = plan_of(k=50).select(COUNTS, charge=1, bits=SystemBits())
+    assert (release.items, release.k) == (("a", "b", "c", "d", "e"), 50)
+
+
+def test_an_empty_log_of_an_unknown_domain_releases_an_empty_list(plan_of: MakePlan) -> None:
+    plan = plan_of(catalog=None, mechanism="limited-domain", delta=MILLIONTH)
+    release = plan.select(TopCounts((), ()), charge=1, bits=SystemBits())
+    assert (release.items, release.stopped) == ((), True)

@@ -1,0 +1,442 @@
+"""`askew-server release`, `releases`, `ledger` and `token`, as an operator types them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from askew.release import release_from_bytes
+from askew_server import cli
+
+USAGE, BUDGET, FAILED = 2, 3, 1
+PATIENCE = 120  # seconds; only a hang waits for it
+CANARY = "canary-17"
+Run = Callable[..., int]
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where an operator works: a log of 300 people, a catalog of nine films, nothing else."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ASKEW_LEDGER", "ASKEW_ANCHOR", "ASKEW_ENGINE", "ASKEW_BOUNDING_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    # Film n is seen by one person in n + 1, so by 300, 150, 100 ... people.
+    seen = [(unit, film) for unit in range(300) for film in range(9) if unit % (film + 1) == 0]
+    rows = "".join(f"person {unit},film {film}\n" for unit, film in seen)
+    (tmp_path / "log.csv").write_text("unit,item\n" + rows)
+    (tmp_path / "films.csv").write_text("item\n" + "".join(f"film {n}\n" for n in range(9)))
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in this process and gives its exit code."""
+
+    def command(*arguments: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        return 0
+
+    return command
+
+
+@pytest.fixture
+def opened(folder: Path, run: Run, capsys: Captured) -> Path:
+    """The same folder, with a budget of epsilon 40 and delta 1e-6."""
+    assert run("ledger", "open", "--dataset", "films", "--epsilon", 40, "--delta", "1e-6") == 0
+    capsys.readouterr()
+    return folder
+
+
+KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
+UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "--k", 5)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def spent(run: Run, capsys: Captured) -> str:
+    capsys.readouterr()
+    assert run("ledger", "show", "--format", "json") == 0
+    [dataset] = json.loads(capsys.readouterr().out)["datasets"]
+    return str(dataset["spent_epsilon"])
+
+
+# -- what it says ---------------------------------------------------------------------------------
+
+
+def test_the_plan_comes_first_and_then_the_release(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN) == 0
+    lines = capsys.readouterr().out.splitlines()
+    order = ["will spend", "charge", "place", "    1  film 0", "spent of data set films now"]
+    found = [next(n for n, line in enumerate(lines) if line.startswith(part)) for part in order]
+    assert found == sorted(found)
+    text = "\n".join(lines)
+    for part in ("epsilon 20, delta 0", "canonical", "add or remove one", "one person's whole"):
+        assert part in text
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_standard_output_holds_the_release_alone_in_a_form_for_programs(
+    opened: Path, run: Run, capsys: Captured, form: str
+) -> None:
+    assert run(*KNOWN, "--format", form) == 0
+    shown = capsys.readouterr()
+    assert "will spend" in shown.err
+    if form == "json":
+        release = release_from_bytes(shown.out.encode().removesuffix(b"\n"))
+        assert release.items == ("film 0", "film 1", "film 2")
+    else:
+        rows = [*csv.reader(io.StringIO(shown.out))]
+        assert rows == [["place", "item"], ["1", "film 0"], ["2", "film 1"], ["3", "film 2"]]
+
+
+def test_a_dry_run_says_the_same_and_leaves_everything_as_it_was(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bugs: a charge, a counting key or a release made by a run that is dry."""
+    before = contents(opened)
+    assert run(*KNOWN, "--dry-run") == 0
+    dry = capsys.readouterr().out
+    assert contents(opened) == before
+    assert run(*KNOWN) == 0
+    plan = dry.split("\n\n")[0]
+    assert capsys.readouterr().out.startswith(plan)
+    assert "will spend" in plan
+
+
+def test_a_dry_run_finds_a_column_that_is_missing(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run(*KNOWN, "--dry-run", "--item-column", "film") == FAILED
+    assert "there is no column 'film'" in capsys.readouterr().err
+
+
+def test_an_unknown_domain_lists_what_passes_the_threshold(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*UNKNOWN, "--format", "json") == 0
+    shown = capsys.readouterr()
+    release = release_from_bytes(shown.out.encode().removesuffix(b"\n"))
+    assert release.items == tuple(f"film {n}" for n in range(5))
+    assert (release.mechanism, release.ranked) == ("limited-domain", True)
+    assert "unknown: only what a noisy threshold lets through" in shown.err
+
+
+def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    before = contents(opened)
+    arguments = ("--events", "log.csv", "--epsilon", 1, "--mechanism", "canonical")
+    assert run("release", *arguments) == FAILED
+    shown = capsys.readouterr().err
+    assert len(shown.splitlines()) == 1
+    assert "would show that this person is in the data" in shown
+    assert contents(opened) == before
+
+
+# -- what it spends -------------------------------------------------------------------------------
+
+
+def test_the_same_request_is_paid_once(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run(*KNOWN, "--format", "json") == 0
+    first = capsys.readouterr().out
+    assert run(*KNOWN, "--format", "json") == 0
+    again = capsys.readouterr()
+    assert again.out == first
+    assert "no new charge" in again.err
+    assert spent(run, capsys) == "20"
+
+
+def test_another_key_is_another_release(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run(*KNOWN, "--key", "monday") == 0
+    assert run(*KNOWN, "--key", "tuesday") == 0
+    assert spent(run, capsys) == "40"
+
+
+def test_a_key_that_stands_for_another_request_is_refused(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN, "--key", "monday") == 0
+    assert run(*KNOWN, "--key", "monday", "--k", 4) == FAILED
+    assert "key" in capsys.readouterr().err.splitlines()[-1]
+    assert spent(run, capsys) == "20"
+
+
+def test_a_budget_that_does_not_suffice_is_exit_code_3(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN, "--epsilon", 41) == BUDGET
+    shown = capsys.readouterr()
+    assert shown.err.startswith("askew-server: ")
+    assert len(shown.err.splitlines()) == 1
+    assert spent(run, capsys) == "0"
+
+
+def test_a_new_version_of_a_data_set_inherits_what_was_spent(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN) == 0
+    newer = ("--dataset", "films", "--version", 2, "--epsilon", 30)
+    assert run("ledger", "open", *newer) == 0
+    assert run(*KNOWN) == BUDGET
+    assert spent(run, capsys) == "20"
+
+
+def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run("ledger", "open", "--dataset", "books", "--epsilon", 1) == 0
+    capsys.readouterr()
+    assert run(*KNOWN) == FAILED
+    assert "books, films" in capsys.readouterr().err
+    assert run(*KNOWN, "--dataset", "films") == 0
+
+
+# -- what it refuses ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("release",),
+        ("release", "--events", "log.csv"),
+        ("release", "--epsilon", "1"),
+        ("release", "--demo", "--events", "log.csv"),
+        (*KNOWN, "--epsilon", "a lot"),
+        (*KNOWN, "--epsilon", "1e999"),
+        (*KNOWN, "--epsilon", "1/0"),
+        (*KNOWN, "--format", "xml"),
+        ("releases", "show", "0"),
+        ("serve-releases", "--token-key", "key"),
+        ("serve-releases", "--events", "log.csv"),
+        ("serve", "--demo", "--popularity", "1"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(
+    opened: Path, run: Run, arguments: tuple[object, ...]
+) -> None:
+    before = contents(opened)
+    assert run(*arguments) == USAGE
+    assert contents(opened) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*KNOWN, "--epsilon", "0"),
+        (*KNOWN, "--epsilon", "-1"),
+        (*KNOWN, "--k", "0"),
+        (*KNOWN, "--delta", "0.1"),
+        (*KNOWN, "--max-items-per-unit", "0"),
+        (*KNOWN, "--mechanism", "guess"),
+        (*KNOWN, "--dataset", "books"),
+        (*KNOWN, "--engine", "oracle:"),
+        (*KNOWN, "--events", "none.csv"),
+        (*KNOWN, "--catalog", "none.csv"),
+        ("releases", "show", "999"),
+        ("releases", "list", "--ledger", "none.sqlite"),
+        ("ledger", "show", "--ledger", "none.sqlite"),
+        ("ledger", "show", "--dataset", "books"),
+        ("ledger", "unfreeze", "--reason", "it is not frozen"),
+        ("token", "mint", "--key", "none", "--principal", "ada"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_spends_nothing(
+    opened: Path, run: Run, capsys: Captured, arguments: tuple[object, ...]
+) -> None:
+    assert run(*arguments) == FAILED
+    shown = capsys.readouterr().err.splitlines()
+    assert sum(line.startswith("askew-server: ") for line in shown) == 1
+    assert spent(run, capsys) == "0"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        f'person 1,"{CANARY}\n',
+        f"{CANARY}\n",
+        f"person 1,{CANARY},{CANARY}\n",
+        f"{CANARY},\n",
+        f",{CANARY}\n",
+        f"person 1,{CANARY}\xff\n",
+    ],
+)
+def test_no_error_repeats_an_id_of_the_log(
+    opened: Path, run: Run, capsys: Captured, damage: str
+) -> None:
+    """And a log that cannot be counted costs its charge, because what is in it decided that."""
+    with (opened / "log.csv").open("ab") as file:
+        file.write(damage.encode("latin-1"))
+    code = run(*KNOWN)
+    shown = capsys.readouterr()
+    assert CANARY not in shown.out + shown.err
+    assert code in {0, FAILED}
+    assert len([line for line in shown.err.splitlines() if line]) == code
+
+
+def test_without_a_ledger_nothing_is_made(folder: Path, run: Run, capsys: Captured) -> None:
+    before = contents(folder)
+    assert run(*KNOWN) == FAILED
+    assert "askew-server ledger open --help" in capsys.readouterr().err
+    assert contents(folder) == before
+
+
+# -- stored releases ------------------------------------------------------------------------------
+
+
+def test_a_stored_release_is_shown_in_the_bytes_that_are_stored(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN, "--format", "json") == 0
+    first = capsys.readouterr().out
+    charge = release_from_bytes(first.encode().removesuffix(b"\n")).charge
+    assert run("releases", "show", charge, "--format", "json") == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_releases_are_listed_in_every_form(
+    opened: Path, run: Run, capsys: Captured, form: str
+) -> None:
+    assert run(*KNOWN) == 0
+    assert run(*UNKNOWN) == 0
+    capsys.readouterr()
+    assert run("releases", "list", "--format", form) == 0
+    shown = capsys.readouterr().out
+    if form == "json":
+        assert [row["mechanism"] for row in json.loads(shown)] == ["canonical", "limited-domain"]
+    elif form == "csv":
+        assert [row["items"] for row in csv.DictReader(io.StringIO(shown))] == ["3", "5"]
+    else:
+        assert re.findall(r"canonical|limited-domain", shown) == ["canonical", "limited-domain"]
+
+
+def test_an_empty_ledger_lists_nothing(opened: Path, run: Run, capsys: Captured) -> None:
+    assert run("releases", "list", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_the_ledger_shows_charges_and_budgets_in_every_form(
+    opened: Path, run: Run, capsys: Captured, form: str
+) -> None:
+    terms = ("--outcomes", 100, "--questions", 10, "--epsilon", "0.1", "--delta", "1e-9")
+    assert run(*KNOWN) == 0
+    grant = ("ledger", "grant", "--dataset", "films", "--principal", "ada", *terms)
+    assert run(*grant, "--slack", "1e-8") == 0
+    capsys.readouterr()
+    assert run("ledger", "show", "--format", form) == 0
+    shown = capsys.readouterr().out
+    if form == "json":
+        content = json.loads(shown)
+        assert [row["principal"] for row in content["budgets"]] == ["ada"]
+        assert [row["epsilon"] for row in content["charges"]] == ["20"]
+    elif form == "csv":
+        assert [row["rule"] for row in csv.DictReader(io.StringIO(shown))] == ["basic"]
+    else:
+        assert "spent" in shown
+        assert "ada" in shown
+
+
+def test_a_restored_backup_freezes_spending_until_the_operator_acts(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """What the backup forgot stays spent."""
+    backup = (opened / "askew-ledger.sqlite").read_bytes()
+    assert run(*KNOWN) == 0
+    (opened / "askew-ledger.sqlite").write_bytes(backup)
+    assert run("ledger", "verify") == FAILED
+    assert run(*KNOWN) == FAILED
+    assert run("ledger", "show") == 0
+    assert capsys.readouterr().out.count("frozen") == 1
+    assert run("ledger", "unfreeze", "--reason", "the backup of Monday") == 0
+    assert run("ledger", "verify") == 0
+    assert spent(run, capsys) == "20"
+    assert run(*KNOWN, "--epsilon", 21) == BUDGET
+
+
+# -- the rest -------------------------------------------------------------------------------------
+
+
+def test_the_demo_needs_nothing_and_leaves_nothing(
+    folder: Path, run: Run, capsys: Captured
+) -> None:
+    before = contents(folder)
+    assert run("release", "--demo", "--k", 5) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("SIMULATED events")
+    assert "Of the true top 5, known here because nobody is in it:" in shown
+    assert contents(folder) == before
+
+
+def test_a_key_and_a_token_are_made_for_one_principal(
+    folder: Path, run: Run, capsys: Captured
+) -> None:
+    from askew_server.bearer import read_key
+
+    assert run("token", "key", "analysts.key") == 0
+    assert run("token", "mint", "--key", "analysts.key", "--principal", "ada") == 0
+    token = capsys.readouterr().out.strip()
+    assert read_key(folder / "analysts.key").principal(f"Bearer {token}") == "ada"
+
+
+COMMANDS = [
+    ("release",),
+    ("releases", "list"),
+    ("releases", "show"),
+    ("ledger", "open"),
+    ("ledger", "show"),
+    ("ledger", "grant"),
+    ("ledger", "unfreeze"),
+    ("ledger", "verify"),
+    ("token", "key"),
+    ("token", "mint"),
+    ("serve-releases",),
+    ("serve",),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_helps_with_an_example(
+    run: Run, capsys: Captured, command: tuple[str, ...]
+) -> None:
+    assert run(*command, "--help") == 0
+    shown = capsys.readouterr().out
+    assert "Example" in shown
+    assert f"askew-server {' '.join(command)}" in shown
+
+
+def test_progress_is_for_terminals_only(opened: Path) -> None:
+    """On a pipe, standard error holds the plan; on a terminal, what is being done as well."""
+    command = [sys.executable, "-m", "askew_server", *map(str, KNOWN), "--format", "json"]
+    piped = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert "counting ..." not in piped.stderr
+    assert "\x1b" not in piped.stderr
+    mine, theirs = pty.openpty()
+    watched = subprocess.run(
+        [*command, "--key", "again"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        timeout=PATIENCE,
+        check=True,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(theirs)
+    seen = os.read(mine, 1 << 16)
+    os.close(mine)
+    assert b"..." in seen
+    assert release_from_bytes(watched.stdout.removesuffix(b"\n")).k == 3

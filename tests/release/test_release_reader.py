@@ -1,0 +1,177 @@
+"""Everybody may read public releases: from the ledger's file, read-only, and nothing else of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.analyst import TopKQuestion
+from askew.errors import LedgerError, NotFound
+from askew.odometer import PayWhatYouGet
+from askew.randomness import SystemBits
+from askew_server import release_reader
+from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.ledger import Ledger, storage
+from askew_server.release.analyst_plan import AnalystPlan, Offer
+from askew_server.release.job import ReleaseJob
+from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release_reader import ReleaseReader
+
+Count = Callable[[CountingTask], TopCounts]
+MakePlan = Callable[..., ReleasePlan]
+TERMS = PayWhatYouGet(
+    k_star=50,
+    l_star=5,
+    epsilon=Fraction(1, 10),
+    delta=Fraction(1, 10**9),
+    slack=Fraction(1, 10**8),
+)
+
+
+@pytest.fixture
+def published(ledger: Ledger, count: Count, plan_of: MakePlan) -> list[bytes]:
+    """Three releases, the payloads of which are what everybody gets."""
+    job = ReleaseJob(ledger, count, SystemBits())
+    plans = [plan_of(k=k) for k in (1, 2, 3)]
+    return [job.publish(plan, plan.charge_request()).payload for plan in plans]
+
+
+def test_the_reader_knows_the_file_by_the_marks_that_the_ledger_makes() -> None:
+    assert (release_reader.APPLICATION, release_reader.VERSION) == (
+        storage.APPLICATION,
+        storage.VERSION,
+    )
+
+
+def test_a_reader_gives_the_bytes_that_were_stored(
+    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes]
+) -> None:
+    reader = ReleaseReader(paths[0])
+    charges = [charge.id for charge in ledger.charges()]
+    assert [reader.document(charge) for charge in charges] == published
+
+
+def test_pages_hold_every_release_once(
+    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes]
+) -> None:
+    reader = ReleaseReader(paths[0])
+    first = reader.page("", 0, 2)
+    second = reader.page("", first.summaries[-1].charge, 2)
+    found = [each.charge for each in (*first.summaries, *second.summaries)]
+    assert found == [charge.id for charge in ledger.charges()]
+    assert (first.more, second.more, len(published)) == (True, False, 3)
+
+
+def test_a_page_of_another_data_set_is_empty(
+    paths: tuple[Path, Path], published: list[bytes]
+) -> None:
+    assert ReleaseReader(paths[0]).page("books", 0, 100).summaries == ()
+    assert len(ReleaseReader(paths[0]).page("films", 0, 100).summaries) == len(published)
+
+
+def test_an_answer_to_an_analyst_is_no_public_release(
+    paths: tuple[Path, Path], ledger: Ledger, count: Count
+) -> None:
+    """Planted bug: every stored payload served to everybody."""
+    ledger.grant("films", "ada", TERMS)
+    offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
+    plan = AnalystPlan(TopKQuestion("films", 5, "a"), "1", TERMS, offer)
+    stored = ReleaseJob(ledger, count, SystemBits()).publish(plan, plan.charge_request("ada"))
+    reader = ReleaseReader(paths[0])
+    assert reader.page("", 0, 100).summaries == ()
+    with pytest.raises(NotFound):
+        reader.document(stored.id)
+
+
+@pytest.mark.parametrize("charge", [1, 999, 2**63 - 1])
+def test_a_charge_without_a_release_is_not_found(
+    paths: tuple[Path, Path], ledger: Ledger, plan_of: MakePlan, charge: int
+) -> None:
+    ledger.charge(plan_of().charge_request())  # charged, and crashed
+    with pytest.raises(NotFound):
+        ReleaseReader(paths[0]).document(charge)
+
+
+def test_a_reader_cannot_write(paths: tuple[Path, Path], published: list[bytes]) -> None:
+    """Planted bug: the file opened for writing."""
+    with (
+        ReleaseReader(paths[0])._database() as database,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        database.execute("CREATE TABLE planted (x)")
+    assert published
+
+
+def test_a_reader_sees_a_release_as_soon_as_it_is_stored(
+    paths: tuple[Path, Path], ledger: Ledger, count: Count, plan_of: MakePlan
+) -> None:
+    """Beside a ledger that stays open: what is not yet in the main file is read as well."""
+    reader = ReleaseReader(paths[0])
+    assert reader.page("", 0, 10).summaries == ()
+    ReleaseJob(ledger, count, SystemBits()).publish(plan_of(), plan_of().charge_request())
+    assert len(reader.page("", 0, 10).summaries) == 1
+
+
+def test_reading_neither_makes_nor_changes_a_file(
+    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes], tmp_path: Path
+) -> None:
+    ledger.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(ReleaseReader(paths[0]).page("", 0, 10).summaries) == len(published)
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert before == {name: after[name] for name in before}
+    assert {name.removeprefix(paths[0].name) for name in after.keys() - before} <= {"-wal", "-shm"}
+
+
+def test_a_copy_in_a_read_only_folder_can_be_read(
+    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes], tmp_path: Path
+) -> None:
+    """As in a container. SQLite would make files beside it, which the folder does not allow."""
+    ledger.close()
+    place = tmp_path / "read-only"
+    place.mkdir()
+    (place / "ledger.sqlite").write_bytes(paths[0].read_bytes())
+    for options in (["--bind", place, place], ["-o", "remount,ro,bind", place]):
+        mount = ["mount", *map(str, options)]
+        made = subprocess.run(mount, capture_output=True, text=True, check=False)
+        if made.returncode:
+            pytest.skip(f"a mount of its own needs root: {made.stderr.strip()}")
+    try:
+        page = ReleaseReader(place / "ledger.sqlite").page("", 0, 10)
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+    assert len(page.summaries) == len(published)
+
+
+def test_no_ledger_is_made_where_there_is_none(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        ReleaseReader(tmp_path / "none.sqlite").page("", 0, 10)
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all", bytes(4096)])
+def test_a_file_that_is_no_ledger_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(LedgerError):
+        ReleaseReader(path).document(1)
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_release_is_not_served(
+    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes]
+) -> None:
+    ledger.close()
+    with closing(sqlite3.connect(paths[0])) as database:
+        database.execute("DROP TRIGGER fulfilments_no_update")
+        database.execute("UPDATE fulfilments SET payload = CAST(payload || ' ' AS BLOB)")
+        database.commit()
+    with pytest.raises(LedgerError, match="damaged"):
+        ReleaseReader(paths[0]).page("", 0, 10)
+    assert published

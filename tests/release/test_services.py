@@ -1,0 +1,228 @@
+"""Popularity and Analyst over real gRPC: what callers get, and what they never get."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import pytest
+import pytest_asyncio
+
+from askew.analyst import TopKQuestion
+from askew.odometer import PayWhatYouGet
+from askew.randomness import SystemBits
+from askew.release import Release, release_from_bytes
+from askew.wire import popularity_convert as convert
+from askew.wire.v1 import popularity_pb2 as pb
+from askew_server.analyst_desk import AnalystDesk
+from askew_server.analyst_service import AnalystService
+from askew_server.bearer import BearerKey
+from askew_server.counting import ContributionBound, CountingTask, TopCounts
+from askew_server.grpc_server import RunningServer, Service
+from askew_server.ledger import Ledger
+from askew_server.popularity_service import PopularityService
+from askew_server.release.analyst_plan import AnalystPlan, Offer
+from askew_server.release.job import ReleaseJob
+from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.release_reader import ReleaseReader
+
+Count = Callable[[CountingTask], TopCounts]
+MakePlan = Callable[..., ReleasePlan]
+Code = grpc.StatusCode
+KEY = BearerKey(bytes(32))
+PATIENCE = 30
+TERMS = PayWhatYouGet(
+    k_star=9,
+    l_star=5,
+    epsilon=Fraction(1, 2),
+    delta=Fraction(1, 10**9),
+    slack=Fraction(1, 10**8),
+)
+Metadata = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Wired:
+    ledger: Ledger
+    published: list[bytes]
+    channel: grpc.aio.Channel
+
+    async def call(self, method: str, request: bytes, metadata: Metadata = ()) -> bytes:
+        path = f"/askew.wire.v1.{method}"
+        stub: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(path)
+        return await stub(request, metadata=metadata, timeout=PATIENCE)
+
+    async def refusal(self, *call: object) -> tuple[grpc.StatusCode, str]:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await self.call(*call)  # type: ignore[arg-type]
+        return caught.value.code(), caught.value.details() or ""
+
+
+@pytest_asyncio.fixture
+async def wired(
+    ledger: Ledger, paths: tuple[Path, Path], count: Count, plan_of: MakePlan
+) -> AsyncIterator[Wired]:
+    """Two public releases, and a desk at which ada has a budget of nine outcomes."""
+    job = ReleaseJob(ledger, count, SystemBits())
+    plans = [plan_of(k=k) for k in (1, 2)]
+    published = [job.publish(plan, plan.charge_request()).payload for plan in plans]
+    ledger.grant("films", "ada", TERMS)
+    offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
+    services: list[Service] = [
+        PopularityService(ReleaseReader(paths[0])),
+        AnalystService(AnalystDesk(ledger, {"films": offer}, job), KEY),
+    ]
+    server = RunningServer(services, "127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        yield Wired(ledger, published, channel)
+    await server.stop(grace=0)
+
+
+def bearer(principal: str = "ada", key: BearerKey = KEY) -> Metadata:
+    return (("authorization", "Bearer " + key.mint(principal, minutes=5, now=time.time())),)
+
+
+def ask(k: int, key: str) -> bytes:
+    return convert.question_to_bytes(TopKQuestion("films", k, key))
+
+
+async def test_everybody_gets_the_stored_bytes(wired: Wired) -> None:
+    release = release_from_bytes(wired.published[0])
+    reply = await wired.call("Popularity/GetRelease", convert.charge_to_bytes(release.charge))
+    assert convert.document_from_bytes(reply) == (release, wired.published[0])
+
+
+async def test_everybody_may_list_what_is_public(wired: Wired) -> None:
+    reply = await wired.call("Popularity/ListReleases", convert.page_request_to_bytes("films"))
+    summaries, more = convert.page_from_bytes(reply)
+    assert [each.charge for each in summaries] == [
+        release_from_bytes(each).charge for each in wired.published
+    ]
+    assert not more
+
+
+async def test_no_call_of_popularity_spends(wired: Wired) -> None:
+    """Whatever is asked, in any number: the ledger's file is the same before and after."""
+    before = wired.ledger.dataset("films").spent, wired.ledger.charges()
+    for charge in range(1, 12):
+        await asyncio.gather(
+            wired.call("Popularity/GetRelease", convert.charge_to_bytes(charge)),
+            wired.call("Popularity/ListReleases", convert.page_request_to_bytes(after=charge)),
+            return_exceptions=True,
+        )
+    assert before == (wired.ledger.dataset("films").spent, wired.ledger.charges())
+
+
+def test_the_public_service_holds_a_reader_and_nothing_else(paths: tuple[Path, Path]) -> None:
+    """By construction: no ledger, no engine, no key is within its reach."""
+    service = PopularityService(ReleaseReader(paths[0]))
+    assert {name: type(value) for name, value in vars(service).items()} == {
+        "_reader": ReleaseReader
+    }
+    assert vars(ReleaseReader(paths[0])) == {"_path": paths[0]}
+
+
+@pytest.mark.parametrize("charge", [0, 999])
+async def test_a_release_that_is_not_there_is_a_status(wired: Wired, charge: int) -> None:
+    request = pb.GetReleaseRequest(charge=charge).SerializeToString()
+    code, _ = await wired.refusal("Popularity/GetRelease", request)
+    assert code is (Code.NOT_FOUND if charge else Code.OUT_OF_RANGE)
+
+
+async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None:
+    """Nine outcomes: four for three items and the stop, twice; then not even two."""
+    for key, spent in (("a", 4), ("b", 8)):
+        reply = await wired.call("Analyst/TopK", ask(5, key), bearer())
+        release, _, budget = convert.answer_from_bytes(reply)
+        assert (len(release.items), release.stopped, budget.outcomes) == (3, True, spent)
+    code, text = await wired.refusal("Analyst/TopK", ask(2, "c"), bearer())
+    assert (code, "fewer outcomes" in text) == (Code.FAILED_PRECONDITION, True)
+    reply = await wired.call(
+        "Analyst/GetBudget", convert.budget_request_to_bytes("films"), bearer()
+    )
+    budget = convert.budget_from_bytes(reply)
+    assert (budget.outcomes, budget.calls, budget.outcomes_left) == (8, 2, 1)
+    assert budget.terms.total_loss() == TERMS.total_loss()
+
+
+async def test_a_retry_gets_the_same_bytes_at_no_cost(wired: Wired) -> None:
+    first = await wired.call("Analyst/TopK", ask(5, "a"), bearer())
+    assert await wired.call("Analyst/TopK", ask(5, "a"), bearer()) == first
+
+
+async def test_questions_at_once_never_pass_the_budget(wired: Wired) -> None:
+    """Nine outcomes left, eight questions of up to five: at most two can be paid."""
+    calls = [wired.call("Analyst/TopK", ask(5, f"key{n}"), bearer()) for n in range(8)]
+    replies = await asyncio.gather(*calls, return_exceptions=True)
+    answered = [each for each in replies if isinstance(each, bytes)]
+    assert len(answered) == 2
+    assert wired.ledger.budget("ada", "films").answered.outcomes == 8
+
+
+CREDENTIALS: dict[str, Metadata] = {
+    "none": (),
+    "another key": bearer(key=BearerKey(bytes(31) + b"x")),
+    "no scheme": (("authorization", "ada"),),
+    "two of them": bearer() + bearer(),
+    "in another header": (("principal", "ada"), ("x-principal", "ada")),
+    "in binary": (("authorization-bin", "Bearer"),),
+}
+
+
+@pytest.mark.parametrize("method", ["Analyst/TopK", "Analyst/GetBudget"])
+@pytest.mark.parametrize("metadata", CREDENTIALS.values(), ids=CREDENTIALS)
+async def test_without_valid_credentials_nothing_is_answered_or_spent(
+    wired: Wired, method: str, metadata: Metadata
+) -> None:
+    """And nothing is said of the message, which is not looked at."""
+    if any(name.endswith("-bin") for name, _ in metadata):
+        metadata = tuple((name, value.encode()) for name, value in metadata)  # type: ignore[misc]
+    for request in (ask(1, "a"), b"\xff"):
+        assert await wired.refusal(method, request, metadata) == (
+            Code.UNAUTHENTICATED,
+            "valid credentials are needed",
+        )
+    assert wired.ledger.budget("ada", "films").answered.calls == 0
+
+
+async def test_one_analyst_cannot_spend_or_see_the_budget_of_another(wired: Wired) -> None:
+    """Planted bug: a principal that is read from the message or trusted from the caller."""
+    request = convert.budget_request_to_bytes("films")
+    assert await wired.refusal("Analyst/GetBudget", request, bearer("eve")) == (
+        Code.NOT_FOUND,
+        "there is no such budget",
+    )
+    code, _ = await wired.refusal("Analyst/TopK", ask(1, "a"), bearer("eve"))
+    assert code is Code.NOT_FOUND
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"", b"\x0a\x05films"])
+async def test_a_question_that_is_none_is_refused_by_its_border(wired: Wired, data: bytes) -> None:
+    code, _ = await wired.refusal("Analyst/TopK", data, bearer())
+    assert code in {Code.INVALID_ARGUMENT, Code.OUT_OF_RANGE}
+
+
+async def test_a_failure_tells_callers_and_logs_nothing_of_itself(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "person 17 saw Alien"
+
+    def broken(*_: object, **__: object) -> Release:
+        raise ValueError(secret)
+
+    monkeypatch.setattr(AnalystPlan, "select", broken)
+    with caplog.at_level(logging.DEBUG, logger="askew_server"):
+        assert await wired.refusal("Analyst/TopK", ask(5, "a"), bearer()) == (
+            Code.INTERNAL,
+            "the server could not answer",
+        )
+    assert secret not in caplog.text
+    assert "ValueError" in caplog.text

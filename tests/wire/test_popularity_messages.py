@@ -1,0 +1,213 @@
+"""Popularity and Analyst on the wire: a core type or a WireError, whatever the other side sends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askew.analyst import BudgetStatus, TopKQuestion
+from askew.errors import Malformed, OutOfRange, WireError
+from askew.odometer import PayWhatYouGet
+from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
+from askew.release import Release, ReleaseSummary
+from askew.wire import popularity_convert as convert
+from askew.wire.v1 import popularity_pb2 as pb
+
+TERMS = PayWhatYouGet(
+    k_star=100,
+    l_star=10,
+    epsilon=Fraction(1, 10),
+    delta=Fraction(1, 10**9),
+    slack=Fraction(1, 10**8),
+)
+BUDGET = BudgetStatus(TERMS, outcomes=30, calls=4)
+LOSS = ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
+RELEASE = Release(7, "films", "limited-domain", 3, ("Alien", "Brazil"), True, True, LOSS, 10)
+DOCUMENT = RELEASE.to_bytes()
+QUESTION = TopKQuestion("films", 20, "monday")
+
+PARSERS: dict[str, tuple[Callable[[bytes], object], bytes, object]] = {
+    "charge": (convert.charge_from_bytes, convert.charge_to_bytes(7), 7),
+    "document": (
+        convert.document_from_bytes,
+        convert.document_to_bytes(DOCUMENT),
+        (RELEASE, DOCUMENT),
+    ),
+    "page request": (
+        convert.page_request_from_bytes,
+        convert.page_request_to_bytes("films", 6),
+        ("films", 6),
+    ),
+    "page": (
+        convert.page_from_bytes,
+        convert.page_to_bytes([RELEASE.summary], more=True),
+        ((RELEASE.summary,), True),
+    ),
+    "question": (convert.question_from_bytes, convert.question_to_bytes(QUESTION), QUESTION),
+    "answer": (
+        convert.answer_from_bytes,
+        convert.answer_to_bytes(DOCUMENT, BUDGET),
+        (RELEASE, DOCUMENT, BUDGET),
+    ),
+    "budget request": (
+        convert.budget_request_from_bytes,
+        convert.budget_request_to_bytes("films"),
+        "films",
+    ),
+    "budget": (convert.budget_from_bytes, convert.budget_to_bytes(BUDGET), BUDGET),
+}
+every_parser = pytest.mark.parametrize("name", PARSERS)
+fuzz = settings(max_examples=200, derandomize=True, database=None, deadline=None)
+
+
+@every_parser
+def test_a_message_survives_the_round_trip(name: str) -> None:
+    parse, data, value = PARSERS[name]
+    assert parse(data) == value
+
+
+@every_parser
+@given(data=st.binary(max_size=300))
+@fuzz
+def test_arbitrary_bytes_parse_or_are_refused(name: str, data: bytes) -> None:
+    with contextlib.suppress(WireError):
+        PARSERS[name][0](data)
+
+
+@every_parser
+@given(
+    edits=st.lists(
+        st.tuples(st.integers(0, 900), st.integers(0, 3), st.binary(max_size=9)),
+        min_size=1,
+        max_size=4,
+    )
+)
+@fuzz
+def test_a_message_with_bytes_changed_parses_or_is_refused(
+    name: str, edits: list[tuple[int, int, bytes]]
+) -> None:
+    parse, data, _ = PARSERS[name]
+    for place, removed, inserted in edits:
+        start = place % (len(data) + 1)
+        data = data[:start] + inserted + data[start + removed :]
+    with contextlib.suppress(WireError):
+        parse(data)
+
+
+words = st.integers(0, 2**32 - 1) | st.integers(0, 200)
+digits = st.integers(0, 2**270).map(str) | st.sampled_from(["0", "1", "9" * 155, "9" * 161])
+rationals = digits | st.tuples(digits, digits).map("/".join) | st.text(max_size=5)
+
+
+@given(
+    message=st.builds(
+        pb.Budget,
+        max_outcomes=words,
+        spent_outcomes=words,
+        max_questions=words,
+        asked_questions=words,
+        epsilon=rationals,
+        delta=rationals,
+        slack=rationals,
+        closed=st.booleans(),
+    )
+)
+@fuzz
+def test_a_budget_of_any_numbers_parses_or_is_refused(message: pb.Budget) -> None:
+    """Planted bug: a rational of 400 digits, which no float holds."""
+    with contextlib.suppress(WireError):
+        parsed = convert.budget_from_bytes(pb.GetBudgetResponse(budget=message).SerializeToString())
+        assert parsed.outcomes <= parsed.terms.k_star == message.max_outcomes
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (pb.TopKRequest(dataset="films", k=0, key="a"), OutOfRange),
+        (pb.TopKRequest(dataset="films", k=1001, key="a"), OutOfRange),
+        (pb.TopKRequest(dataset="films", k=2**32 - 1, key="a"), OutOfRange),
+        (pb.TopKRequest(dataset="", k=5, key="a"), OutOfRange),
+        (pb.TopKRequest(dataset="films\x1b[2J", k=5, key="a"), OutOfRange),
+        (pb.TopKRequest(dataset="x" * 501, k=5, key="a"), OutOfRange),
+        (pb.TopKRequest(dataset="films", k=5, key=""), OutOfRange),
+        (pb.TopKRequest(dataset="films", k=5, key="a b"), OutOfRange),
+        (pb.TopKRequest(dataset="films", k=5, key="é"), OutOfRange),
+        (pb.TopKRequest(dataset="films", k=5, key="a" * 65), OutOfRange),
+    ],
+)
+def test_a_bad_question_is_refused(message: pb.TopKRequest, kind: type[WireError]) -> None:
+    with pytest.raises(kind):
+        convert.question_from_bytes(message.SerializeToString())
+
+
+@pytest.mark.parametrize("charge", [0, 2**63, 2**64 - 1])
+def test_a_number_that_is_no_charge_is_refused(charge: int) -> None:
+    """SQLite's integers end at 2**63 - 1: a larger one would be an error of its own."""
+    with pytest.raises(OutOfRange):
+        convert.charge_from_bytes(pb.GetReleaseRequest(charge=charge).SerializeToString())
+
+
+def test_a_page_after_no_possible_charge_is_refused() -> None:
+    with pytest.raises(OutOfRange):
+        convert.page_request_from_bytes(pb.ListReleasesRequest(after=2**63).SerializeToString())
+
+
+def test_a_page_longer_than_a_page_is_refused() -> None:
+    rows = [RELEASE.summary] * 101
+    with pytest.raises(OutOfRange):
+        convert.page_from_bytes(convert.page_to_bytes(rows, more=False))
+
+
+def test_an_empty_page_that_promises_more_is_refused() -> None:
+    """Or a reader of all pages would ask for ever."""
+    with pytest.raises(Malformed):
+        convert.page_from_bytes(convert.page_to_bytes([], more=True))
+
+
+def test_a_document_travels_as_the_bytes_that_were_stored() -> None:
+    """Planted bug: a release that is written anew for each reader."""
+    message = pb.GetReleaseResponse.FromString(convert.document_to_bytes(DOCUMENT))
+    assert message.document == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pb.Budget(spent_outcomes=101, asked_questions=4),
+        pb.Budget(spent_outcomes=30, asked_questions=11),
+    ],
+)
+def test_a_budget_that_is_overspent_is_refused(message: pb.Budget) -> None:
+    whole = pb.GetBudgetResponse.FromString(convert.budget_to_bytes(BUDGET))
+    whole.budget.MergeFrom(message)
+    with pytest.raises(OutOfRange):
+        convert.budget_from_bytes(whole.SerializeToString())
+
+
+def test_a_summary_of_a_hostile_name_is_refused() -> None:
+    row = pb.ReleaseSummary(
+        charge=1, dataset="a\nb", mechanism="m", n_items=1, epsilon="1", delta="0"
+    )
+    with pytest.raises(OutOfRange):
+        convert.page_from_bytes(pb.ListReleasesResponse(releases=[row]).SerializeToString())
+
+
+def test_a_summary_holds_no_more_than_its_row() -> None:
+    assert ReleaseSummary(7, "films", "limited-domain", 2, Fraction(1), Fraction(1, 10**6)) == (
+        RELEASE.summary
+    )
+
+
+# A tag byte is 8 * field number + wire type: 0 for varints, 2 for bytes, 5 for four fixed bytes.
+def test_a_question_is_these_bytes() -> None:
+    golden = bytes.fromhex("0a 05") + b"films" + bytes.fromhex("15 14000000 1a 06") + b"monday"
+    assert convert.question_to_bytes(QUESTION) == golden
+
+
+def test_a_question_for_a_release_is_these_bytes() -> None:
+    assert convert.charge_to_bytes(7) == bytes.fromhex("08 07")
