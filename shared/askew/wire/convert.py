@@ -143,9 +143,7 @@ def catalog_from_chunks(chunks: Iterable[bytes], card: ModelCard) -> Catalog:
         if len(items) + n > card.n_items:
             raise Malformed("the catalog has more items than its card says")
         items += [_item(each) for each in message.items]
-        vectors.append(
-            floats_from_bytes("vectors", message.vectors, (n, ranking))
-        )
+        vectors.append(floats_from_bytes("vectors", message.vectors, (n, ranking)))
         boosts.append(floats_from_bytes("boosts", message.boosts, (n,)))
         if shared_slate and message.shared_slate:
             raise Malformed("the shared slate belongs to the first part of the catalog")
