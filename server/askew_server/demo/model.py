@@ -8,7 +8,7 @@ from askew_server.ratings import ItemRow, RatingTable
 
 SOURCE = "well-known films with SIMULATED ratings"
 N_PEOPLE = 2000
-OPTIONS = TrainingOptions()
+OPTIONS = TrainingOptions(ranking_dimension=8)  # as many as there are archetypes
 
 
 def demo_model() -> ItemModel:
