@@ -16,7 +16,7 @@ import pytest
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
-from askew.signal import Signal
+from askew.signal import Query, Signal
 from askew_client.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def _seen_from_outside(
     play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
 ) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
+    pair.retrieve(Query(_frozen(pair), 4))  # the server, in this process too, reads its codebook
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
