@@ -12,7 +12,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit check lint types imports figures bench bench-placement bench-selection \
-  bench-scale codebooks proto proto-check proto-release lock clean
+  bench-scale bench-device codebooks proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -29,7 +29,7 @@ audit: $(STAMP)
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
 
-bench: bench-placement bench-selection
+bench: bench-placement bench-selection bench-device
 
 bench-scale: $(STAMP)
 	@$(BIN)/python benchmarks/selection_scale.py
@@ -39,6 +39,9 @@ bench-placement: $(STAMP)
 
 bench-selection: $(STAMP)
 	@$(BIN)/python benchmarks/selection.py $(COUNTS)
+
+bench-device: $(STAMP)
+	@$(BIN)/python benchmarks/device_step.py
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

@@ -68,7 +68,7 @@ class BudgetExceeded(AskewError):
         requested: Fraction,
         spent: Fraction,
         cap: Fraction,
-        measure: str = "epsilon per unit distance",
+        measure: str = "epsilon between any two people",
     ) -> None:
         super().__init__(
             f"this would cost {float(requested):.6g} {measure}; "

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from small_world import made_card, made_space
 
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, Item
 from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.release import Release
-from askew.vectors import FeatureSpace, RatingScale
 from askew_server.popularity_prior import with_popularity
 
 ITEMS = (
@@ -21,9 +21,10 @@ ITEMS = (
     Item("Alien (1979)"),
     Item("Brazil", 1985),
 )
-CATALOG = Catalog(ITEMS, np.zeros((6, 1), dtype=np.float32), (5, 1, 0, 2))
-SPACE = FeatureSpace((-1.0,), (1.0,), 2.0, 8.0, RatingScale(0.5, 5.0), "ab" * 32)
-CARD = ModelCard(SPACE, CATALOG.version, 6, 6, "ratings", simulated=True)
+CATALOG = Catalog(
+    ITEMS, np.zeros((6, 3), dtype=np.float32), np.ones(6, dtype=np.float32), (5, 1, 0, 2)
+)
+CARD = made_card(made_space(), CATALOG, 6)
 
 
 def release(*items: str) -> Release:
@@ -60,7 +61,8 @@ def test_the_catalog_gets_a_version_and_the_space_keeps_its_own() -> None:
     assert card.space.version == CARD.space.version
 
 
-def test_items_and_positions_stay() -> None:
+def test_items_and_vectors_stay() -> None:
     _, catalog, _ = with_popularity(CARD, CATALOG, release("Heat"))
     assert catalog.items == CATALOG.items
-    assert catalog.positions is CATALOG.positions
+    assert catalog.vectors is CATALOG.vectors
+    assert catalog.boosts is CATALOG.boosts
