@@ -1,0 +1,42 @@
+"""ClickHouse, inside this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from server.counting.availability import require_driver
+from server.counting.contract import Bench, CountingContract
+from server.counting.parquet import Columns, quoted, write_parquet
+
+from askew_server.counting.engines.clickhouse import ClickHouseEngine
+
+require_driver("clickhouse_connect")
+require_driver("chdb")
+
+
+class ClickHouseBench(Bench):
+    """A database of our own: chdb's default one takes names with a "*" for those of files."""
+
+    def __init__(self, engine: ClickHouseEngine, folder: Path) -> None:
+        super().__init__(engine)
+        self.clickhouse, self.folder = engine, folder
+        engine.execute("CREATE DATABASE IF NOT EXISTS askew")
+
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+        path = self.folder / f"{self.new_name()}.parquet"
+        write_parquet(path, columns, sql_type)
+        table = f"askew.{quoted(name, 'clickhouse')}"
+        for statement in (
+            f"DROP TABLE IF EXISTS {table}",
+            f"CREATE TABLE {table} ENGINE = Memory AS SELECT * FROM file('{path}', Parquet)",
+        ):
+            self.clickhouse.execute(statement)
+        return f"askew.{name}"
+
+
+@pytest.mark.xdist_group("clickhouse")
+class TestClickHouseCounts(CountingContract):
+    @pytest.fixture
+    def bench(self, clickhouse: ClickHouseEngine, tmp_path: Path) -> Bench:
+        return ClickHouseBench(clickhouse, tmp_path)

@@ -1,0 +1,78 @@
+"""PostgreSQL, a server of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from server.counting.availability import require_driver, require_postgres
+from server.counting.contract import Bench, CountingContract
+from server.counting.parquet import Columns, quoted
+
+from askew.errors import DataError
+from askew_server.counting.engines.postgres import PostgresEngine
+
+require_driver("psycopg")
+require_postgres()
+
+TYPES = {"VARCHAR": "TEXT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE PRECISION"}
+
+
+class PostgresBench(Bench):
+    def __init__(self, address: str) -> None:
+        import psycopg
+
+        super().__init__(PostgresEngine(address))
+        self.owner: Any = psycopg.connect(address, autocommit=True)
+
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+        table = quoted(name, "postgres")
+        named = ", ".join(f"{quoted(column, 'postgres')} {TYPES[sql_type]}" for column in columns)
+        self.owner.execute(f"DROP TABLE IF EXISTS {table}")
+        self.owner.execute(f"CREATE TABLE {table} ({named})")
+        with self.owner.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+            for row in zip(*columns.values(), strict=True):
+                copy.write_row(row)
+        return name
+
+    def close(self) -> None:
+        self.engine.close()
+        self.owner.close()
+
+
+@pytest.mark.xdist_group("postgres")
+class TestPostgresCounts(CountingContract):
+    @pytest.fixture
+    def bench(self, postgres: str) -> Iterator[Bench]:
+        bench = PostgresBench(postgres)
+        yield bench
+        bench.close()
+
+    def test_a_database_of_another_encoding_is_refused(self, postgres: str, bench: Bench) -> None:
+        """MD5 of other bytes would keep other events."""
+        assert isinstance(bench, PostgresBench)
+        bench.owner.execute("DROP DATABASE IF EXISTS latin")
+        bench.owner.execute(
+            "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc"
+            " TEMPLATE template0"
+        )
+        with pytest.raises(DataError, match="must be UTF8, it is LATIN1"):
+            PostgresEngine(postgres.replace("dbname=postgres", "dbname=latin"))
+
+    def test_a_statement_cannot_write(self, bench: Bench) -> None:
+        with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
+            bench.engine.execute("CREATE TABLE t (c TEXT)")
+
+    def test_a_file_is_refused(self, bench: Bench) -> None:
+        with pytest.raises(DataError, match="load the file"):
+            bench.engine.table("log.parquet")
+
+    def test_no_server_is_a_data_error(self, postgres: str) -> None:
+        with pytest.raises(DataError, match="no connection"):
+            PostgresEngine(postgres.replace("host=/tmp", "host=/tmp/nowhere"))
+
+    def test_an_address_that_cannot_be_parsed_is_not_repeated(self) -> None:
+        with pytest.raises(DataError, match="no connection") as error:
+            PostgresEngine("host password=hunter2")
+        assert "hunter2" not in str(error.value)
