@@ -122,6 +122,8 @@ def of_size(counts: Counts, k: int) -> Iterator[Row]:
     yield "askew: Canonical", lambda: half.select(counts, bits=BITS)
     low = Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1)
     yield "askew: Canonical, gamma 1", lambda: low.select(counts, bits=BITS)
+    other = Canonical(k=k, epsilon=1, neighbors=ONE, noise="exponential")
+    yield "askew: Canonical, exponential", lambda: other.select(counts, bits=BITS)
     peel = Peeling(k=k, epsilon=1, neighbors=ONE)
     yield "askew: Peeling", lambda: peel.select(counts, bits=BITS)
     shot = OneShot(k=k, epsilon=1, neighbors=ONE)
