@@ -98,7 +98,8 @@ def carried(statement: str, names: Names, dialect: str) -> str:
         return node
 
     tree = parse_one(statement, read="duckdb").transform(carry)
-    return tree.transform(_collate, dialect).sql(dialect=dialect, pretty=True)
+    _collate(tree, dialect)
+    return tree.sql(dialect=dialect, pretty=True)
 
 
 def quoted_table(parts: tuple[str, ...]) -> exp.Table:
@@ -115,14 +116,13 @@ def _as_bytes(text: exp.Expr) -> exp.Collate:
     return exp.Collate(this=text, expression=_quoted("C"))
 
 
-def _collate(node: exp.Expr, dialect: str) -> exp.Expr:
+def _collate(tree: exp.Expr, dialect: str) -> None:
     """Comparison by bytes, as each engine calls it; ClickHouse knows no other."""
-    if not isinstance(node, exp.Collate) or dialect in {"duckdb", "postgres"}:
-        return node
-    if dialect == "spark":
-        return exp.Collate(this=node.this, expression=exp.var("UTF8_BINARY"))
-    inner: exp.Expr = node.this
-    return inner
+    for text in list(tree.find_all(exp.Collate)):
+        if dialect == "spark":
+            text.set("expression", exp.var("UTF8_BINARY"))
+        elif dialect == "clickhouse":
+            text.replace(text.this)
 
 
 def _parameter(name: str, dialect: str) -> exp.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -60,5 +61,8 @@ class ClickHouseEngine:
 
 
 def _reason(error: Exception) -> str:
-    """The kind of failure: ClickHouse's message may quote a row."""
-    return f"ClickHouse could not do it: {type(error).__name__}"
+    """ClickHouse's code of the failure: its message may quote a row."""
+    code = re.search(r"\bcode:? (\d+)", str(error), re.IGNORECASE)
+    return (
+        f"ClickHouse could not do it: {type(error).__name__}{f', code {code[1]}' if code else ''}"
+    )

@@ -65,10 +65,8 @@ class PostgresEngine:
 
 
 def _reason(error: Exception) -> str:
-    """The code of the standard: PostgreSQL's message may quote a row."""
-    return (
-        f"PostgreSQL could not do it: {type(error).__name__} ({getattr(error, 'sqlstate', None)})"
-    )
+    """The kind of failure: PostgreSQL's message may quote a row."""
+    return f"PostgreSQL could not do it ({type(error).__name__})"
 
 
 def _connection_reason(error: Exception) -> str:

@@ -84,4 +84,4 @@ class SparkEngine:
 def _reason(error: Exception) -> str:
     """Spark's name of the error condition: its message may quote a row."""
     condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    return f"Spark could not do it: {condition}"
+    return f"Spark could not do it ({condition})"

@@ -1,0 +1,185 @@
+"""What every engine must do: the same rows as the definition, from the same events.
+
+A subclass for each engine gives it a `bench`. Each test loads its events under a new name.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import pytest
+from server.counting.parquet import Columns
+from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
+
+from askew.errors import DataError
+from askew_server.counting import ContributionBound, CountingTask, Engine, count_top
+from askew_server.counting.bounding import require_countable
+
+
+class Bench(ABC):
+    """An engine, and a way to give it a table."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._numbers = itertools.count(1)
+
+    @abstractmethod
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+        """Stores columns, all of one of DuckDB's types; the name that a task has for them."""
+
+    def events(self, events: Sequence[Pair]) -> str:
+        """Stores events in the columns unit and item."""
+        units, items = columns_of(events)
+        return self.load(self.new_name(), {"unit": units, "item": items})
+
+    def catalog(self, items: Sequence[str]) -> str:
+        """Stores a catalog in the column item."""
+        return self.load(self.new_name(), {"item": items})
+
+    def count(self, task: CountingTask, key: bytes = KEY) -> list[tuple[str, int]]:
+        """The rows of a task."""
+        counted = count_top(self.engine, task, key)
+        return list(zip(counted.items, counted.counts, strict=True))
+
+    def new_name(self) -> str:
+        return f"source_{next(self._numbers)}"
+
+
+def task(
+    events: str,
+    *,
+    max_items: int = 3,
+    limit: int | None = 40,
+    unit_column: str = "unit",
+    item_column: str = "item",
+    catalog: str | None = None,
+) -> CountingTask:
+    return CountingTask(
+        events=events,
+        bound=ContributionBound(max_items),
+        limit=limit,
+        unit_column=unit_column,
+        item_column=item_column,
+        catalog=catalog,
+    )
+
+
+class CountingContract:
+    @pytest.mark.parametrize("max_items", [1, 3, 10, 1000])
+    def test_the_rows_are_those_of_the_definition(self, bench: Bench, max_items: int) -> None:
+        events = varied_events()
+        counted = bench.count(task(bench.events(events), max_items=max_items))
+        assert counted == reference_counts(events, max_items, limit=40)
+
+    def test_another_key_keeps_other_events(self, bench: Bench) -> None:
+        events, key = varied_events(), bytes(32)
+        counted = bench.count(task(bench.events(events)), key)
+        assert counted == reference_counts(events, 3, limit=40, key=key)
+        assert counted != reference_counts(events, 3, limit=40)
+
+    def test_every_item_comes_back_where_there_are_fewer_than_the_limit(self, bench: Bench) -> None:
+        events = [("p", "b"), ("q", "b"), ("p", "a"), ("p", "a")]
+        assert bench.count(task(bench.events(events))) == [
+            ("b", 2),
+            ("a", 1),
+        ]
+
+    def test_no_events_make_no_rows(self, bench: Bench) -> None:
+        assert len(bench.count(task(bench.events([])))) == 0
+
+    def test_ties_are_in_the_order_of_bytes(self, bench: Bench) -> None:
+        items = ["\U00010000", "\uffff", "é", "e\u0301", "a", "b", "B", "10", "9", "-", "_"]
+        events = [("p", item) for item in items]
+        counted = bench.count(task(bench.events(events), max_items=100, limit=9))
+        assert [item for item, _ in counted] == sorted(items, key=str.encode)[:9]
+
+    def test_integers_are_counted_as_their_digits(self, bench: Bench) -> None:
+        events = [(unit, (unit * item) % 23 - 11) for unit in range(40) for item in range(9)]
+        units, items = [unit for unit, _ in events], [item for _, item in events]
+        source = bench.load(bench.new_name(), {"unit": units, "item": items}, "BIGINT")
+        counted = bench.count(task(source))
+        written = [(str(unit), str(item)) for unit, item in events]
+        assert counted == reference_counts(written, 3, limit=40)
+
+    def test_a_catalog_brings_back_each_of_its_items_and_no_other(self, bench: Bench) -> None:
+        events = varied_events()
+        wanted = ["é", "1", "01", "nobody's", "Nobody's", "", "7", "13", "7"]
+        asked = task(bench.events(events), limit=None, catalog=bench.catalog(wanted))
+        counted = bench.count(asked)
+        assert counted == reference_counts(events, 3, catalog=wanted)
+        assert counted[-2:] == [("Nobody's", 0), ("nobody's", 0)]
+
+    def test_items_outside_the_catalog_take_no_place_of_a_unit(self, bench: Bench) -> None:
+        events = [("p", str(n)) for n in range(100)]
+        asked = task(
+            bench.events(events), max_items=1, limit=None, catalog=bench.catalog(["7", "8"])
+        )
+        assert sum(n for _, n in bench.count(asked)) == 1
+
+    @pytest.mark.parametrize("missing", ["unit", "item"])
+    def test_a_missing_id_is_refused_and_no_id_is_named(self, bench: Bench, missing: str) -> None:
+        columns = {"unit": ["secret", "secret"], "item": ["hidden", "hidden"]}
+        source = bench.load(bench.new_name(), {**columns, missing: [None, "hidden"]})
+        with pytest.raises(DataError, match=f"1 rows have no value in column '{missing}'") as error:
+            bench.count(task(source))
+        assert not {"secret", "hidden"} & set(str(error.value).replace("'", " ").split())
+
+    def test_a_missing_item_of_a_catalog_is_refused(self, bench: Bench) -> None:
+        catalog = bench.load(bench.new_name(), {"item": ["a", None]})
+        asked = task(bench.events([("p", "a")]), limit=None, catalog=catalog)
+        with pytest.raises(DataError, match="1 rows have no value in column 'item'"):
+            bench.count(asked)
+
+    @pytest.mark.parametrize(
+        ("unit_column", "item_column"),
+        [
+            ("item", "unit"),
+            ("events_table", "unit_column"),
+            ("place", "n"),
+            ("pairs", "e"),
+            ('u"; DROP TABLE t; --', "i'; DROP TABLE t; --"),
+            ("100%s of $1, :secret, {secret:String} and $secret?", "select"),
+            ("it's `so`", "日本 x"),
+        ],
+    )
+    def test_columns_may_have_any_name(
+        self, bench: Bench, unit_column: str, item_column: str
+    ) -> None:
+        events = varied_events()
+        units, items = columns_of(events)
+        source = bench.load(bench.new_name(), {unit_column: units, item_column: items})
+        asked = task(source, unit_column=unit_column, item_column=item_column)
+        counted = bench.count(asked)
+        assert counted == reference_counts(events, 3, limit=40)
+
+    @pytest.mark.parametrize("name", ['it\'s "one" `of` them; --', "100%s of {a} $1", "[a]*?"])
+    def test_sources_may_have_any_name(self, bench: Bench, name: str) -> None:
+        source = bench.load(name, {"unit": ["p", "q"], "item": ["a", "a"]})
+        assert bench.count(task(source)) == [("a", 2)]
+
+    def test_a_column_that_is_not_there_is_named_beside_those_that_are(self, bench: Bench) -> None:
+        source = bench.events([("p", "a")])
+        with pytest.raises(DataError, match=r"no column 'reader'; it has 'unit', 'item'"):
+            require_countable(bench.engine, task(source, unit_column="reader"))
+
+    def test_a_source_that_is_not_there_is_named(self, bench: Bench) -> None:
+        source = bench.events([("p", "a")]).replace("source_", "absent_")
+        with pytest.raises(DataError, match="absent_"):
+            require_countable(bench.engine, task(source))
+
+    def test_numbers_that_engines_write_differently_are_refused(self, bench: Bench) -> None:
+        source = bench.load(bench.new_name(), {"unit": [0.1], "item": [1e30]}, "DOUBLE")
+        with pytest.raises(DataError, match="column 'unit' has the type"):
+            require_countable(bench.engine, task(source))
+
+    def test_a_failing_statement_says_nothing_of_the_rows(self, bench: Bench) -> None:
+        source = bench.events([("p", "hidden")])
+        [table] = bench.engine.table(source)
+        sql = f"SELECT CAST(item AS INTEGER) FROM {table}"
+        with pytest.raises(DataError) as error:
+            bench.engine.execute(sql)
+        assert "hidden" not in str(error.value)
+        assert error.value.__cause__ is None
+        assert error.value.__suppress_context__

@@ -1,0 +1,92 @@
+"""Counting from its definition, in plain Python, and the events that engines are asked to count."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+KEY = bytes(range(32))
+Pair = tuple[str, str]
+
+# Ids that an engine could confuse, cut, fold, trim, parse, compare by a locale or run.
+ODD_IDS = (
+    "",
+    " ",
+    "a",
+    "a ",
+    " a",
+    "A",
+    "Z",
+    "é",
+    "e\u0301",
+    "ß",
+    "\uffff",
+    "\U00010000",
+    "日本",
+    "1",
+    "01",
+    "1.0",
+    "+1",
+    "1e0",
+    "NULL",
+    "null",
+    "true",
+    "a\tb",
+    "a\nb",
+    'a"b',
+    "a'b",
+    "a,b",
+    "a\\b",
+    "a%sb",
+    "$1",
+    ":secret",
+    "{secret:String}",
+    "'; DROP TABLE events; --",
+    "x" * 5000,
+)
+
+
+def reference_counts(
+    events: Iterable[Pair],
+    max_items: int,
+    *,
+    limit: int | None = None,
+    catalog: Iterable[str] | None = None,
+    key: bytes = KEY,
+) -> list[tuple[str, int]]:
+    """The rows that a task asks for."""
+    secret = hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
+    items_of: dict[str, set[str]] = defaultdict(set)
+    wanted = None if catalog is None else set(catalog)
+    for unit, item in events:
+        if wanted is None or item in wanted:
+            items_of[unit].add(item)
+    counts = Counter(dict.fromkeys(wanted or (), 0))
+    for unit, items in items_of.items():
+        counts.update(sorted(items, key=lambda item: place(secret, unit, item))[:max_items])
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0].encode()))
+    return rows[:limit]
+
+
+def place(secret: str, unit: str, item: str) -> tuple[str, bytes]:
+    """What an item of a unit is ordered by."""
+    return hashlib.md5(f"{secret}{unit}{item}".encode()).hexdigest()[:12], item.encode()
+
+
+def varied_events() -> list[Pair]:
+    """1,500 events: odd units and items, light and heavy units, duplicates, and ties."""
+    units = [*ODD_IDS, *(f"person {n}" for n in range(30))]
+    items = [*ODD_IDS, *(str(n) for n in range(20))]
+    pairs = [
+        (unit, items[(7 * n + step * (1 + n % 5)) % len(items)])
+        for n, unit in enumerate(units)
+        for step in range(1 + (n * n) % 40)
+    ]
+    return [*pairs, *pairs[::3], *pairs[::7]]
+
+
+def columns_of(events: Sequence[Pair]) -> tuple[list[str], list[str]]:
+    """Events as a column of units and a column of items."""
+    return [unit for unit, _ in events], [item for _, item in events]

@@ -1,0 +1,58 @@
+"""DuckDB from parquet, from csv, and from the tables of its own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from server.counting.contract import Bench, CountingContract
+from server.counting.parquet import Columns, quoted, write_parquet
+
+from askew_server.counting.engines.duckdb import DuckDBEngine
+
+
+class ParquetBench(Bench):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(DuckDBEngine())
+        self.folder = folder
+
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+        path = self.folder / f"{name}.parquet"
+        write_parquet(path, columns, sql_type)
+        return str(path)
+
+
+class TableBench(Bench):
+    """A file of DuckDB's, opened again, for reading, whenever a table was added."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "events.duckdb"
+        duckdb.connect(self.path).close()
+        super().__init__(DuckDBEngine(self.path))
+
+    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR") -> str:
+        self.engine.close()
+        parquet = self.path.with_name(f"{self.new_name()}.parquet")
+        write_parquet(parquet, columns, sql_type)
+        with duckdb.connect(self.path) as connection:
+            connection.execute(f"CREATE TABLE {quoted(name)} AS FROM '{parquet}'")
+        self.engine = DuckDBEngine(self.path)
+        return name
+
+
+class TestDuckDBCountsParquetFiles(CountingContract):
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        bench = ParquetBench(tmp_path)
+        yield bench
+        bench.engine.close()
+
+
+class TestDuckDBCountsTables(CountingContract):
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        bench = TableBench(tmp_path)
+        yield bench
+        bench.engine.close()
