@@ -58,7 +58,7 @@ class BearerKey:
             )
         except (jwt.InvalidTokenError, ValueError):
             raise Unauthenticated from None
-        lifetime = claims["exp"] - claims["iat"]
+        lifetime = int(claims["exp"]) - int(claims["iat"])
         if not 0 < lifetime <= 60 * MAX_MINUTES or not claims["sub"]:
             raise Unauthenticated  # signed, but not by the rules of `mint`
         return str(claims["sub"])

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from askew.release import release_from_bytes
@@ -136,6 +137,34 @@ def test_an_unknown_domain_lists_what_passes_the_threshold(
     assert release.items == tuple(f"film {n}" for n in range(5))
     assert (release.mechanism, release.ranked) == ("limited-domain", True)
     assert "unknown: only what a noisy threshold lets through" in shown.err
+
+
+@pytest.mark.parametrize("form", ["parquet", "table"])
+def test_events_may_be_parquet_or_tables_of_an_engine(
+    opened: Path, run: Run, capsys: Captured, form: str
+) -> None:
+    """With the columns named as they are there."""
+    with duckdb.connect(str(opened / "log.duckdb")) as database:
+        database.execute("CREATE TABLE seen AS SELECT unit AS who, item AS film FROM 'log.csv'")
+        database.execute("CREATE TABLE films AS SELECT item AS film FROM 'films.csv'")
+        database.execute("COPY seen TO 'log.parquet'")
+    sources = {
+        "parquet": ("--events", "log.parquet", "--catalog", "films.csv"),
+        "table": ("--events", "seen", "--catalog", "films", "--catalog-item-column", "film"),
+    }
+    engine = ("--engine", "duckdb:log.duckdb") if form == "table" else ()
+    columns = ("--unit-column", "who", "--item-column", "film")
+    numbers = ("--epsilon", 20, "--k", 3, "--format", "csv")
+    assert run("release", *sources[form], *engine, *columns, *numbers) == 0
+    assert capsys.readouterr().out.split() == [
+        "place,item",
+        "1,film",
+        "0",
+        "2,film",
+        "1",
+        "3,film",
+        "2",
+    ]
 
 
 def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
