@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from math import exp
+from math import ceil, exp
 
 from askew.signal import Signal
 from askew.vectors import FeatureSpace
@@ -88,4 +88,4 @@ def _odds(epsilon: float) -> str:
     if epsilon > 30:
         return "more than 10,000,000,000,000 to 1"
     odds = exp(epsilon)
-    return f"{odds:.2f} to 1" if odds < 10 else f"{odds:,.0f} to 1"
+    return f"{ceil(100 * odds) / 100:.2f} to 1" if odds < 10 else f"{ceil(odds):,} to 1"
