@@ -7,7 +7,7 @@ environment a setting is called ASKEW_ and its name. docs/device.md lists the se
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -69,7 +69,8 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-_PARSERS = {
+_PARSERS: dict[str, Callable[[str, object], object]] = {
+    "mechanism": _text,
     "epsilon": exact_number,
     "k": _whole,
     "lifetime_cap": exact_number,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.doctor import check_clock, check_keyring, check_modes, check_space
 from askew_client.paths import places
@@ -37,13 +38,15 @@ def data(tmp_path: Path) -> Path:
 
 def spend(data: Path, epsilon: int, slot: str = NOW) -> None:
     where = places(data)
-    store = SignalStore(where.ledger, Fraction(48), where.anchor)
+    store = SignalStore(where.ledger, Fraction(192), where.anchor)
     drawn = Signal(SPACE, Lattice(11, 1024), (1, 2))
-    store.remember(SPACE, slot, Fraction(epsilon), lambda: drawn)
+    store.remember(
+        SPACE, slot, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
+    )
 
 
 def restore_an_older_copy(data: Path) -> None:
-    """A ledger that lost its second charge, of 8."""
+    """A ledger that lost its second charge, of 24."""
     spend(data, 4, "2026-09")
     copy = shutil.copy(places(data).ledger, data / "backup")
     spend(data, 8, "2026-10")
@@ -53,7 +56,7 @@ def restore_an_older_copy(data: Path) -> None:
 def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) -> None:
     found = askew("budget", "--data", data)
     assert found.code == 0
-    assert "Spent 0 of a lifetime cap of 48; 48 is left." in found.out
+    assert "Spent 0 of a lifetime cap of 192; 192 is left." in found.out
     assert "Nothing that depends on you has left this device." in found.out
 
 
@@ -61,24 +64,26 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
     spend(data, 2, "2026-10")
     spend(data, 1, "2026-11")
     first, second, *words = askew("budget", "--data", data).out.splitlines()
-    assert first == "2026-10  on space 01234567  one signal, epsilon 2 per unit distance"
-    assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1")
+    assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 per unit distance,")
+    assert first.endswith("times the diameter 6: the most between any two people")
+    assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1 per")
     text = " ".join(words)
     assert "tell you from a neighbor at distance r at most e^(3 r) better than by guessing" in text
+    assert "From anybody at all, however far away, at most e^9: 8,104 to 1" in text  # 8103.08
     assert "21 to 1 at distance 1" in text  # e^3 = 20.09, rounded up
 
 
 def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     spend(data, 2, "2026-10")
     found = json.loads(askew("budget", "--data", data, "--json").out)
-    assert (found["spent"], found["lifetime_cap"], found["frozen"]) == (2.0, 48.0, None)
+    assert (found["spent"], found["lifetime_cap"], found["frozen"]) == (6.0, 192.0, None)
     assert found["entries"] == [
         {
             "slot": "2026-10",
             "space_version": SPACE,
             "kind": "signal",
             "epsilon_per_distance": 2.0,
-            "epsilon_between_any_two": None,
+            "epsilon_between_any_two": 6.0,
         }
     ]
 
@@ -102,8 +107,8 @@ def test_unfreezing_asks_first_books_what_was_lost_and_is_written_down(
     assert "FROZEN" in askew("budget", "--data", data).out
     found = askew("budget", "--data", data, "--unfreeze", stdin=b"y\n")
     assert found.code == 0
-    assert f"{NOW}  accepted by you; 8 was booked for what the ledger had lost" in found.out
-    assert "Spent 12 of a lifetime cap of 48" in found.out
+    assert f"{NOW}  accepted by you; 24 was booked for what the ledger had lost" in found.out
+    assert "Spent 36 of a lifetime cap of 192" in found.out
     assert "FROZEN" not in found.out
 
 
@@ -120,7 +125,7 @@ def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
     assert unwell <= {"keyring"}
     assert {"server", "space", "ledger", "profile", "clock", "keyring"} <= set(findings)
     assert len([name for name in findings if name.startswith("mode of")]) == 5
-    assert "4 of 48 spent, 1 entries, anchored" in findings["ledger"]["text"]
+    assert " of 192 spent, 1 entries, anchored" in findings["ledger"]["text"]
 
 
 def test_the_doctor_changes_nothing(askew: Askew, home: Path) -> None:
@@ -195,7 +200,7 @@ def test_the_clock_is_compared_with_the_ledgers(
 ) -> None:
     spend(data, 2, "2026-10")
     where = places(data)
-    store = SignalStore(where.ledger, Fraction(48), where.anchor)
+    store = SignalStore(where.ledger, Fraction(192), where.anchor)
     assert check_clock(store, where.ledger, today).health == health
 
 

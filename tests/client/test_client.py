@@ -29,17 +29,17 @@ def network(pair: Pair) -> LocalTransport:
 
 async def test_ask_then_pick(network: LocalTransport, tmp_path: Path) -> None:
     async with AskewClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        client.rate("Film 4 (1964)", 5)
+        client.rate("Film 9 (1969)", 5)
         slate = await client.ask()
         item = client.pick(slate)
         assert isinstance(slate, Answer)
         assert item.label in [each.title.label for each in client.rank(slate)]
-        assert item.label != "Film 4 (1964)"
+        assert item.label != "Film 9 (1969)"
 
 
 def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -> None:
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        client.rate("Film 4 (1964)", 5)
+        client.rate("Film 9 (1969)", 5)
         first, again = client.ask(), client.ask()
         assert client.pick(first) == client.pick(again)
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
@@ -59,7 +59,7 @@ def test_what_a_screen_calls_a_setback_a_program_gets_as_an_error(
 ) -> None:
     tight = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(1), max_diameter=32.0)
     with BlockingClient(tight, transport=network, directory=tmp_path) as client:
-        client.rate("Film 4 (1964)", 5)
+        client.rate("Film 9 (1969)", 5)
         with pytest.raises(BudgetExceeded):
             client.ask()
 
@@ -75,7 +75,7 @@ def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> N
 
 def test_a_client_is_used_in_a_with_statement() -> None:
     with pytest.raises(AskewError, match="with statement"):
-        AskewClient().rate("Film 4 (1964)", 5)
+        AskewClient().rate("Film 9 (1969)", 5)
 
 
 @pytest.mark.parametrize("name", askew_client.__all__)
