@@ -124,6 +124,7 @@ def _seen_from_outside(
     play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
 ) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
+    pair.retrieve(Query(_frozen(pair), 4))  # the server, in this process too, reads its codebook
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
