@@ -6,9 +6,10 @@ AskewError
 ├── ProfileError              the person's own ratings cannot make a profile
 ├── BudgetExceeded            a charge would pass the lifetime cap
 ├── LedgerError               the store of signals and charges cannot be trusted or written
-│   ├── LedgerFrozen          ledger and anchor disagree: no spending until an operator acts
+│   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
 │   ├── KeyReused             an idempotency key that stands for another request
 │   └── ChargePending         a charge that is spent and has no release, or not yet
+├── VaultError                an encrypted profile cannot be opened
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
 ├── AccessError               a key file is missing, exposed or damaged
@@ -60,7 +61,8 @@ class ProfileError(AskewError):
 class BudgetExceeded(AskewError):
     """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (exact), and measure: what the three numbers count.
+    Attributes: requested, spent, cap (exact); measure: what the three numbers count; next_slot: the
+    day on which the next signal could be drawn, as "2026-12-01", or None.
     """
 
     def __init__(
@@ -68,13 +70,19 @@ class BudgetExceeded(AskewError):
         requested: Fraction,
         spent: Fraction,
         cap: Fraction,
+        *,
         measure: str = "epsilon between any two people",
+        next_slot: str | None = None,
     ) -> None:
-        super().__init__(
-            f"this would cost {float(requested):.6g} {measure}; "
-            f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent"
+        text = (
+            f"this would cost {float(requested):.6g} {measure}; {float(spent):.6g} of the lifetime "
+            f"cap {float(cap):.6g} is spent, {float(cap - spent):.6g} is left"
         )
-        self.requested, self.spent, self.cap, self.measure = requested, spent, cap, measure
+        if next_slot is not None:
+            text += f" (the next slot begins on {next_slot}, and refills nothing)"
+        super().__init__(text)
+        self.requested, self.spent, self.cap = requested, spent, cap
+        self.measure, self.next_slot = measure, next_slot
 
 
 class LedgerError(AskewError):
@@ -82,7 +90,7 @@ class LedgerError(AskewError):
 
 
 class LedgerFrozen(LedgerError):
-    """The ledger and its anchor disagree; nothing is spent until an operator unfreezes it."""
+    """The ledger lost something, or the clock jumped: nothing is spent until a person says so."""
 
 
 class KeyReused(LedgerError):
@@ -94,6 +102,10 @@ class ChargePending(LedgerError):
 
     The charge stays spent and is never drawn again; a new attempt needs a new key and pays anew.
     """
+
+
+class VaultError(AskewError):
+    """An encrypted profile cannot be opened: a wrong passphrase, no keyring, or altered bytes."""
 
 
 class DataError(AskewError):

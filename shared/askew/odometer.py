@@ -121,10 +121,10 @@ class PrivacyBudget:
         before, then = self.loss(spent, neighbors), self.loss(charged, neighbors)
         if then.epsilon > self.epsilon:
             requested = then.epsilon - before.epsilon
-            raise BudgetExceeded(requested, before.epsilon, self.epsilon, "epsilon")
+            raise BudgetExceeded(requested, before.epsilon, self.epsilon, measure="epsilon")
         if then.delta > self.delta:
             requested = then.delta - before.delta
-            raise BudgetExceeded(requested, before.delta, self.delta, "delta")
+            raise BudgetExceeded(requested, before.delta, self.delta, measure="delta")
         return charged
 
 
@@ -188,7 +188,7 @@ class PayWhatYouGet:
             ("calls", 1, answered.calls, self.l_star),
         ):
             if spent + requested > cap:
-                raise BudgetExceeded(Fraction(requested), Fraction(spent), Fraction(cap), measure)
+                raise BudgetExceeded(*map(Fraction, (requested, spent, cap)), measure=measure)
         return Answered(answered.outcomes + k, answered.calls + 1)
 
     def settle(self, answered: Answered, k: int, outcomes: object) -> Answered:

@@ -126,8 +126,11 @@ def test_the_pure_core_is_all_of_it_but_the_wire() -> None:
 # The only modules of the two roles that may know protobuf and gRPC, and those that wire them up.
 NETWORKED = {
     "askew_client.__main__",
-    "askew_client.asking",
     "askew_client.cli",
+    "askew_client.cli_ask",
+    "askew_client.cli_demo",
+    "askew_client.cli_doctor",
+    "askew_client.client",
     "askew_client.demo",
     "askew_client.demo_server",
     "askew_client.grpc_transport",
@@ -156,7 +159,10 @@ LIGHT = [
     "askew.placement",
     "askew.signal",
     "askew.ranking",
+    "askew_client",
     "askew_client.cli",
+    "askew_client.client",
+    "askew_client.companion",
     "askew_client.exchange",
     "askew_client.expectation",
     "askew_client.profile_store",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -126,6 +127,18 @@ def made_retriever(
     shared = tuple(item for item in SHARED_SLATE if item < len(vectors))
     catalog = made_catalog(vectors, shared, boosts)
     return Retriever(made_card(space, catalog, MAX_SLATE_SIZE), catalog)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own for every test: no configuration, profile or ledger of a real person."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
+    for name in [name for name in os.environ if name.startswith("ASKEW_")]:
+        monkeypatch.delenv(name)
+    return home
 
 
 @pytest.fixture

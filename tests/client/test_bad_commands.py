@@ -81,7 +81,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def files(data: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in data.iterdir()} if data.exists() else {}
+    return {path.name: path.read_bytes() for path in data.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("case", BAD_RATINGS)
@@ -135,7 +135,6 @@ def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[s
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ([], "'--ratings'"),
         (["--ratings", "no-such-file.csv"], "No such file"),
         (["--ratings", "/"], "directory"),
     ],

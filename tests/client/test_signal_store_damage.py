@@ -178,7 +178,7 @@ def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) 
 
 
 @pytest.mark.parametrize(
-    "change", ["numerator = 0", "numerator = -1", "denominator = 0", "denominator = -1"]
+    "change", ["epsilon = '0'", "epsilon = '-1'", "epsilon = ''", "epsilon = '0/7'"]
 )
 def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, change: str) -> None:
     with pytest.raises(sqlite3.IntegrityError):

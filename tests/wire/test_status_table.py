@@ -30,6 +30,7 @@ CODES = {
     "LedgerFrozen": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,
     "ChargePending": Code.INTERNAL,
+    "VaultError": Code.INTERNAL,
     "DataError": Code.INTERNAL,
     "ArtifactError": Code.INTERNAL,
     "AccessError": Code.INTERNAL,

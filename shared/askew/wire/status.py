@@ -16,6 +16,7 @@ from askew.errors import (
     DataError,
     DimensionMismatch,
     LedgerError,
+    LedgerFrozen,
     Malformed,
     NotFound,
     OutOfRange,
@@ -29,6 +30,7 @@ from askew.errors import (
     TransportError,
     Unauthenticated,
     Unreachable,
+    VaultError,
     WireError,
 )
 
@@ -41,6 +43,8 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     ProfileError: grpc.StatusCode.INTERNAL,
     BudgetExceeded: grpc.StatusCode.INTERNAL,
     LedgerError: grpc.StatusCode.INTERNAL,
+    LedgerFrozen: grpc.StatusCode.INTERNAL,
+    VaultError: grpc.StatusCode.INTERNAL,
     DataError: grpc.StatusCode.INTERNAL,
     ArtifactError: grpc.StatusCode.INTERNAL,
     AccessError: grpc.StatusCode.INTERNAL,

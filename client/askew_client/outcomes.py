@@ -1,0 +1,215 @@
+"""What a screen, a command or another program gets to see: values, ready to show.
+
+Everything here is text and numbers: no array, no network, no store. What is private does not show
+when an object is printed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A server that answered: what it says of itself, and how the profile fits its catalog."""
+
+    source: str
+    simulated: bool
+    n_items: int
+    dimension: int
+    diameter: float
+    space_version: str
+    catalog_version: str
+    lowest_rating: float
+    highest_rating: float
+
+
+@dataclass(frozen=True)
+class Title:
+    """One thing of the catalog. All three are text from outside: never markup.
+
+    label is the title as people write it, "Alien (1979)", and the key of a rating.
+    """
+
+    label: str = field(repr=False)
+    title: str = field(repr=False)
+    genres: tuple[str, ...] = field(repr=False, default=())
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One rating of the person's own; rating is None for a like without a number.
+
+    known is false for a title that the connected catalog does not have: it is kept, and unused.
+    """
+
+    label: str = field(repr=False)
+    rating: float | None = field(repr=False)
+    known: bool = field(repr=False, default=True)
+
+
+@dataclass(frozen=True)
+class Match:
+    """One title that a search found, with the person's own rating of it, if any."""
+
+    title: Title = field(repr=False)
+    rated: Rated | None = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One number of the private profile, between public bounds, to be drawn as a bar."""
+
+    name: str
+    lowest: float
+    highest: float
+    value: float = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """What left the device, beside what is true.
+
+    values are the integers on the wire; point is where they lie and true_point where the person
+    is, in the space's coordinates (point is None for a signal that is no point).
+    fresh: drawn and charged by this question, rather than sent again.
+    """
+
+    values: tuple[int, ...]
+    mechanism: str
+    slot: str
+    fresh: bool
+    point: tuple[float, ...] | None
+    true_point: tuple[float, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What this slot's signal costs, and what this device has spent in all.
+
+    epsilon is in the unit of the settings: per unit distance if metric is set, else between any two
+    people. between_any_two, the plain local epsilon, is what the budget adds: the unit of spent and
+    cap. one_rating bounds what one rating can show. wanted is the epsilon of the settings, which
+    counts from the next slot on if it is another.
+    """
+
+    epsilon: Fraction
+    metric: bool
+    one_rating: float
+    between_any_two: float
+    wanted: Fraction
+    spent: Fraction
+    cap: Fraction
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result, as the device ranks it: place 1 is best. why is words for the person."""
+
+    place: int
+    title: Title = field(repr=False)
+    seen: bool = field(repr=False)
+    picked: bool = field(repr=False)
+    score: float = field(repr=False)
+    why: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question and its private ranking, best first.
+
+    unused counts the ratings of titles that this catalog does not have.
+    """
+
+    departure: Departure
+    cost: Cost
+    source: str
+    simulated: bool
+    results: tuple[Result, ...] = field(repr=False)
+    unused: int = field(repr=False, default=0)
+
+    @property
+    def pick(self) -> Result:
+        """The best result that this person has not rated, or the best if they rated all."""
+        return next(result for result in self.results if result.picked)
+
+
+@dataclass(frozen=True)
+class SharedAnswer:
+    """What anybody is shown. For who has rated nothing: no signal was drawn, charged or sent."""
+
+    titles: tuple[Title, ...]
+    origin: str
+    source: str
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class PastAnswer:
+    """One earlier answer, as it is kept on the device and nowhere else. when is a local day."""
+
+    when: datetime.date = field(repr=False)
+    slot: str = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
+    picked: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What epsilon and k would give on average; played on the device, nothing is sent.
+
+    Places of the pick among all unrated titles, 1 being the best: with the signal, with no signal
+    at all (the same k for anybody), and without privacy.
+    """
+
+    epsilon: Fraction
+    k: int
+    between_any_two: float
+    place: float = field(repr=False)
+    place_without_signal: float = field(repr=False)
+    place_without_privacy: float = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NoisePicture:
+    """The law of the noise on one coordinate, and the k offsets of the server's rule. Public.
+
+    density[i] is the density at reach[i], in units of distance. offsets are points (k, d), empty
+    where the rule has none.
+    """
+
+    epsilon: Fraction
+    reach: tuple[float, ...]
+    density: tuple[float, ...]
+    offsets: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """One line of the ledger. kind: "signal", or "unfreeze" for what the person accepted.
+
+    epsilon is per unit distance where the mechanism has that unit (metric), else between any two
+    people, which between_any_two is always; the budget adds the latter.
+    """
+
+    slot: str
+    space_version: str
+    kind: str
+    epsilon: Fraction
+    metric: bool
+    between_any_two: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The ledger as a person reads it. frozen says why nothing is spent, or is None."""
+
+    spent: Fraction
+    cap: Fraction
+    next_slot: datetime.date
+    lines: tuple[LedgerLine, ...]
+    words: tuple[str, ...]
+    frozen: str | None = None

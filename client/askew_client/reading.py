@@ -1,0 +1,197 @@
+"""What the numbers of an exchange mean to a person, as values to show.
+
+The one place of the device's screens and commands that knows what signals, spaces and scores are.
+For the person's own eyes; nothing here is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+from askew.lattice import Lattice
+from askew.model_card import Catalog, Item, ModelCard
+from askew.placement import Identity, Laplace, place
+from askew.randomness import RandomBits
+from askew.ranking import Slate, scores
+from askew.signal import Mechanism, Query
+from askew.vectors import RatingScale
+from askew_client.exchange import Exchange
+from askew_client.expectation import Expectation
+from askew_client.outcomes import (
+    Bar,
+    Connection,
+    Cost,
+    Departure,
+    Forecast,
+    NoisePicture,
+    Result,
+    Title,
+)
+from askew_client.profile_document import Liking
+from askew_client.settings import ClientSettings
+from askew_client.title_search import title_key
+
+_PICTURE = 121  # points of a density, so that a wide terminal has one for each column
+
+
+def connection_of(card: ModelCard) -> Connection:
+    """What a server says of itself."""
+    return Connection(
+        source=card.source,
+        simulated=card.simulated,
+        n_items=card.n_items,
+        dimension=card.space.dimension,
+        diameter=float(card.space.diameter),
+        space_version=card.space.version,
+        catalog_version=card.catalog_version,
+        lowest_rating=card.space.scale.lowest,
+        highest_rating=card.space.scale.highest,
+    )
+
+
+def title_of(item: Item) -> Title:
+    """An item as text."""
+    return Title(item.label, item.title, item.genres)
+
+
+def items_by_text(catalog: Catalog) -> dict[str, int]:
+    """Item ids by `title_key` of what people type: a label, or a title that is clear alone.
+
+    Of two items with one label the lower id counts.
+    """
+    titles: dict[str, int | None] = {}
+    for number, item in enumerate(catalog.items):
+        key = title_key(item.title)
+        titles[key] = None if key in titles else number
+    found = {text: number for text, number in titles.items() if number is not None}
+    labels = {
+        title_key(item.label): number for number, item in reversed([*enumerate(catalog.items)])
+    }
+    return found | labels
+
+
+def ratings_of(
+    likings: Mapping[str, Liking], known: Mapping[str, int], scale: RatingScale
+) -> dict[int, float]:
+    """The ratings {item id: rating} that this catalog knows, on its server's scale.
+
+    A like is the best rating of the scale; a number beyond the scale is its nearest end.
+    """
+    rated = ((known.get(title_key(label)), liking) for label, liking in likings.items())
+    return {
+        item: scale.highest if liking is None else min(max(liking, scale.lowest), scale.highest)
+        for item, liking in rated
+        if item is not None
+    }
+
+
+def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
+    """The private point that noise is added to, coordinate by coordinate."""
+    unit = exchange.card.space.encoder.unit
+    values = exchange.profile.point.tolist()
+    return tuple(Bar(f"direction {n}", 0.0, unit, value) for n, value in enumerate(values, 1))
+
+
+def departure_of(exchange: Exchange, query: Query, slot: str, *, fresh: bool) -> Departure:
+    """What leaves, beside what is true."""
+    signal = query.signal
+    is_point = isinstance(signal.mechanism, Lattice)
+    return Departure(
+        values=signal.values,
+        mechanism=_mechanism_in_words(signal.mechanism),
+        slot=slot,
+        fresh=fresh,
+        point=tuple(signal.point().tolist()) if is_point else None,
+        true_point=tuple(exchange.profile.point.tolist()),
+    )
+
+
+def cost_of(exchange: Exchange, query: Query, spent: Fraction) -> Cost:
+    """What this slot's signal costs."""
+    loss = query.signal.mechanism.privacy_loss(exchange.card.space.encoder.reach())
+    wanted, near = exchange.loss, loss.epsilon_per_distance
+    return Cost(
+        epsilon=loss.epsilon if near is None else near,
+        metric=near is not None,
+        one_rating=float(loss.epsilon_per_rating),
+        between_any_two=float(loss.epsilon),
+        wanted=wanted.epsilon_per_distance or wanted.epsilon,
+        spent=spent,
+        cap=exchange.settings.lifetime_cap,
+    )
+
+
+def results_of(exchange: Exchange, slate: Slate) -> tuple[Result, ...]:
+    """The private ranking, best first, and the pick. Raises Malformed for a hostile slate."""
+    picked = exchange.pick(slate)
+    found = scores(exchange.profile.taste, exchange.catalog.scoring)
+    return tuple(
+        Result(
+            place=place,
+            title=title_of(exchange.catalog.items[item]),
+            seen=item in exchange.ratings,
+            picked=item == picked,
+            score=float(found[item]),
+            why=_why(exchange, item, place),
+        )
+        for place, item in enumerate(exchange.rank(slate), 1)
+    )
+
+
+def _why(exchange: Exchange, item: int, place: int) -> str:
+    """The item's place, and the like that adds most to its score."""
+    catalog, scale = exchange.catalog, exchange.card.space.scale
+    liked = [i for i, rating in exchange.ratings.items() if scale.is_like(rating) and i != item]
+    shares = catalog.vectors[liked] @ catalog.scoring[item]
+    text = f"number {place} of these for you"
+    if not liked or not shares.max() > 0:
+        return text
+    return f"{text}, most of all because you like {catalog.items[liked[shares.argmax()]].label}"
+
+
+def forecast_of(
+    exchange: Exchange, settings: ClientSettings, draws: int, bits: RandomBits
+) -> Forecast:
+    """What other settings would give this person on average, by playing the public rule.
+
+    Raises ParameterError for buckets, whose slates only the server knows.
+    """
+    if settings.mechanism != "geo_laplace":
+        limit = "geo_laplace for a forecast: what buckets give only the server knows"
+        raise ParameterError("mechanism", settings.mechanism, limit)
+    changed = replace(exchange, settings=settings)
+    expectation = Expectation(changed, bits)
+    for _ in range(draws):
+        expectation.draw()
+    comparison = expectation.comparison()
+    return Forecast(
+        epsilon=settings.epsilon,
+        k=settings.k,
+        between_any_two=float(changed.loss.epsilon),
+        place=comparison.many.place,
+        place_without_signal=comparison.nothing_sent.place,
+        place_without_privacy=comparison.no_privacy.place,
+    )
+
+
+def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:
+    """The density of the noise on one coordinate, and the offsets that suit it."""
+    lattice = Lattice.for_epsilon(epsilon)
+    rate, dimension = float(lattice.epsilon), card.space.dimension
+    reach: NDArray[np.float64] = np.linspace(-4 / rate, 4 / rate, _PICTURE)
+    density = rate / 2 * np.exp(-rate * np.abs(reach))
+    offsets = place(Laplace(rate, dimension), Identity(), k, on_demand=False).offsets
+    points = tuple(tuple(each) for each in offsets.reshape(-1, dimension).tolist())
+    return NoisePicture(epsilon, tuple(reach.tolist()), tuple(density.tolist()), points)
+
+
+def _mechanism_in_words(mechanism: Mechanism) -> str:
+    if isinstance(mechanism, Lattice):
+        return f"lattice noise in steps of 2^-{mechanism.step_exponent}"
+    return f"randomized response over {mechanism.buckets} buckets"
