@@ -13,7 +13,7 @@ from askew.privacy import MetricPrivacy
 from askew.randomness import SystemBits
 from askew_client.exchange import Exchange
 from askew_client.grpc_transport import GrpcTransport
-from askew_client.profile_store import read_ratings
+from askew_client.ratings_csv import read_ratings
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 

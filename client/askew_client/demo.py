@@ -18,7 +18,7 @@ from askew_client.exchange import Exchange
 from askew_client.expectation import Expectation
 from askew_client.grpc_transport import GrpcTransport
 from askew_client.paths import ledger_file
-from askew_client.profile_store import read_ratings
+from askew_client.ratings_csv import read_ratings
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport

@@ -6,6 +6,8 @@ AskewError
 ├── ProfileError              the person's own ratings cannot make a profile
 ├── BudgetExceeded            a charge would pass the lifetime cap
 ├── LedgerError               the store of signals and charges cannot be trusted or written
+│   └── LedgerFrozen          it is readable, and nothing is spent until the person has looked
+├── VaultError                an encrypted profile cannot be opened
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
 ├── WireError                 a message from the other side breaks the protocol
@@ -53,19 +55,35 @@ class ProfileError(AskewError):
 class BudgetExceeded(AskewError):
     """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (epsilon per unit distance, exact).
+    Attributes: requested, spent, cap (epsilon per unit distance, exact), next_slot (the day on
+    which the next signal could be drawn, as "2026-12-01", or None).
     """
 
-    def __init__(self, requested: Fraction, spent: Fraction, cap: Fraction) -> None:
-        super().__init__(
+    def __init__(
+        self, requested: Fraction, spent: Fraction, cap: Fraction, next_slot: str | None = None
+    ) -> None:
+        left = cap - spent
+        text = (
             f"this question would cost epsilon {float(requested):.6g} per unit distance; "
-            f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent"
+            f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent, "
+            f"{float(left):.6g} is left"
         )
-        self.requested, self.spent, self.cap = requested, spent, cap
+        if next_slot is not None:
+            text += f" (the next slot begins on {next_slot}, and refills nothing)"
+        super().__init__(text)
+        self.requested, self.spent, self.cap, self.next_slot = requested, spent, cap, next_slot
 
 
 class LedgerError(AskewError):
     """The local store of signals and charges cannot be read, trusted or written."""
+
+
+class LedgerFrozen(LedgerError):
+    """The ledger lost something, or the clock jumped: nothing is spent until the person says so."""
+
+
+class VaultError(AskewError):
+    """An encrypted profile cannot be opened: a wrong passphrase, no keyring, or altered bytes."""
 
 
 class DataError(AskewError):

@@ -27,6 +27,8 @@ CODES = {
     "ProfileError": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
+    "LedgerFrozen": Code.INTERNAL,
+    "VaultError": Code.INTERNAL,
     "DataError": Code.INTERNAL,
     "ArtifactError": Code.INTERNAL,
     "WireError": Code.INVALID_ARGUMENT,

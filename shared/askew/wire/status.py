@@ -15,6 +15,7 @@ from askew.errors import (
     DataError,
     DimensionMismatch,
     LedgerError,
+    LedgerFrozen,
     Malformed,
     OutOfRange,
     Overloaded,
@@ -25,6 +26,7 @@ from askew.errors import (
     TooSlow,
     TransportError,
     Unreachable,
+    VaultError,
     WireError,
 )
 
@@ -37,6 +39,8 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     ProfileError: grpc.StatusCode.INTERNAL,
     BudgetExceeded: grpc.StatusCode.INTERNAL,
     LedgerError: grpc.StatusCode.INTERNAL,
+    LedgerFrozen: grpc.StatusCode.INTERNAL,
+    VaultError: grpc.StatusCode.INTERNAL,
     DataError: grpc.StatusCode.INTERNAL,
     ArtifactError: grpc.StatusCode.INTERNAL,
     WireError: grpc.StatusCode.INVALID_ARGUMENT,

@@ -10,7 +10,7 @@ import pytest
 from askew.errors import ProfileError
 from askew.model_card import Catalog, Item
 from askew.vectors import RatingScale
-from askew_client.profile_store import read_ratings
+from askew_client.ratings_csv import read_ratings
 
 ITEMS = (
     Item("Alien", 1979),

@@ -1,0 +1,272 @@
+"""What a screen, a command or another program gets to see: values, ready to show.
+
+Everything here is text and numbers: no array, no network, no store. What is private does not show
+when an object is printed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+from askew.errors import (
+    AskewError,
+    BudgetExceeded,
+    LedgerError,
+    LedgerFrozen,
+    ParameterError,
+    ProfileError,
+    StaleSpace,
+    TransportError,
+    VaultError,
+    WireError,
+)
+
+
+class Trouble(Enum):
+    """Why something could not be done; a calm state of a screen each."""
+
+    UNREACHABLE = "the server cannot be reached"
+    BUDGET = "the budget does not allow it"
+    FROZEN = "spending is frozen"
+    STALE_SPACE = "the server has another feature space"
+    HOSTILE = "the server's answer was refused"
+    LOCKED = "the profile is locked"
+    PROFILE = "the profile does not allow it"
+    SETTINGS = "a setting does not allow it"
+    STORE = "a file cannot be used"
+    OTHER = "it did not work"
+
+
+@dataclass(frozen=True)
+class Setback:
+    """Something that could not be done. Nothing was sent and nothing was lost.
+
+    text says what happened and hint what the person can do, both without a private value.
+    next_slot is the day from which a fresh signal could be drawn, for a refused budget.
+    """
+
+    trouble: Trouble
+    text: str
+    hint: str
+    error: AskewError = field(repr=False)
+    next_slot: datetime.date | None = None
+
+
+_TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
+    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the lifetime cap."),
+    (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
+    (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
+    (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
+    (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
+    (StaleSpace, Trouble.STALE_SPACE, "Connect again: a new space means a fresh signal."),
+    (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
+    (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
+    (ParameterError, Trouble.SETTINGS, "Change the setting that the message names."),
+    (AskewError, Trouble.OTHER, "`askew doctor` looks at everything."),
+)
+
+
+def setback_of(error: AskewError) -> Setback:
+    """An error as something to show; the most specific row of the table decides."""
+    trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
+    next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
+    day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
+    return Setback(trouble, str(error), hint, error, day)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A server that answered: what it says of itself, and how the profile fits its catalog."""
+
+    source: str
+    simulated: bool
+    n_items: int
+    dimension: int
+    diameter: float
+    space_version: str
+    catalog_version: str
+    lowest_rating: float
+    highest_rating: float
+
+
+@dataclass(frozen=True)
+class Title:
+    """One thing of the catalog. All three are text from outside: never markup.
+
+    label is the title as people write it, "Alien (1979)", and the key of a rating.
+    """
+
+    label: str = field(repr=False)
+    title: str = field(repr=False)
+    genres: tuple[str, ...] = field(repr=False, default=())
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One rating of the person's own; rating is None for a like without a number.
+
+    known is false for a title that the connected catalog does not have: it is kept, and unused.
+    """
+
+    label: str = field(repr=False)
+    rating: float | None = field(repr=False)
+    known: bool = field(repr=False, default=True)
+
+
+@dataclass(frozen=True)
+class Match:
+    """One title that a search found, with the person's own rating of it, if any."""
+
+    title: Title = field(repr=False)
+    rated: Rated | None = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One number of the private profile, between public bounds, to be drawn as a bar."""
+
+    name: str
+    lowest: float
+    highest: float
+    value: float = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """What left the device, beside what is true.
+
+    values are the integers on the wire; point is where they lie and true_point where the person
+    is, in the space's coordinates (point is None for a signal that is no point).
+    fresh: drawn and charged by this question, rather than sent again.
+    """
+
+    values: tuple[int, ...]
+    size: int
+    mechanism: str
+    slot: str
+    fresh: bool
+    point: tuple[float, ...] | None
+    true_point: tuple[float, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What this slot's signal costs, and what this device has spent in all.
+
+    between_any_two bounds the plain local epsilon of one signal: epsilon times the diameter.
+    wanted is the epsilon of the settings, which counts from the next slot on if it is another.
+    """
+
+    epsilon: Fraction
+    between_any_two: float
+    wanted: Fraction
+    spent: Fraction
+    cap: Fraction
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result, as the device ranks it: place 1 is best. why is words for the person."""
+
+    place: int
+    title: Title = field(repr=False)
+    seen: bool = field(repr=False)
+    picked: bool = field(repr=False)
+    score: float = field(repr=False)
+    why: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question and its private ranking, best first."""
+
+    departure: Departure
+    cost: Cost
+    source: str
+    simulated: bool
+    results: tuple[Result, ...] = field(repr=False)
+
+    @property
+    def pick(self) -> Result:
+        """The best result that this person has not rated, or the best if they rated all."""
+        return next(result for result in self.results if result.picked)
+
+
+@dataclass(frozen=True)
+class SharedAnswer:
+    """What anybody is shown. For who has rated nothing: no signal was drawn, charged or sent."""
+
+    titles: tuple[Title, ...]
+    origin: str
+    source: str
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class PastAnswer:
+    """One earlier answer, as it is kept on the device and nowhere else. when is a local day."""
+
+    when: datetime.date = field(repr=False)
+    slot: str = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
+    picked: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What epsilon and k would give on average; played on the device, nothing is sent.
+
+    Places of the pick among all unrated titles, 1 being the best: with the signal, with no signal
+    at all (the same k for anybody), and without privacy.
+    """
+
+    epsilon: Fraction
+    k: int
+    between_any_two: float
+    place: float = field(repr=False)
+    place_without_signal: float = field(repr=False)
+    place_without_privacy: float = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NoisePicture:
+    """The law of the noise on one coordinate, and the k offsets of the server's rule. Public.
+
+    density[i] is the density at reach[i], in units of distance. offsets are points (k, d), empty
+    where the rule has none.
+    """
+
+    epsilon: Fraction
+    reach: tuple[float, ...]
+    density: tuple[float, ...]
+    offsets: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """One line of the ledger. between_any_two is None for a space that is not connected.
+
+    kind: "signal", "unfreeze" (a lost stretch that was booked) or "date" (an accepted clock).
+    """
+
+    slot: str
+    space_version: str
+    kind: str
+    epsilon: Fraction
+    between_any_two: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The ledger as a person reads it. frozen says why nothing is spent, or is None."""
+
+    spent: Fraction
+    cap: Fraction
+    next_slot: datetime.date
+    lines: tuple[LedgerLine, ...]
+    words: tuple[str, ...]
+    frozen: str | None = None
