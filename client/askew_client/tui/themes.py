@@ -1,7 +1,8 @@
 """Two calm themes that say one thing by color: warm stays on this device, cool leaves it.
 
 primary is the warm color of what is private (the true profile, ratings, the pick), secondary the
-cool one of what is public or sent (the signal, offsets, results), accent the bent line.
+cool one of what is public or sent (the signal, offsets, results), accent the bent line. $soft and
+$faint are the ink of what matters less.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ DARK: Final = Theme(
     panel="#262a33",
     dark=True,
     variables={
-        "block-cursor-background": "#3a3f4c",
+        "soft": "#9d998f",
+        "faint": "#5c6069",
+        "block-cursor-background": "#323743",
         "block-cursor-foreground": "#f4efe2",
         "block-cursor-text-style": "none",
         "border": "#6cbcb3",
@@ -52,7 +55,9 @@ LIGHT: Final = Theme(
     panel="#e9e3d5",
     dark=False,
     variables={
-        "block-cursor-background": "#ddd3bd",
+        "soft": "#6a665c",
+        "faint": "#b3aa97",
+        "block-cursor-background": "#e4dbc7",
         "block-cursor-foreground": "#1d1b18",
         "block-cursor-text-style": "none",
         "border": "#14706a",
@@ -65,3 +70,6 @@ LIGHT: Final = Theme(
         "scrollbar-background": "#fcfaf4",
     },
 )
+
+# For the themes of others, which know no soft ink.
+INKS: Final = {"soft": "#8c8c8c", "faint": "#6f6f6f"}

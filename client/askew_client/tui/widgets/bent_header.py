@@ -16,11 +16,12 @@ _NAME = " ask╱ew "
 
 @dataclass(frozen=True)
 class Tab:
-    """One screen of the app: its mode, its key and its name."""
+    """One screen of the app: its mode, its key, its name and what it is for."""
 
     mode: str
     key: str
     title: str
+    says: str
 
     @property
     def text(self) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rich.cells import set_cell_size
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
 
 
-def fitted(text: str, width: int, style: str = "") -> Text:
+def fitted(text: str, width: int) -> str:
     """The text on exactly `width` cells: padded, or cut with an ellipsis, wide characters whole."""
-    line = Text(text, style=style, no_wrap=True, end="")
-    line.truncate(max(width, 0), overflow="ellipsis")
-    return Text(set_cell_size(line.plain, max(width, 0)), style=style, no_wrap=True, end="")
+    if width <= 0:
+        return ""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(set_cell_size(text, width - 1).rstrip() + "…", width)
