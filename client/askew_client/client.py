@@ -9,15 +9,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from askew.errors import ParameterError
+from askew.randomness import SystemBits
+from askew_client import paths
 from askew_client.companion import Companion
-from askew_client.outcomes import Answer, Result, SharedAnswer, Title
+from askew_client.outcomes import Answer, Result, Setback, SharedAnswer, Title
+from askew_client.profile_store import ProfileStore
 from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
 
 DEFAULT_SERVER = "127.0.0.1:7571"
@@ -30,13 +36,23 @@ async def open_companion(
     server: str = DEFAULT_SERVER,
     directory: Path | None = None,
     transport: Transport | None = None,
+    profile: ProfileStore | None = None,
 ) -> AsyncIterator[Companion]:
-    """A companion with a real network (or the given transport) and the stores of a directory.
+    """A companion with a real network and real stores, or the given ones.
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
-    raise NotImplementedError
-    yield
+    places = paths.places(directory)
+    bits = SystemBits()
+    signals = SignalStore(places.ledger, settings.lifetime_cap, places.anchor)
+    store = profile or ProfileStore(places.profile, bits)
+    if transport is not None:
+        yield Companion(transport, settings, profile=store, signals=signals, bits=bits)
+        return
+    from askew_client.grpc_transport import GrpcTransport  # gRPC takes a third of a second
+
+    async with GrpcTransport(server, settings.timeout) as network:
+        yield Companion(network, settings, profile=store, signals=signals, bits=bits)
 
 
 class AskewClient:
@@ -51,9 +67,14 @@ class AskewClient:
         transport: Transport | None = None,
     ) -> None:
         """Nothing is opened before `async with`."""
+        self._opening: AbstractAsyncContextManager[Companion] = open_companion(
+            settings or ClientSettings(), server=server, directory=directory, transport=transport
+        )
+        self._companion: Companion | None = None
 
     async def __aenter__(self) -> Self:
-        raise NotImplementedError
+        self._companion = await self._opening.__aenter__()
+        return self
 
     async def __aexit__(
         self,
@@ -61,29 +82,85 @@ class AskewClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        raise NotImplementedError
+        self._companion = None
+        await self._opening.__aexit__(kind, error, trace)
 
     @property
     def companion(self) -> Companion:
         """The whole facade, for what this class has no word for."""
-        raise NotImplementedError
+        if self._companion is None:
+            raise ParameterError("client", None, "open: use it in a with statement")
+        return self._companion
 
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError."""
-        raise NotImplementedError
+        self.companion.rate(label, rating)
 
     async def ask(self) -> Answer | SharedAnswer:
         """The slate of this slot's question; what anybody is shown when nothing is rated."""
-        raise NotImplementedError
+        answer = await self.companion.ask()
+        if isinstance(answer, Setback):
+            raise answer.error
+        return answer
 
     def pick(self, slate: Answer | SharedAnswer) -> Title:
         """The best title of a slate for this person. Never sent."""
-        raise NotImplementedError
+        return slate.pick.title if isinstance(slate, Answer) else slate.titles[0]
 
     def rank(self, slate: Answer) -> tuple[Result, ...]:
         """The slate from best to worst for this person. Never sent."""
-        raise NotImplementedError
+        return slate.results
 
 
 class BlockingClient:
     """The same as AskewClient, for scripts: `with BlockingClient(settings) as client:`."""
+
+    def __init__(
+        self,
+        settings: ClientSettings | None = None,
+        *,
+        server: str = DEFAULT_SERVER,
+        directory: Path | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        """Nothing is opened before `with`."""
+        self._client = AskewClient(
+            settings, server=server, directory=directory, transport=transport
+        )
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._runner.run(self._client.__aexit__(kind, error, trace))
+        finally:
+            self._runner.close()
+
+    @property
+    def companion(self) -> Companion:
+        """The whole facade; its coroutines need an event loop of their own."""
+        return self._client.companion
+
+    def rate(self, label: str, rating: float) -> None:
+        """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError."""
+        self._client.rate(label, rating)
+
+    def ask(self) -> Answer | SharedAnswer:
+        """The slate of this slot's question; what anybody is shown when nothing is rated."""
+        return self._runner.run(self._client.ask())
+
+    def pick(self, slate: Answer | SharedAnswer) -> Title:
+        """The best title of a slate for this person. Never sent."""
+        return self._client.pick(slate)
+
+    def rank(self, slate: Answer) -> tuple[Result, ...]:
+        """The slate from best to worst for this person. Never sent."""
+        return self._client.rank(slate)

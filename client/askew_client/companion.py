@@ -8,11 +8,17 @@ AskewError (`setback_of` turns that into something to show). Methods may be call
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from askew.errors import AskewError, ParameterError, ProfileError, StaleSpace
+from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
+from askew_client import reading
+from askew_client.exchange import Exchange
 from askew_client.outcomes import (
     Answer,
     Bar,
@@ -26,17 +32,32 @@ from askew_client.outcomes import (
     Setback,
     SharedAnswer,
     Title,
+    setback_of,
 )
+from askew_client.profile_desk import ProfileDesk
 from askew_client.profile_store import ProfileStore
-from askew_client.settings import ClientSettings
+from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
+from askew_client.spending import Witness, budget_of
+from askew_client.title_search import TitleSearch
 from askew_client.transport import Transport
 
+_ANYBODY = "the list that this server's model shows to anybody"
 
-class Companion:
-    """One person's device, connected to one server."""
 
-    def __init__(
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """What a connected server serves."""
+
+    card: ModelCard
+    catalog: Catalog
+    search: TitleSearch = field(repr=False)
+
+
+class Companion(ProfileDesk):
+    """One person's device, and one server."""
+
+    def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
         transport: Transport,
         settings: ClientSettings,
@@ -47,6 +68,10 @@ class Companion:
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
         """`open_companion` in `client` builds one with a real network and real stores."""
+        super().__init__(profile)
+        self._transport, self._settings = transport, settings
+        self._signals, self._bits, self._today = signals, bits, today
+        self._model: _Model | None = None
 
     # The network
 
@@ -55,118 +80,136 @@ class Companion:
 
         Calling it again fetches again, after a StaleSpace for example.
         """
-        raise NotImplementedError
+        try:
+            card = await self._transport.model_card()
+            catalog = await self._transport.catalog(card)
+        except AskewError as error:
+            return setback_of(error)
+        self._model = _Model(card, catalog, TitleSearch(catalog))
+        self._known = reading.items_by_text(catalog)
+        self._labels = {number: item.label for number, item in enumerate(catalog.items)}
+        self._scale = card.space.scale
+        return reading.connection_of(card)
 
     async def ask(self) -> Answer | SharedAnswer | Setback:
         """This slot's question, its private ranking and the pick. Connects first if need be.
 
         A person who has rated nothing gets the SharedAnswer: nothing is drawn, charged or sent.
         """
-        raise NotImplementedError
+        if self._model is None:
+            connected = await self.connect()
+            if isinstance(connected, Setback):
+                return connected
+        try:
+            exchange = await asyncio.to_thread(self._exchange)
+            return self._shared() if exchange is None else await self._ask(exchange)
+        except StaleSpace as error:
+            self._model = None  # the next question fetches the new space first
+            return setback_of(error)
+        except AskewError as error:
+            return setback_of(error)
+
+    async def _ask(self, exchange: Exchange) -> Answer:
+        today = self._today()
+        slot, witness = slot_of(today), Witness(self._signals)
+        query = await asyncio.to_thread(exchange.ask, slot, witness, self._bits)
+        spent = await asyncio.to_thread(self._signals.spent)
+        slate = await self._transport.retrieve(query, exchange.card)
+        answer = Answer(
+            departure=reading.departure_of(exchange, query, slot, fresh=witness.drew),
+            cost=reading.cost_of(exchange, query, spent),
+            source=exchange.card.source,
+            simulated=exchange.card.simulated,
+            results=reading.results_of(exchange, slate),
+        )
+        labels = tuple(result.title.label for result in answer.results)
+        past = PastAnswer(today, slot, labels, answer.pick.title.label)
+        await asyncio.to_thread(self._profile.change, lambda document: document.answered(past))
+        return answer
+
+    def _shared(self) -> SharedAnswer:
+        card = self._connected().card
+        return SharedAnswer(self.shared_titles(), _ANYBODY, card.source, card.simulated)
+
+    def _connected(self) -> _Model:
+        if self._model is None:
+            raise ParameterError("connection", None, "made first, by `connect`")
+        return self._model
+
+    def _exchange(self) -> Exchange | None:
+        """This person with the connected model, or None when nothing of it is rated."""
+        model = self._connected()
+        likings = self._profile.read().ratings
+        ratings = reading.ratings_of(likings, self._known or {}, model.card.space.scale)
+        return Exchange(model.card, model.catalog, self._settings, ratings) if ratings else None
 
     # Settings
 
     @property
     def settings(self) -> ClientSettings:
         """The settings in force."""
-        raise NotImplementedError
+        return self._settings
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on, on this device object only (`config` keeps them)."""
-        raise NotImplementedError
+        """Use other settings from now on, in this object only (`config` keeps them)."""
+        self._settings = settings
+        self._signals = self._signals.with_cap(settings.lifetime_cap)
 
-    # The catalog and the profile
+    # What a connected server's model makes of the profile
 
     @property
     def connection(self) -> Connection | None:
         """What the server said of itself, or None before `connect`."""
-        raise NotImplementedError
+        return None if self._model is None else reading.connection_of(self._model.card)
 
     def search(self, text: str, limit: int = 50) -> tuple[Match, ...]:
         """Titles of the connected catalog that contain every word of `text`, best match first.
 
         Stays on the device: the catalog is fetched whole. No text finds the first titles.
         """
-        raise NotImplementedError
-
-    def ratings(self) -> tuple[Rated, ...]:
-        """Everything that the person rated or liked, newest first."""
-        raise NotImplementedError
-
-    def rate(self, label: str, rating: float) -> None:
-        """Rate a title on the server's scale. Raises ProfileError, which names no title."""
-        raise NotImplementedError
-
-    def like(self, label: str) -> None:
-        """Like a title, without a number."""
-        raise NotImplementedError
-
-    def unrate(self, label: str) -> None:
-        """Forget a rating. One that does not exist is no error."""
-        raise NotImplementedError
-
-    def undo(self) -> int:
-        """Take the last edit back, an import being one; how many ratings changed, 0 for none."""
-        raise NotImplementedError
+        model = self._connected()
+        ratings = self._profile.read().ratings
+        rated = {label.casefold(): Rated(label, liking) for label, liking in ratings.items()}
+        return tuple(
+            Match(title, rated.get(title.label.casefold()))
+            for title in model.search.find(text, limit)
+        )
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing is rated."""
-        raise NotImplementedError
+        exchange = self._exchange()
+        return () if exchange is None else reading.bars_of(exchange)
 
-    # Before anything is sent
+    def shared_titles(self) -> tuple[Title, ...]:
+        """What anybody is shown: k titles of the connected catalog."""
+        catalog = self._connected().catalog
+        shared = catalog.shared_slate[: self._settings.k]
+        return tuple(reading.title_of(catalog.items[item]) for item in shared)
 
     def forecast(self, epsilon: Fraction, k: int, draws: int = 200) -> Forecast:
         """What epsilon and k would give this person. Takes up to a second: call it in a thread.
 
         Raises ParameterError for an epsilon or k out of range, ProfileError when nothing is rated.
         """
-        raise NotImplementedError
+        exchange = self._exchange()
+        if exchange is None:
+            raise ProfileError("there are no ratings yet: rate at least one title")
+        settings = replace(self._settings, epsilon=epsilon, k=k)
+        return reading.forecast_of(exchange, settings, draws, self._bits)
 
     def noise(self, epsilon: Fraction, k: int) -> NoisePicture:
         """The noise density and the k offsets, to be drawn. Public; needs a connection."""
-        raise NotImplementedError
+        model = self._connected()
+        return reading.noise_of(model.card, model.catalog, epsilon, k)
 
-    # The budget and the past
+    # The budget
 
     def budget(self) -> Budget:
         """The meter, every line of the ledger and what they mean in words."""
-        raise NotImplementedError
+        space = None if self._model is None else self._model.card.space
+        return budget_of(self._signals, space, self._today())
 
     def unfreeze(self) -> Budget:
         """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""
-        raise NotImplementedError
-
-    def history(self) -> tuple[PastAnswer, ...]:
-        """Earlier answers, newest first; kept on this device only."""
-        raise NotImplementedError
-
-    def forget_history(self) -> None:
-        """Forget every earlier answer."""
-        raise NotImplementedError
-
-    # The profile at rest
-
-    @property
-    def locked(self) -> bool:
-        """Whether the profile is encrypted and its passphrase was not given yet."""
-        raise NotImplementedError
-
-    def unlock(self, passphrase: str) -> None:
-        """Open an encrypted profile. Takes about half a second. Raises VaultError."""
-        raise NotImplementedError
-
-    def encrypt(self, passphrase: str) -> None:
-        """Encrypt the profile and the history with a passphrase. Raises VaultError."""
-        raise NotImplementedError
-
-    def decrypt(self) -> None:
-        """Keep the profile in the clear again; it must be open."""
-        raise NotImplementedError
-
-    def wipe(self) -> None:
-        """Forget the profile and the history for good. The ledger stays: it counts what left."""
-        raise NotImplementedError
-
-    def shared_titles(self) -> tuple[Title, ...]:
-        """What anybody is shown, from the connected catalog."""
-        raise NotImplementedError
+        self._signals.unfreeze(slot_of(self._today()))
+        return self.budget()

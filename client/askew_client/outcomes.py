@@ -144,7 +144,6 @@ class Departure:
     """
 
     values: tuple[int, ...]
-    size: int
     mechanism: str
     slot: str
     fresh: bool

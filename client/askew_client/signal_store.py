@@ -1,55 +1,53 @@
-"""The device's memory of what it sent and what that cost: one SQLite file, mode 0600.
+"""The device's memory of what it sent and what that cost: one SQLite file, and its anchor.
 
 A signal and its charge are written in one transaction, before anything is sent. So a crash loses
-budget, never privacy, and a retry, a restart or a changed setting finds the stored signal.
+budget, never privacy, and a retry, a restart or a changed setting finds the stored signal. The
+charges form a chain whose head is also kept in the anchor (see `chain`): who puts back an older
+copy of the file, and with it a budget that was spent, finds that nothing more is spent.
 """
 
 from __future__ import annotations
 
-import sqlite3
-import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
-from askew.errors import AskewError, BudgetExceeded, LedgerError, ParameterError
-from askew.lattice import Lattice
+from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen, ParameterError
 from askew.signal import Signal
+from askew_client import ledger_rows
+from askew_client.anchor import Anchor
+from askew_client.chain import Entry, Head, Standing, heads, standing
+from askew_client.private_database import PrivateDatabase
+from askew_client.slots import check_slot, day_after, months_between
 
-_VERSION = 1
-_PATIENCE = 10  # seconds to wait for another process
-_APPLICATION = 0x41736B77  # marks the file as ours: "Askw"
-_SCHEMA = f"""
-PRAGMA application_id = {_APPLICATION};
-CREATE TABLE charges (
-    id INTEGER PRIMARY KEY,
-    space_version TEXT NOT NULL,
-    slot TEXT NOT NULL,
-    numerator INTEGER NOT NULL CHECK (numerator > 0),
-    denominator INTEGER NOT NULL CHECK (denominator > 0)
-) STRICT;
-CREATE TABLE signals (
-    space_version TEXT NOT NULL,
-    slot TEXT NOT NULL,
-    charge INTEGER NOT NULL UNIQUE REFERENCES charges (id),
-    step_exponent INTEGER NOT NULL,
-    inverse_rate INTEGER NOT NULL,
-    coordinates BLOB NOT NULL,
-    PRIMARY KEY (space_version, slot)
-) STRICT;
-PRAGMA user_version = {_VERSION};
-"""
+MAX_JUMP = 12  # slots; a clock that jumps further is not believed
+_ROUND = 2**20
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One fresh signal: when and where it was spent, and its epsilon per unit distance."""
+    """One entry: when and where it was spent, and its epsilon per unit distance.
+
+    kind is "signal" for a fresh signal, "unfreeze" for what the person accepted as lost.
+    """
 
     space_version: str
     slot: str
     epsilon: Fraction
+    kind: str = "signal"
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that the ledger says at one moment. frozen: why nothing is spent, or None."""
+
+    charges: tuple[Charge, ...]
+    spent: Fraction
+    cap: Fraction
+    frozen: str | None
 
 
 class SignalStore:
@@ -58,131 +56,112 @@ class SignalStore:
     Every method raises LedgerError when the file cannot be read, trusted or written.
     """
 
-    def __init__(self, path: Path, lifetime_cap: Fraction) -> None:
-        self._path = path
+    def __init__(self, path: Path, lifetime_cap: Fraction, anchor: Path | None = None) -> None:
+        """anchor: by default in a directory of its own beside the file."""
+        self._anchor = Anchor(anchor or path.parent / "anchor" / f"{path.stem}.json")
         self._cap = lifetime_cap
+        self._file = PrivateDatabase(path, "ledger", 0x41736B77, 2, ledger_rows.SCHEMA, LedgerError)
+
+    def with_cap(self, lifetime_cap: Fraction) -> SignalStore:
+        """The same store under another cap."""
+        return SignalStore(self._file.path, lifetime_cap, self._anchor.path)
 
     def remember(
         self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
     ) -> Signal:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
-        Raises BudgetExceeded, before drawing, if the charge would pass the lifetime cap, and
-        ParameterError for a charge that is not positive.
+        The ledger's clock never runs back: a slot before the last entry's counts as that one. It
+        returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
+        charge would pass the lifetime cap, LedgerFrozen if the ledger lost something or the clock
+        jumped far ahead, and ParameterError for a charge that is not positive or no slot.
         """
         if charge <= 0:
             raise ParameterError("charge", str(charge), "positive")
-        with self._transaction() as database:
-            stored = _find(database, space_version, slot)
-            if stored is not None:
-                return stored
-            spent = _spent(database)
-            if spent + charge > self._cap:
-                raise BudgetExceeded(charge, spent, self._cap)
+        check_slot(slot)
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            frozen = self._frozen_after_settling(heads(known))
+            signal = ledger_rows.find(database, space_version, slot)
+            if signal is None and known:
+                slot = max(slot, known[-1].slot)
+                signal = ledger_rows.find(database, space_version, slot)
+            if signal is not None:
+                return signal
+            if frozen:
+                raise LedgerFrozen(_refusal(frozen))
+            head = heads(known)[-1]
+            self._check(known, head.spent, slot, charge)
             signal = draw()
-            _insert(database, slot, charge, signal)
+            entry = Entry("signal", signal.space_version, slot, charge, "")
+            ledger_rows.append(database, head, entry, signal)
+        self._settle()
         return signal
+
+    def account(self) -> Account:
+        """Every charge, oldest first, their sum, and whether spending is frozen."""
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+        try:
+            frozen = standing(heads(known), self._anchor.read()).value.strip()
+        except LedgerFrozen as error:
+            frozen = str(error)
+        charges = tuple(Charge(e.space_version, e.slot, e.epsilon, e.kind) for e in known)
+        return Account(charges, heads(known)[-1].spent, self._cap, frozen or None)
 
     def charges(self) -> tuple[Charge, ...]:
         """Every charge, oldest first."""
-        with self._transaction() as database:
-            return _charges(database)
+        return self.account().charges
 
     def spent(self) -> Fraction:
         """The sum of every charge, epsilon per unit distance."""
-        with self._transaction() as database:
-            return _spent(database)
+        return self.account().spent
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One immediate transaction: nobody else reads or writes until it ends."""
+    def unfreeze(self, slot: str) -> Fraction:
+        """Accept the ledger and the clock as they are, which is an entry of its own.
+
+        What the anchor remembers and the ledger lost is booked, rounded up, and returned: an older
+        copy does not give budget back. The slot becomes the ledger's clock.
+        """
+        check_slot(slot)
+        with self._file.transaction() as database:
+            found = heads(ledger_rows.entries(database))
+            anchored = None
+            with suppress(LedgerFrozen):  # a damaged anchor remembers nothing
+                anchored = self._anchor.read()
+            lost = Fraction(0) if anchored is None else anchored.spent - found[-1].spent
+            lost = max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
+            entry = Entry("unfreeze", "", slot, lost, "")
+            ledger_rows.append(database, found[-1], entry)
+        with self._file.transaction() as database:
+            self._anchor.write(heads(ledger_rows.entries(database))[-1])
+        return lost
+
+    def _frozen_after_settling(self, found: list[Head]) -> str:
+        """Why the ledger is frozen, or "", after closing the window that a crash left open."""
         try:
-            database = self._open()
-        except (OSError, sqlite3.Error) as error:
-            raise LedgerError(f"the ledger {self._path} cannot be opened: {error}") from None
-        try:
-            database.execute("BEGIN IMMEDIATE")
-            yield database
-            database.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {self._path} cannot be used: {error}") from None
-        finally:
-            database.close()  # rolls back what was not committed
+            now = standing(found, self._anchor.read())
+        except LedgerFrozen as error:
+            return str(error)
+        if now is Standing.BEHIND:
+            self._anchor.write(found[-1])
+        return now.value.strip()
 
-    def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self._path.exists():
-            self._path.touch(mode=0o600)
-        if not self._path.is_file():
-            raise LedgerError(f"the ledger {self._path} is no regular file")
-        database = sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE)
-        try:
-            _create_if_new(database, self._path)
-            self._path.chmod(0o600)
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-        except BaseException:
-            database.close()
-            raise
-        return database
+    def _settle(self) -> None:
+        """Bring the anchor up to date, under the lock, so that it never runs back."""
+        with self._file.transaction() as database:
+            frozen = self._frozen_after_settling(heads(ledger_rows.entries(database)))
+        if frozen:
+            raise LedgerFrozen(_refusal(frozen))
+
+    def _check(self, known: list[Entry], spent: Fraction, slot: str, charge: Fraction) -> None:
+        """Whether a fresh signal may be drawn. Raises BudgetExceeded or LedgerFrozen."""
+        if known and months_between(known[-1].slot, slot) > MAX_JUMP:
+            jump = f"the clock says {slot}, and the last entry is of {known[-1].slot}"
+            raise LedgerFrozen(_refusal(f"{jump}: more than {MAX_JUMP} months later"))
+        if spent + charge > self._cap:
+            raise BudgetExceeded(charge, spent, self._cap, day_after(slot).isoformat())
 
 
-def _create_if_new(database: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in an empty file; refuse a file that is not ours, and leave it as it is."""
-    database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, the others wait
-    version = _pragma(database, "user_version")
-    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        for statement in _SCHEMA.split(";"):
-            database.execute(statement)
-        version = _VERSION
-    elif _pragma(database, "application_id") != _APPLICATION:
-        raise LedgerError(f"{path} is not a ledger of this program")
-    if version != _VERSION:
-        raise LedgerError(f"the ledger {path} has version {version}, this program reads {_VERSION}")
-    database.execute("COMMIT")
-
-
-def _pragma(database: sqlite3.Connection, name: str) -> int:
-    value: int = database.execute(f"PRAGMA {name}").fetchone()[0]
-    return value
-
-
-def _find(database: sqlite3.Connection, space_version: str, slot: str) -> Signal | None:
-    row = database.execute(
-        "SELECT step_exponent, inverse_rate, coordinates FROM signals"
-        " WHERE space_version = ? AND slot = ?",
-        (space_version, slot),
-    ).fetchone()
-    if row is None:
-        return None
-    step_exponent, inverse_rate, packed = row
-    try:
-        coordinates = struct.unpack(f"<{len(packed) // 4}i", packed)
-        return Signal(space_version, Lattice(step_exponent, inverse_rate), coordinates)
-    except (struct.error, AskewError):
-        raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
-
-
-def _spent(database: sqlite3.Connection) -> Fraction:
-    return sum((charge.epsilon for charge in _charges(database)), Fraction(0))
-
-
-def _charges(database: sqlite3.Connection) -> tuple[Charge, ...]:
-    rows = database.execute(
-        "SELECT space_version, slot, numerator, denominator FROM charges ORDER BY id"
-    )
-    return tuple(Charge(space, slot, Fraction(n, d)) for space, slot, n, d in rows)
-
-
-def _insert(database: sqlite3.Connection, slot: str, charge: Fraction, signal: Signal) -> None:
-    where = (signal.space_version, slot)
-    cursor = database.execute(
-        "INSERT INTO charges (space_version, slot, numerator, denominator) VALUES (?, ?, ?, ?)",
-        (*where, charge.numerator, charge.denominator),
-    )
-    packed = struct.pack(f"<{len(signal.coordinates)}i", *signal.coordinates)
-    lattice = signal.lattice
-    database.execute(
-        "INSERT INTO signals VALUES (?, ?, ?, ?, ?, ?)",
-        (*where, cursor.lastrowid, lattice.step_exponent, lattice.inverse_rate, packed),
-    )
+def _refusal(reason: str) -> str:
+    return f"spending is frozen: {reason}. Nothing was drawn and nothing was sent"

@@ -79,7 +79,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def files(data: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in data.iterdir()} if data.exists() else {}
+    return {path.name: path.read_bytes() for path in data.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("case", BAD_RATINGS)

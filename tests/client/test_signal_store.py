@@ -69,10 +69,10 @@ def test_there_is_one_signal_for_each_space_and_slot(store: SignalStore) -> None
 
 def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
     store.remember(SPACE, "2026-12", Fraction(32768, 669 * 64), lambda: signal(1))
-    store.remember(OTHER_SPACE, "2026-11", Fraction(1, 3), lambda: signal(2, space=OTHER_SPACE))
+    store.remember(OTHER_SPACE, "2026-12", Fraction(1, 3), lambda: signal(2, space=OTHER_SPACE))
     assert store.charges() == (
         Charge(SPACE, "2026-12", Fraction(32768, 669 * 64)),
-        Charge(OTHER_SPACE, "2026-11", Fraction(1, 3)),
+        Charge(OTHER_SPACE, "2026-12", Fraction(1, 3)),
     )
 
 
@@ -86,11 +86,13 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     Planted bugs: floats in the sum, `>=` in place of `>`, refusing after the draw.
     """
     store = SignalStore(path, lifetime_cap=Fraction(1))
-    for slot in ("a", "b", "c"):
+    for slot in ("2026-08", "2026-09", "2026-10"):
         store.remember(SPACE, slot, Fraction(1, 3), lambda: signal(1))
     with pytest.raises(BudgetExceeded) as refusal:
-        store.remember(SPACE, "d", Fraction(1, 10**6), never)
+        store.remember(SPACE, "2026-11", Fraction(1, 10**6), never)
     assert (refusal.value.spent, refusal.value.cap) == (Fraction(1), Fraction(1))
+    assert refusal.value.next_slot == "2026-12-01"
+    assert "1 of the lifetime cap 1 is spent, 0 is left" in str(refusal.value)
     assert len(store.charges()) == 3
 
 
@@ -145,7 +147,8 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _modes(directory: Path) -> dict[str, int]:
-    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in directory.iterdir()}
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in files}
 
 
 @pytest.mark.usefixtures("umask")
@@ -159,8 +162,9 @@ def test_nobody_else_may_read_the_store_or_its_directory(store: SignalStore, pat
 
     store.remember(SPACE, "2026-11", Fraction(1), draw)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((path.parent / "anchor").stat().st_mode) == 0o700
     assert set(during.values()) == {0o600}
-    assert _modes(path.parent) == {path.name: 0o600}
+    assert _modes(path.parent) == {path.name: 0o600, "signals.json": 0o600}
 
 
 def test_a_store_that_others_could_read_is_closed_to_them(store: SignalStore, path: Path) -> None:

@@ -29,18 +29,18 @@ from askew.lattice import Lattice
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
 
-path, cap, slot, number = sys.argv[1:]
+path, cap, space, number = sys.argv[1:]
 draws = []
 
 def draw():
     draws.append(int(number))
-    return Signal("0123456789abcdef" * 2, Lattice(11, 1024), (int(number), 0))
+    return Signal(space, Lattice(11, 1024), (int(number), 0))
 
 store = SignalStore(Path(path), Fraction(cap))
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    found = store.remember("0123456789abcdef" * 2, slot, Fraction(1), draw).coordinates
+    found = store.remember(space, "2026-11", Fraction(1), draw).coordinates
 except AskewError as error:
     found = f"{type(error).__name__}: {error}"
 print(json.dumps([found, draws]))
@@ -59,19 +59,19 @@ def counts(path: Path) -> tuple[int, int]:
     return signals, charges
 
 
-def race(path: Path, cap: int, slots: list[str]) -> list[tuple[object, list[int]]]:
+def race(path: Path, cap: int, spaces: list[str]) -> list[tuple[object, list[int]]]:
     """What each of some processes found, and what it drew, when all ask at once."""
     rivals = [
         subprocess.Popen(
-            [sys.executable, "-c", RIVAL, str(path), str(cap), slot, str(number)],
+            [sys.executable, "-c", RIVAL, str(path), str(cap), space, str(number)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        for number, slot in enumerate(slots)
+        for number, space in enumerate(spaces)
     ]
     pipes = [(rival.stdin, rival.stdout) for rival in rivals]
-    assert [out.readline() for _, out in pipes if out] == ["ready\n"] * len(slots)
+    assert [out.readline() for _, out in pipes if out] == ["ready\n"] * len(spaces)
     for into, _ in pipes:
         if into:
             into.write("go\n")
@@ -88,7 +88,7 @@ def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
     path = tmp_path / "data" / "signals.sqlite"
     if not new:
         SignalStore(path, Fraction(10)).charges()
-    answers = race(path, cap=10, slots=["2026-11"] * 6)
+    answers = race(path, cap=10, spaces=[SPACE] * 6)
     draws = [number for _, drawn_here in answers for number in drawn_here]
     assert len(draws) == 1
     assert [found for found, _ in answers] == [[draws[0], 0]] * 6
@@ -99,7 +99,7 @@ def test_of_six_processes_at_once_the_cap_lets_three_through(tmp_path: Path) -> 
     """Planted bug: a cap that is checked before the lock is held."""
     path = tmp_path / "signals.sqlite"
     SignalStore(path, Fraction(10)).charges()
-    answers = race(path, cap=3, slots=[f"slot {n}" for n in range(6)])
+    answers = race(path, cap=3, spaces=[f"{n:032x}" for n in range(6)])
     refused = [(found, draws) for found, draws in answers if isinstance(found, str)]
     assert [found.partition(":")[0] for found, _ in refused] == ["BudgetExceeded"] * 3
     assert [draws for _, draws in refused] == [[]] * 3

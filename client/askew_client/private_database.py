@@ -1,0 +1,93 @@
+"""A SQLite file for the person alone: mode 0600, marked as ours, one transaction at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from askew.errors import AskewError
+
+_PATIENCE = 10  # seconds to wait for another process
+
+
+@dataclass(frozen=True)
+class PrivateDatabase:
+    """What a file must be: its name in messages, its mark, its version and its tables.
+
+    error is what every failure is raised as; the message names the file, never what is in it.
+    """
+
+    path: Path
+    name: str
+    application: int
+    version: int
+    schema: str
+    error: type[AskewError]
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One immediate transaction: nobody else reads or writes until it ends."""
+        with self.connection() as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """The open file, closed at the end, which rolls back what was not committed."""
+        try:
+            database = self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise self.error(f"the {self.name} {self.path} cannot be opened: {error}") from None
+        try:
+            yield database
+        except sqlite3.Error as error:
+            raise self.error(f"the {self.name} {self.path} cannot be used: {error}") from None
+        finally:
+            database.close()
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.path.exists():
+            self.path.touch(mode=0o600)
+        if not self.path.is_file():
+            raise self.error(f"the {self.name} {self.path} is no regular file")
+        database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+        try:
+            self._create_if_new(database)
+            self.path.chmod(0o600)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("PRAGMA secure_delete = ON")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _create_if_new(self, database: sqlite3.Connection) -> None:
+        """Make the tables in an empty file; refuse a file that is not ours, leaving it alone."""
+        database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, others wait
+        version = _pragma(database, "user_version")
+        if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            for statement in self._statements():
+                database.execute(statement)
+            version = self.version
+        elif _pragma(database, "application_id") != self.application:
+            raise self.error(f"{self.path} is not a {self.name} of this program")
+        if version != self.version:
+            text = f"has version {version}, this program reads {self.version}"
+            raise self.error(f"the {self.name} {self.path} {text}")
+        database.execute("COMMIT")
+
+    def _statements(self) -> Iterator[str]:
+        yield f"PRAGMA application_id = {self.application}"
+        yield from self.schema.split(";")
+        yield f"PRAGMA user_version = {self.version}"
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> int:
+    value: int = database.execute(f"PRAGMA {name}").fetchone()[0]
+    return value

@@ -1,0 +1,325 @@
+"""What a screen gets to see, without a screen, a socket or a file beyond a temporary directory."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew.errors import AskewError, Malformed, ProfileError, StaleSpace, TooSlow, Unreachable
+from askew.model_card import Catalog, ModelCard
+from askew.randomness import SystemBits
+from askew.ranking import Slate
+from askew.signal import Query
+from askew_client.companion import Companion
+from askew_client.local_transport import LocalTransport
+from askew_client.outcomes import Answer, Connection, Setback, SharedAnswer, Trouble
+from askew_client.profile_store import PassingProfile, ProfileStore
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+TODAY = datetime.date(2026, 11, 21)
+SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(4), max_diameter=32.0)
+
+
+class Network(LocalTransport):
+    """A server in this process that counts its calls, and fails as it is told."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
+        super().__init__(card, catalog)
+        self.calls: list[str] = []
+        self.asked: list[Query] = []
+        self.failure: AskewError | None = None
+
+    async def model_card(self) -> ModelCard:
+        self.calls.append("card")
+        return await super().model_card()
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        self.calls.append("retrieve")
+        self.asked.append(query)
+        if self.failure is not None:
+            raise self.failure
+        return await super().retrieve(query, card)
+
+
+class Device:
+    """A companion with all that it is made of, and a calendar that can be set."""
+
+    def __init__(self, pair: Pair, directory: Path, settings: ClientSettings = SETTINGS) -> None:
+        self.network = Network(pair.card, pair.catalog)
+        self.today = TODAY
+        self.signals = SignalStore(directory / "signals.sqlite", settings.lifetime_cap)
+        self.companion = Companion(
+            self.network,
+            settings,
+            profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
+            signals=self.signals,
+            bits=SystemBits(),
+            today=lambda: self.today,
+        )
+
+    async def answer(self) -> Answer:
+        answer = await self.companion.ask()
+        assert isinstance(answer, Answer)
+        return answer
+
+    async def setback(self) -> Setback:
+        setback = await self.companion.ask()
+        assert isinstance(setback, Setback)
+        return setback
+
+
+@pytest.fixture
+def device(pair: Pair, tmp_path: Path) -> Device:
+    return Device(pair, tmp_path)
+
+
+@pytest.fixture
+async def rated(device: Device) -> Device:
+    """A device whose person likes the film in the middle of the map."""
+    await device.companion.connect()
+    device.companion.rate("Film 4 (1964)", 5)
+    return device
+
+
+async def test_a_connection_says_what_the_server_says_of_itself(device: Device) -> None:
+    connection = await device.companion.connect()
+    assert isinstance(connection, Connection)
+    assert (connection.n_items, connection.dimension, connection.simulated) == (12, 2, True)
+    assert device.companion.connection == connection
+
+
+async def test_who_rated_nothing_sees_the_shared_list_and_spends_nothing(device: Device) -> None:
+    """Planted bug: a signal of an empty profile, which is drawn, charged and sent for nothing."""
+    answer = await device.companion.ask()
+    assert isinstance(answer, SharedAnswer)
+    assert [title.label for title in answer.titles] == [
+        "Film 4 (1964)",
+        "Film 9 (1969)",
+        "Film 2 (1962)",
+        "Film 7 (1967)",
+    ]
+    assert "anybody" in answer.origin
+    assert device.network.calls == ["card"]
+    assert device.signals.charges() == ()
+
+
+async def test_ratings_of_titles_that_the_catalog_lacks_are_kept_and_unused(
+    device: Device,
+) -> None:
+    device.companion.rate("Elsewhere (1999)", 5)
+    assert isinstance(await device.companion.ask(), SharedAnswer)
+    (kept,) = device.companion.ratings()
+    assert (kept.label, kept.rating, kept.known) == ("Elsewhere (1999)", 5, False)
+    assert device.signals.charges() == ()
+
+
+async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> None:
+    first, again = await rated.answer(), await rated.answer()
+    assert [result.place for result in first.results] == [1, 2, 3, 4]
+    assert [result.picked for result in first.results].count(True) == 1
+    assert first.pick.title.label != "Film 4 (1964)"
+    assert (first.departure.fresh, again.departure.fresh) == (True, False)
+    assert again.departure.values == first.departure.values
+    assert (first.cost.spent, again.cost.spent) == (2, 2)
+    assert rated.network.asked[0] == rated.network.asked[1]
+
+
+async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: Device) -> None:
+    answer = await rated.answer()
+    other = next(each for each in answer.results if each.title.label != "Film 4 (1964)")
+    assert "of what you like, Film 4 (1964) is nearest to it" in other.why
+
+
+async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
+    rated: Device,
+) -> None:
+    for month in (11, 12):
+        rated.today = datetime.date(2026, month, 1)
+        await rated.answer()
+    rated.today = datetime.date(2027, 1, 15)
+    setback = await rated.setback()
+    assert (setback.trouble, setback.next_slot) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
+    assert "4 of the lifetime cap 4 is spent, 0 is left" in setback.text
+    assert len(rated.network.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("failure", "trouble"),
+    [
+        (Unreachable("no connection"), Trouble.UNREACHABLE),
+        (TooSlow("too slow"), Trouble.UNREACHABLE),
+        (Malformed("not a message"), Trouble.HOSTILE),
+        (StaleSpace(), Trouble.STALE_SPACE),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_every_failure_of_the_network_is_a_calm_state(
+    rated: Device, failure: AskewError, trouble: Trouble
+) -> None:
+    rated.network.failure = failure
+    setback = await rated.setback()
+    assert (setback.trouble, setback.error) == (trouble, failure)
+    assert setback.hint
+    rated.network.failure = None
+    assert (await rated.answer()).departure.fresh is False
+
+
+async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: Device) -> None:
+    rated.network.failure = StaleSpace()
+    await rated.setback()
+    rated.network.failure = None
+    await rated.answer()
+    assert rated.network.calls == ["card", "retrieve", "card", "retrieve"]
+
+
+async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
+    pair: Pair, tmp_path: Path
+) -> None:
+    device = Device(pair, tmp_path, replace(SETTINGS, max_diameter=1.0))
+    device.companion.rate("Film 4 (1964)", 5)
+    assert (await device.setback()).trouble is Trouble.SETTINGS
+    assert device.signals.charges() == ()
+
+
+async def test_search_finds_words_in_any_order_and_shows_what_is_rated(rated: Device) -> None:
+    found = rated.companion.search("1964 film")
+    assert [(match.title.label, match.rated and match.rated.rating) for match in found] == [
+        ("Film 4 (1964)", 5)
+    ]
+    assert [match.title.title for match in rated.companion.search("film 1", limit=3)] == [
+        "Film 1",
+        "Film 10",
+        "Film 11",
+    ]
+    assert rated.companion.search("nothing like it") == ()
+
+
+async def test_a_title_may_be_typed_in_any_case_and_without_its_year(rated: Device) -> None:
+    rated.companion.rate("film 3", 4)
+    rated.companion.rate("FILM 3 (1963)", 2)
+    assert [(each.label, each.rating) for each in rated.companion.ratings()] == [
+        ("Film 3 (1963)", 2),
+        ("Film 4 (1964)", 5),
+    ]
+
+
+async def test_a_rating_off_the_servers_scale_is_refused_and_names_no_title(
+    rated: Device,
+) -> None:
+    with pytest.raises(ProfileError, match="between 1 and 5") as refusal:
+        rated.companion.rate("Film 3 (1963)", 6)
+    assert "Film" not in str(refusal.value)
+    assert len(rated.companion.ratings()) == 1
+
+
+async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:
+    companion = rated.companion
+    companion.rate("Film 4 (1964)", 1)
+    companion.like("Film 5 (1965)")
+    companion.unrate("Film 4 (1964)")
+    states = [[(each.label, each.rating) for each in companion.ratings()]]
+    while companion.undo():
+        states.append([(each.label, each.rating) for each in companion.ratings()])
+    assert states == [
+        [("Film 5 (1965)", None)],
+        [("Film 4 (1964)", 1), ("Film 5 (1965)", None)],
+        [("Film 4 (1964)", 1)],
+        [("Film 4 (1964)", 5)],
+        [],
+    ]
+
+
+async def test_the_bars_are_the_profile_and_none_without_ratings(rated: Device) -> None:
+    bars = rated.companion.bars()
+    assert [(bar.name, bar.lowest, bar.highest, bar.value) for bar in bars] == [
+        ("direction 1", -2, 2, 0),
+        ("direction 2", -2, 2, 0),
+    ]
+    rated.companion.unrate("Film 4 (1964)")
+    assert rated.companion.bars() == ()
+
+
+async def test_a_forecast_sends_nothing_and_charges_nothing(rated: Device) -> None:
+    forecast = rated.companion.forecast(Fraction(1), k=2, draws=20)
+    assert (forecast.epsilon, forecast.k, forecast.place_without_privacy) == (1, 2, 1)
+    assert 1 <= forecast.place <= 11
+    assert (rated.network.calls, rated.signals.charges()) == (["card"], ())
+
+
+async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Device) -> None:
+    picture = rated.companion.noise(Fraction(2), k=4)
+    step = picture.reach[1] - picture.reach[0]
+    assert 0.95 < sum(picture.density) * step < 1.02
+    assert [len(offset) for offset in picture.offsets] == [2] * 4
+
+
+async def test_the_budget_is_told_in_words_and_in_both_units(rated: Device) -> None:
+    await rated.answer()
+    budget = rated.companion.budget()
+    assert (budget.spent, budget.cap, budget.frozen) == (2, 4, None)
+    assert budget.next_slot == datetime.date(2026, 12, 1)
+    (line,) = budget.lines
+    assert (line.slot, line.epsilon, line.between_any_two) == ("2026-11", 2, 16)
+    assert "e^(2 r) better than by guessing" in budget.words[1]
+
+
+async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: Device) -> None:
+    answer = await rated.answer()
+    await rated.answer()
+    (past,) = rated.companion.history()
+    assert past.picked == answer.pick.title.label
+    assert (past.when, past.slot, len(past.labels)) == (TODAY, "2026-11", 4)
+    rated.companion.forget_history()
+    assert rated.companion.history() == ()
+    assert len(rated.companion.ratings()) == 1
+
+
+async def test_other_settings_count_at_once_but_the_signal_stays(rated: Device) -> None:
+    first = await rated.answer()
+    rated.companion.configure(replace(SETTINGS, k=3, epsilon=Fraction(1)))
+    second = await rated.answer()
+    assert len(second.results) == 3
+    assert second.departure.values == first.departure.values
+    assert (second.cost.epsilon, second.cost.wanted) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "local",
+    [
+        lambda companion: companion.search("film"),
+        lambda companion: companion.bars(),
+        lambda companion: companion.noise(Fraction(1), 2),
+    ],
+)
+def test_what_needs_a_catalog_says_so_before_there_is_one(
+    device: Device, local: Callable[[Companion], object]
+) -> None:
+    with pytest.raises(AskewError, match="connection must be made first"):
+        local(device.companion)
+
+
+def profiles(directory: Path) -> list[Path]:
+    return [*directory.rglob("profile*")]
+
+
+async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> None:
+    companion = Companion(
+        LocalTransport(pair.card, pair.catalog),
+        SETTINGS,
+        profile=PassingProfile(),
+        signals=SignalStore(tmp_path / "signals.sqlite", Fraction(10)),
+        bits=SystemBits(),
+    )
+    companion.rate("Film 4 (1964)", 5)
+    assert isinstance(await companion.ask(), Answer)
+    assert profiles(tmp_path) == []

@@ -1,0 +1,238 @@
+"""The chain and its anchor: an older copy of the ledger gives no budget back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
+from askew.lattice import Lattice
+from askew.signal import Signal
+from askew_client.signal_store import Charge, SignalStore
+
+SPACE = "0123456789abcdef" * 2
+CAP = Fraction(10)
+
+
+def signal(value: int = 1) -> Signal:
+    return Signal(SPACE, Lattice(11, 1024), (value, 0))
+
+
+def never() -> Signal:
+    pytest.fail("a signal was drawn")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with two charges of 2, in October and November."""
+    path = tmp_path / "data" / "signals.sqlite"
+    ask(path, "2026-10")
+    ask(path, "2026-11")
+    return path
+
+
+def store(path: Path, cap: Fraction = CAP) -> SignalStore:
+    return SignalStore(path, cap)
+
+
+def ask(path: Path, slot: str, draw: Callable[[], Signal] = signal) -> Signal:
+    return store(path).remember(SPACE, slot, Fraction(2), draw)
+
+
+def anchor(path: Path) -> Path:
+    return path.parent / "anchor" / "signals.json"
+
+
+def backed_up(path: Path) -> Path:
+    """A copy of the ledger alone, as a backup has it."""
+    return Path(shutil.copy(path, path.parent.parent / "backup"))
+
+
+def test_a_restored_backup_freezes_spending_and_says_why(path: Path) -> None:
+    """Planted bug: no anchor, or one that lies in the file itself."""
+    copy = backed_up(path)
+    ask(path, "2026-12")
+    shutil.copy(copy, path)
+    with pytest.raises(LedgerFrozen, match="an older copy was put back"):
+        ask(path, "2026-12", never)
+    with pytest.raises(LedgerFrozen):
+        ask(path, "2027-01", never)
+    assert store(path).spent() == 4
+
+
+def test_a_frozen_ledger_still_sends_what_it_sent_before(path: Path) -> None:
+    """The same signal once more costs nothing."""
+    copy = backed_up(path)
+    ask(path, "2026-12")
+    shutil.copy(copy, path)
+    assert ask(path, "2026-11", never) == signal()
+
+
+def test_a_deleted_ledger_does_not_begin_again(path: Path) -> None:
+    """Planted bug: an empty ledger is new, whatever the anchor says."""
+    path.unlink()
+    with pytest.raises(LedgerFrozen):
+        ask(path, "2026-12", never)
+
+
+def test_a_ledger_without_its_anchor_is_frozen(path: Path) -> None:
+    anchor(path).unlink()
+    with pytest.raises(LedgerFrozen, match="anchor is missing"):
+        ask(path, "2026-12", never)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"count": 2}', '{"count": 2, "link": "x", "spent": "1/0"}']
+)
+def test_a_damaged_anchor_freezes_and_is_not_overwritten(path: Path, text: str) -> None:
+    anchor(path).write_text(text)
+    with pytest.raises(LedgerFrozen, match="cannot be read"):
+        ask(path, "2026-12", never)
+    assert anchor(path).read_text() == text
+
+
+def test_another_ledgers_anchor_freezes(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "signals.sqlite"
+    ask(other, "2026-11", lambda: signal(9))
+    shutil.copy(anchor(other), anchor(path))
+    with pytest.raises(LedgerFrozen, match="two different stories"):
+        ask(path, "2026-12", never)
+
+
+def test_an_anchor_two_entries_behind_is_no_crash(path: Path) -> None:
+    """One entry behind is the crash window; planted bug: any prefix of the chain will do."""
+    behind = anchor(path).read_bytes()
+    ask(path, "2026-12")
+    ask(path, "2027-01")
+    anchor(path).write_bytes(behind)
+    with pytest.raises(LedgerFrozen):
+        ask(path, "2027-02", never)
+
+
+def test_an_anchor_one_entry_behind_is_brought_up_to_date(path: Path) -> None:
+    behind = anchor(path).read_bytes()
+    ask(path, "2026-12")
+    ahead = anchor(path).read_bytes()
+    anchor(path).write_bytes(behind)
+    assert ask(path, "2026-12", never) == signal()
+    assert anchor(path).read_bytes() == ahead
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE charges SET epsilon = '1' WHERE id = 1",
+        "UPDATE charges SET slot = '2026-09' WHERE id = 1",
+        "UPDATE charges SET space_version = 'x' WHERE id = 2",
+        "UPDATE signals SET coordinates = x'0000000000000000' WHERE charge = 1",
+        "UPDATE charges SET kind = 'unfreeze' WHERE id = 2",
+        "DELETE FROM charges WHERE id = 1",
+        "DELETE FROM signals WHERE charge = 2",
+    ],
+)
+def test_an_altered_entry_breaks_the_chain(path: Path, change: str) -> None:
+    """Planted bug: a link that leaves out a column."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(change)
+    with pytest.raises(LedgerError, match="chain does not hold"):
+        ask(path, "2026-12", never)
+
+
+def test_the_newest_entry_cannot_be_dropped_either(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("DELETE FROM signals WHERE charge = 2")
+        database.execute("DELETE FROM charges WHERE id = 2")
+    with pytest.raises(LedgerFrozen):
+        ask(path, "2026-12", never)
+
+
+def test_accepting_a_restored_backup_books_what_it_had_lost(path: Path) -> None:
+    """Planted bug: an unfreeze that gives the lost budget back."""
+    copy = backed_up(path)
+    ask(path, "2026-12")
+    ask(path, "2027-01")
+    shutil.copy(copy, path)
+    assert store(path).unfreeze("2027-01") == 4
+    assert store(path).account().frozen is None
+    assert store(path).charges()[-1] == Charge("", "2027-01", Fraction(4), "unfreeze")
+    ask(path, "2027-02")
+    assert store(path).spent() == 10
+    with pytest.raises(BudgetExceeded):
+        ask(path, "2027-03", never)
+
+
+def test_accepting_a_deleted_ledger_books_all_of_it(path: Path) -> None:
+    path.unlink()
+    assert store(path).unfreeze("2026-12") == 4
+    assert store(path).spent() == 4
+
+
+def test_accepting_without_an_anchor_is_recorded_and_books_nothing(path: Path) -> None:
+    anchor(path).unlink()
+    assert store(path).unfreeze("2026-12") == 0
+    assert [charge.kind for charge in store(path).charges()] == ["signal", "signal", "unfreeze"]
+    ask(path, "2026-12")
+    assert store(path).spent() == 6
+
+
+def test_lost_budget_is_booked_rounded_up(path: Path) -> None:
+    """A sum of thirds has no short fraction; what is booked is never less than what was lost."""
+    copy = backed_up(path)
+    store(path).remember(SPACE, "2026-12", Fraction(1, 3), signal)
+    shutil.copy(copy, path)
+    assert Fraction(1, 3) <= store(path).unfreeze("2026-12") <= Fraction(1, 3) + Fraction(1, 2**20)
+
+
+def test_a_clock_that_runs_back_draws_nothing(path: Path) -> None:
+    """Planted bug: a fresh signal for every month that the clock is set back to."""
+    for slot in ("2026-09", "2020-01", "1999-12"):
+        assert ask(path, slot, never) == signal()
+    assert store(path).spent() == 4
+
+
+def test_a_clock_that_jumps_far_ahead_is_not_believed(path: Path) -> None:
+    """Planted bug: a device that spends its whole budget in the year 2099."""
+    with pytest.raises(LedgerFrozen, match="the clock says 2027-12"):
+        ask(path, "2027-12", never)
+    ask(path, "2027-11")
+
+
+def test_a_clock_that_the_person_accepts_is_believed(path: Path) -> None:
+    assert store(path).unfreeze("2029-01") == 0
+    ask(path, "2029-01")
+    assert store(path).spent() == 6
+
+
+def test_a_wrong_clock_that_was_accepted_is_set_right_again(path: Path) -> None:
+    store(path).unfreeze("2099-01")
+    ask(path, "2099-01", lambda: signal(5))
+    assert ask(path, "2026-12", never) == signal(5)
+    store(path).unfreeze("2026-12")
+    assert ask(path, "2026-12", lambda: signal(6)) == signal(6)
+
+
+def test_the_anchor_tells_nothing_of_a_signal(path: Path) -> None:
+    assert set(json.loads(anchor(path).read_text())) == {"count", "link", "spent"}
+
+
+def test_an_anchor_that_cannot_be_written_sends_nothing_and_heals(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The charge is there, the signal was not returned; the next question returns the same."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("askew_client.anchor.os.fsync", full)
+        with pytest.raises(LedgerError, match="No space left"):
+            ask(path, "2026-12", lambda: signal(7))
+    assert ask(path, "2026-12", never) == signal(7)
+    assert store(path).spent() == 6
