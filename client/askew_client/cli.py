@@ -21,6 +21,7 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ProfileError, TransportError
+from askew_client.cli_tui import tui
 
 if TYPE_CHECKING:
     from askew_client.settings import ClientSettings
@@ -160,6 +161,9 @@ def demo(k: int, epsilon: Fraction, draws: int) -> None:
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
     asyncio.run(play(_settings(k, epsilon), _today(), draws, DemoScreen(console)))
+
+
+cli.add_command(tui)
 
 
 def main() -> None:

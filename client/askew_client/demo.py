@@ -17,24 +17,12 @@ from askew_client.demo_server import demo_server, wait_until_healthy
 from askew_client.exchange import Exchange
 from askew_client.expectation import Expectation
 from askew_client.grpc_transport import GrpcTransport
+from askew_client.made_up_person import FAVORITES
 from askew_client.paths import ledger_file
 from askew_client.ratings_csv import read_ratings
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
-
-# A person who loves science fiction and would rather not sing.
-FAVORITES = """title,rating
-Alien (1979),5
-Blade Runner (1982),5
-Arrival (2016),5
-The Matrix (1999),4.5
-2001: A Space Odyssey (1968),4.5
-Toy Story (1995),2.5
-Casablanca (1942),1.5
-Singin' in the Rain (1952),1
-"""
-
 
 async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""

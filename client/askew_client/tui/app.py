@@ -44,7 +44,7 @@ _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
 
 
-class AskewApp(App[None]):
+class AskewApp(App[AskewError]):
     """A person's device on a terminal."""
 
     TITLE = "Askew"
@@ -106,8 +106,8 @@ class AskewApp(App[None]):
             async with opened as companion:
                 self.post_message(Opened(companion))
                 await asyncio.Event().wait()
-        except AskewError as error:
-            self.post_message(Refused(setback_of(error)))
+        except AskewError as error:  # without its files there is nothing to show
+            self.exit(error)
 
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:
@@ -145,7 +145,7 @@ class AskewApp(App[None]):
                 return setback_of(error)
 
     async def _bring_profile(self) -> None:
-        view = await self.on_device(lambda device: ProfileView(device.ratings(), device.bars()))
+        view = await self.on_device(_profile_of)
         self.post_message(Refused(view) if isinstance(view, Setback) else ProfileRead(view))
 
     # Messages
@@ -225,3 +225,9 @@ class AskewApp(App[None]):
         yield SystemCommand("Connect again", "Fetch card and catalog once more", self.connect)
         yield SystemCommand("Light or dark", "The other of the two themes", self.action_flip_theme)
         yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
+
+
+def _profile_of(device: Companion) -> ProfileView:
+    """The bars need a catalog; the ratings do not."""
+    bars = () if device.connection is None else device.bars()
+    return ProfileView(device.ratings(), bars)

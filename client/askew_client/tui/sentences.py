@@ -59,8 +59,8 @@ def number(value: Fraction | float) -> str:
 def departure(left: Departure, cost: Cost) -> Text:
     """What left, and what it cost."""
     text = Text()
-    text.append(f"\n{left.size} bytes", "bold")
-    text.append(f" left: {_integers(left.values)}, no name, no rating, no clock.\n")
+    text.append(f"\n{_integers(left.values)}", "bold")
+    text.append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
     text.append(
