@@ -24,6 +24,7 @@ from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
 
+
 async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""
     _end_in_order_on(signal.SIGINT, signal.SIGTERM)

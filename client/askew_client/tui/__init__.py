@@ -1,1 +1,1 @@
-"""The app of the terminal: what a person sees of their profile, the signal, the slate and the cost."""
+"""The app: what a person sees of their profile, the signal, the slate and the cost."""

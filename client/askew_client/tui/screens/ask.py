@@ -65,7 +65,9 @@ class AskScreen(FrameScreen):
     def on_mount(self) -> None:
         """Everything is about to happen."""
         companion = self.desk.companion
-        self.query_one("#flow", Static).update(sentences.flow(companion.settings.k if companion else 8))
+        self.query_one("#flow", Static).update(
+            sentences.flow(companion.settings.k if companion else 8)
+        )
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
 

@@ -24,7 +24,8 @@ from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.slider import Slider
 
 EPSILONS: Final = tuple(
-    Fraction(each) for each in ("1/4", "1/2", "3/4", "1", "3/2", "2", "3", "4", "6", "8", "12", "16")
+    Fraction(each)
+    for each in ("1/4", "1/2", "3/4", "1", "3/2", "2", "3", "4", "6", "8", "12", "16")
 )
 SIZES: Final = tuple(map(Fraction, (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32)))
 

@@ -132,7 +132,9 @@ class ProfileScreen(FrameScreen):
 
     def _show_profile(self, profile: ProfileView) -> None:
         self.query_one(ProfileBars).show(profile.bars)
-        self.query_one("#summary", Static).update(_summary(profile, self.query_one(TitleList).stars))
+        self.query_one("#summary", Static).update(
+            _summary(profile, self.query_one(TitleList).stars)
+        )
         self._search_again()
 
     def _search_again(self) -> None:

@@ -1,4 +1,4 @@
-"""The header: the name, the screens, and a line that runs straight until the screen it is bent by."""
+"""The header: the name, the screens, and a straight line that the active screen bends."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class BentHeader(Widget):
         for tab in self._tabs:
             active = tab.mode == self._active
             names.append(f" {tab.key} ", style("header--key", partial=True))
-            names.append(f"{tab.title} ", style(f"header--{'active' if active else 'tab'}", partial=True))
+            names.append(
+                f"{tab.title} ", style(f"header--{'active' if active else 'tab'}", partial=True)
+            )
             room = cell_len(tab.text)
             line.append("╱" + "▔" * (room - 2) + "╲" if active else "▁" * room)
         line.append("▁" * max(0, width - line.cell_len))

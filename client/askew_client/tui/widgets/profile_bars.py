@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
@@ -14,10 +15,11 @@ from askew_client.tui.widgets.bars import diverging
 from askew_client.tui.widgets.plain_text import fitted
 
 _VALUE = 6  # cells of "+0.23"
+_LEAST_BAR = 15  # cells; where less would be left beside a name, the bar has a row of its own
 
 
 class ProfileBars(Widget):
-    """A line for each number of the profile: its name, a bar, its value."""
+    """Each number of the profile: its name, a bar, its value."""
 
     COMPONENT_CLASSES = {"bars--bar", "bars--name", "bars--middle"}
 
@@ -28,27 +30,41 @@ class ProfileBars(Widget):
         self.bars = tuple(bars)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """A row a bar."""
-        return max(1, len(self.bars))
+        """A row a bar, or two where it is narrow."""
+        return max(1, len(self.bars) * (1 if self._beside(width) else 2))
 
     def render(self) -> Text:
         """All bars, or why there are none."""
         if not self.bars:
-            return Text("Nothing is rated yet.", style=self._ink("bars--name"))
-        name = min(max(len(bar.name) for bar in self.bars), self.size.width // 3)
-        side = max(1, (self.size.width - name - _VALUE - 3) // 2)
-        lines = [self._line(bar, name, side) for bar in self.bars]
-        return Text("\n").join(lines)
+            return Text("Nothing is rated yet.", style=self._ink("name"))
+        width = self.size.width
+        rows = self._one_row if self._beside(width) else self._two_rows
+        return Text("\n").join(rows(bar, width) for bar in self.bars)
 
-    def _line(self, bar: Bar, name: int, side: int) -> Text:
-        left, right = diverging(bar.value, max(-bar.lowest, bar.highest), side)
-        line = Text(no_wrap=True, end="")
-        line.append(fitted(bar.name, name) + " ", self._ink("bars--name"))
-        line.append(left, self._ink("bars--bar"))
-        line.append("│", self._ink("bars--middle"))
-        line.append(right, self._ink("bars--bar"))
-        line.append(f"{bar.value:+.2f}".rjust(_VALUE), self._ink("bars--bar"))
-        return line
+    def _one_row(self, bar: Bar, width: int) -> Text:
+        name, value = fitted(bar.name, self._name_width), f"{bar.value:+.2f}".rjust(_VALUE)
+        row = Text(f"{name} ", self._ink("name"), no_wrap=True, end="")
+        row.append_text(self._bar(bar, width - self._name_width - 1 - _VALUE))
+        return row.append(value, self._ink("bar"))
 
-    def _ink(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
+    def _two_rows(self, bar: Bar, width: int) -> Text:
+        row = Text(fitted(bar.name, width - _VALUE), self._ink("name"), no_wrap=True, end="")
+        row.append(f"{bar.value:+.2f}".rjust(_VALUE) + "\n", self._ink("bar"))
+        return row.append_text(self._bar(bar, width))
+
+    def _bar(self, bar: Bar, width: int) -> Text:
+        left, right = diverging(bar.value, max(-bar.lowest, bar.highest), (width - 1) // 2)
+        text = Text(no_wrap=True, end="")
+        text.append(left, self._ink("bar"))
+        text.append("│", self._ink("middle"))
+        return text.append(right, self._ink("bar"))
+
+    @property
+    def _name_width(self) -> int:
+        return max((cell_len(bar.name) for bar in self.bars), default=0)
+
+    def _beside(self, width: int) -> bool:
+        return width - self._name_width - 1 - _VALUE >= _LEAST_BAR
+
+    def _ink(self, kind: str) -> Style:
+        return self.get_component_rich_style(f"bars--{kind}", partial=True)

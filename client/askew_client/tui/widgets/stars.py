@@ -9,7 +9,7 @@ STARS = 5
 
 @dataclass(frozen=True)
 class Stars:
-    """Five stars over a rating scale; each star is a fifth of what is above zero, or of the width."""
+    """Five stars over a rating scale, each a fifth of what is above zero or of its width."""
 
     lowest: float
     highest: float

@@ -130,8 +130,8 @@ class TitleList(ScrollView, can_focus=True):
         if not self.matches:
             return
         match = self.matches[self.cursor]
-        rated = match.rated and match.rated.rating
-        now = 3 - by if rated is None else self.stars.count(rated)
+        rating = None if match.rated is None else match.rated.rating
+        now = 3 - by if rating is None else self.stars.count(rating)
         self._star(match, min(max(now + by, 0.5), STARS))
 
     def action_like(self) -> None:
