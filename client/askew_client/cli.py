@@ -1,169 +1,61 @@
-"""The command `askew`: ask in private, list the catalog, watch a demo.
+"""The command `askew`: ask in private, keep a profile, read the budget.
 
-A person's ratings come from a file or standard input, never from the command line, which other
-programs on the machine can read.
+What a person likes comes from a file, standard input or a prompt, never from the command line,
+which other programs on the machine can read. Commands import what they need when they run.
 """
 
 from __future__ import annotations
 
-import asyncio
-import datetime
 import io
-import json
 import os
-import re
 import sys
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from askew import __version__
-from askew.errors import AskewError, BudgetExceeded, ProfileError, TransportError
+from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, TransportError
+from askew_client.cli_ask import ask, catalog
+from askew_client.cli_budget import budget
+from askew_client.cli_completion import completion
+from askew_client.cli_demo import demo
+from askew_client.cli_doctor import doctor
+from askew_client.cli_profile import profile
 from askew_client.cli_tui import tui
 
-if TYPE_CHECKING:
-    from askew_client.settings import ClientSettings
 
-DEFAULT_SERVER = "127.0.0.1:7571"
-
-
-class RationalNumber(click.ParamType[Fraction]):
-    """An exact number: 2, 0.5 or 1/3."""
-
-    name = "number"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
-        """The number, or a usage error."""
-        try:
-            # Short digits only: Fraction would spend minutes on "1e99999999".
-            if re.fullmatch("-?[0-9]{1,12}([./][0-9]{1,12})?", str(value)):
-                return Fraction(str(value))
-        except ZeroDivisionError:
-            pass
-        return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
-
-
-_k = click.option("-k", default=8, show_default=True, help="Results to ask for.")
-_epsilon = click.option(
-    "--epsilon",
-    default="4",
-    show_default=True,
-    type=RationalNumber(),
-    help="Privacy loss per unit distance of one signal; smaller is more private.",
-)
-_server = click.option(
-    "--server", default=DEFAULT_SERVER, show_default=True, help="The server, as host:port."
-)
-
-
-@click.group(
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 80,
-        "auto_envvar_prefix": "ASKEW",
-    }
-)
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(__version__)
-def cli() -> None:
-    """Recommendations for a question that leaves this device bent by noise.
-
-    Every option can also be set in the environment, as ASKEW_COMMAND_OPTION.
-
-    Exit codes: 1 an error, 2 wrong usage, 3 the budget is spent, 4 no answer from a server, 130
-    stopped.
-    """
-
-
-@cli.command()
 @click.option(
-    "--ratings",
-    required=True,
-    type=click.File("r", encoding="utf-8-sig"),
-    help='A csv file "title,rating", or - for standard input. It stays on this device.',
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="ASKEW_CONFIG",
+    help="The configuration file, in TOML.",
 )
-@_server
-@_k
-@_epsilon
-@click.option("--data", type=click.Path(path_type=Path), help="Directory of the budget ledger.")
-@click.option("--json", "as_json", is_flag=True, help="Print the ranking as JSON.")
-def ask(
-    ratings: TextIO, server: str, k: int, epsilon: Fraction, data: Path | None, as_json: bool
-) -> None:
-    """Ask once, and rank the results in private.
-
-    One noisy signal is drawn and charged each month; asking again sends the same one.
+@click.pass_context
+def cli(context: click.Context, config_file: Path | None) -> None:
+    """Recommendations for a question that leaves this device bent by noise.
 
     \b
     Examples:
-      askew ask --ratings my-ratings.csv
-      askew ask --ratings - --json < my-ratings.csv
+      askew profile import my-ratings.csv
+      askew ask
+      askew budget
+      askew tui --demo
+      askew doctor
+
+    A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
+    configuration file, else it is the default.
+
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen, 4 no answer
+    from a server, 130 stopped.
     """
-    from askew_client.asking import ask_once
-    from askew_client.paths import data_directory, ledger_file
-
-    settings = _settings(k, epsilon)
-    try:
-        lines = ratings.read().splitlines()
-    except UnicodeDecodeError:
-        raise ProfileError("the file of ratings is not text in UTF-8") from None
-    ledger = ledger_file(data or data_directory())
-    ranking = asyncio.run(ask_once(settings, server, lines, _today(), ledger))
-    if as_json:
-        click.echo(json.dumps(ranking.as_json(), ensure_ascii=False))
-        return
-    for line in ranking.as_lines():
-        click.echo(line)
+    context.obj = config_file
 
 
-@cli.command()
-@_server
-def catalog(server: str) -> None:
-    """List the titles that can be rated and recommended.
-
-    The whole catalog is fetched, by everybody, so that it says nothing of whom it is for.
-
-    \b
-    Example:
-      askew catalog | grep -i alien
-    """
-    from askew_client.asking import fetch_catalog
-
-    for item in asyncio.run(fetch_catalog(server)).items:
-        click.echo(f"{item.label}\t{', '.join(item.genres)}")
-
-
-@cli.command()
-@_k
-@_epsilon
-@click.option(
-    "--draws",
-    default=300,
-    show_default=True,
-    type=click.IntRange(200),
-    help="How often to draw the noise when measuring.",
-)
-def demo(k: int, epsilon: Fraction, draws: int) -> None:
-    """Play one made-up person's exchange against a server on this machine.
-
-    \b
-    Example:
-      askew demo -k 16 --epsilon 1
-    """
-    from rich.console import Console
-
-    from askew_client.demo import play
-    from askew_client.demo_screen import WIDTH, DemoScreen
-
-    console = Console(highlight=False)
-    console.width = min(console.width, WIDTH)
-    asyncio.run(play(_settings(k, epsilon), _today(), draws, DemoScreen(console)))
-
-
-cli.add_command(tui)
+for _command in (ask, budget, catalog, completion, demo, doctor, profile, tui):
+    cli.add_command(_command)
 
 
 def main() -> None:
@@ -173,31 +65,20 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without our characters
     try:
-        cli.main(standalone_mode=False)
+        code = cli.main(standalone_mode=False, prog_name="askew")
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt, asyncio.CancelledError):
+    except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         sys.exit(130)
     except (AskewError, OSError) as error:
         click.echo(f"askew: {error}", err=True)
         sys.exit(_exit_code(error))
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _exit_code(error: Exception) -> int:
-    if isinstance(error, BudgetExceeded):
+    if isinstance(error, BudgetExceeded | LedgerFrozen):
         return 3
     return 4 if isinstance(error, TransportError) else 1
-
-
-def _settings(k: int, epsilon: Fraction) -> ClientSettings:
-    from askew_client.settings import ClientSettings
-
-    return ClientSettings(epsilon=epsilon, k=k)
-
-
-def _today() -> str:
-    from askew_client.settings import slot_of
-
-    return slot_of(datetime.date.today())  # the device's own calendar

@@ -20,13 +20,13 @@ from askew.errors import ParameterError
 from askew.randomness import SystemBits
 from askew_client import paths
 from askew_client.companion import Companion
-from askew_client.outcomes import Answer, Result, Setback, SharedAnswer, Title
+from askew_client.config import DEFAULT_SERVER
+from askew_client.outcomes import Answer, Result, SharedAnswer, Title
 from askew_client.profile_store import ProfileStore
+from askew_client.setbacks import Setback
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
-
-DEFAULT_SERVER = "127.0.0.1:7571"
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -29,17 +29,17 @@ from askew_client.outcomes import (
     NoisePicture,
     PastAnswer,
     Rated,
-    Setback,
     SharedAnswer,
     Title,
-    setback_of,
 )
 from askew_client.profile_desk import ProfileDesk
 from askew_client.profile_store import ProfileStore
+from askew_client.ratings_csv import read_ratings
+from askew_client.setbacks import Setback, setback_of
 from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
 from askew_client.spending import Witness, budget_of
-from askew_client.title_search import TitleSearch
+from askew_client.title_search import TitleSearch, title_key
 from askew_client.transport import Transport
 
 _ANYBODY = "the list that this server's model shows to anybody"
@@ -91,6 +91,15 @@ class Companion(ProfileDesk):
         self._scale = card.space.scale
         return reading.connection_of(card)
 
+    def read_csv(self, lines: Iterable[str]) -> None:
+        """Rate every title of a csv `title,rating`; each must be in the connected catalog.
+
+        Raises ProfileError, which names the line.
+        """
+        model = self._connected()
+        ratings = read_ratings(lines, model.catalog, model.card.space.scale)
+        self.edit({self._labels[item]: (rating,) for item, rating in ratings.items()})
+
     async def ask(self) -> Answer | SharedAnswer | Setback:
         """This slot's question, its private ranking and the pick. Connects first if need be.
 
@@ -121,6 +130,7 @@ class Companion(ProfileDesk):
             source=exchange.card.source,
             simulated=exchange.card.simulated,
             results=reading.results_of(exchange, slate),
+            unused=len(self._profile.read().ratings) - len(exchange.ratings),
         )
         labels = tuple(result.title.label for result in answer.results)
         past = PastAnswer(today, slot, labels, answer.pick.title.label)
@@ -169,9 +179,9 @@ class Companion(ProfileDesk):
         """
         model = self._connected()
         ratings = self._profile.read().ratings
-        rated = {label.casefold(): Rated(label, liking) for label, liking in ratings.items()}
+        rated = {title_key(label): Rated(label, liking) for label, liking in ratings.items()}
         return tuple(
-            Match(title, rated.get(title.label.casefold()))
+            Match(title, rated.get(title_key(title.label)))
             for title in model.search.find(text, limit)
         )
 

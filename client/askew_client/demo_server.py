@@ -34,12 +34,12 @@ async def demo_server() -> AsyncIterator[str]:
         await _stop(process)
 
 
-async def wait_until_healthy(channel: grpc.aio.Channel) -> None:
+async def wait_until_healthy(channel: grpc.aio.Channel, patience: float = _PATIENCE) -> None:
     """Return when the server's health check says that it serves. Raises Unreachable."""
     stub = health_pb2_grpc.HealthStub(channel)
     try:
         reply = await stub.Check(
-            health_pb2.HealthCheckRequest(), timeout=_PATIENCE, wait_for_ready=True
+            health_pb2.HealthCheckRequest(), timeout=patience, wait_for_ready=True
         )
     except grpc.aio.AioRpcError:
         raise Unreachable("the server did not pass its health check") from None

@@ -8,73 +8,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
-
-from askew.errors import (
-    AskewError,
-    BudgetExceeded,
-    LedgerError,
-    LedgerFrozen,
-    ParameterError,
-    ProfileError,
-    StaleSpace,
-    TransportError,
-    VaultError,
-    WireError,
-)
-
-
-class Trouble(Enum):
-    """Why something could not be done; a calm state of a screen each."""
-
-    UNREACHABLE = "the server cannot be reached"
-    BUDGET = "the budget does not allow it"
-    FROZEN = "spending is frozen"
-    STALE_SPACE = "the server has another feature space"
-    HOSTILE = "the server's answer was refused"
-    LOCKED = "the profile is locked"
-    PROFILE = "the profile does not allow it"
-    SETTINGS = "a setting does not allow it"
-    STORE = "a file cannot be used"
-    OTHER = "it did not work"
-
-
-@dataclass(frozen=True)
-class Setback:
-    """Something that could not be done. Nothing was sent and nothing was lost.
-
-    text says what happened and hint what the person can do, both without a private value.
-    next_slot is the day from which a fresh signal could be drawn, for a refused budget.
-    """
-
-    trouble: Trouble
-    text: str
-    hint: str
-    error: AskewError = field(repr=False)
-    next_slot: datetime.date | None = None
-
-
-_TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
-    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the lifetime cap."),
-    (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
-    (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
-    (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
-    (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
-    (StaleSpace, Trouble.STALE_SPACE, "Connect again: a new space means a fresh signal."),
-    (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
-    (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
-    (ParameterError, Trouble.SETTINGS, "Change the setting that the message names."),
-    (AskewError, Trouble.OTHER, "`askew doctor` looks at everything."),
-)
-
-
-def setback_of(error: AskewError) -> Setback:
-    """An error as something to show; the most specific row of the table decides."""
-    trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
-    next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
-    day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
-    return Setback(trouble, str(error), hint, error, day)
 
 
 @dataclass(frozen=True)
@@ -180,13 +114,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and its private ranking, best first."""
+    """One question and its private ranking, best first.
+
+    unused counts the ratings of titles that this catalog does not have.
+    """
 
     departure: Departure
     cost: Cost
     source: str
     simulated: bool
     results: tuple[Result, ...] = field(repr=False)
+    unused: int = field(repr=False, default=0)
 
     @property
     def pick(self) -> Result:

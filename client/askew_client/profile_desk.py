@@ -9,6 +9,7 @@ from askew.vectors import RatingScale
 from askew_client.outcomes import PastAnswer, Rated
 from askew_client.profile_document import ProfileDocument, State
 from askew_client.profile_store import ProfileStore
+from askew_client.title_search import title_key
 
 
 class ProfileDesk:
@@ -19,7 +20,7 @@ class ProfileDesk:
 
     def __init__(self, profile: ProfileStore) -> None:
         self._profile = profile
-        # What a connected catalog adds: the titles that it knows, by what people type, and a scale.
+        # What a connected catalog adds: the titles that it knows, by `title_key`, and a scale.
         self._known: Mapping[str, int] | None = None
         self._labels: Mapping[int, str] = MappingProxyType({})
         self._scale: RatingScale | None = None
@@ -28,7 +29,7 @@ class ProfileDesk:
         """Everything that the person rated or liked, newest first."""
         known = self._known
         return tuple(
-            Rated(label, liking, known is None or label.casefold() in known)
+            Rated(label, liking, known is None or title_key(label) in known)
             for label, liking in reversed([*self._profile.read().ratings.items()])
         )
 
@@ -114,8 +115,8 @@ class ProfileDesk:
     def _spelled(self, label: str, document: ProfileDocument) -> str:
         """A typed title as the profile or the catalog already writes it."""
         typed = label.strip()
-        known = None if self._known is None else self._known.get(typed.casefold())
+        known = None if self._known is None else self._known.get(title_key(typed))
         if known is not None:
             typed = self._labels[known]
-        same = (each for each in document.ratings if each.casefold() == typed.casefold())
+        same = (each for each in document.ratings if title_key(each) == title_key(typed))
         return next(same, typed)

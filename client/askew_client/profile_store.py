@@ -65,17 +65,14 @@ class ProfileStore:
     def read(self) -> ProfileDocument:
         """The profile; an empty one where there is no file."""
         sealed = self._sealed()
-        if sealed is None:
-            return ProfileDocument()
-        return ProfileDocument.from_bytes(self._key_of(sealed).open(sealed))
+        return _document(sealed, NO_KEY if sealed is None else self._key_of(sealed))
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
         """Replace the profile by what `edit` makes of it, in one transaction."""
         with self._file.transaction() as database:
             sealed = _find(database)
             key = NO_KEY if sealed is None else self._key_of(sealed)
-            before = b"" if sealed is None else key.open(sealed)
-            document = edit(ProfileDocument.from_bytes(before) if before else ProfileDocument())
+            document = edit(_document(sealed, key))
             _put(database, key.seal(document.to_bytes(), self._bits))
         return document
 
@@ -112,8 +109,8 @@ class ProfileStore:
         """Store the profile under another key, and leave nothing of the old one in the file."""
         with self._file.transaction() as database:
             old = _find(database)
-            document = b"" if old is None else self._key_of(old).open(old).rstrip()
-            _put(database, key.seal(document or ProfileDocument().to_bytes(), self._bits))
+            document = _document(old, NO_KEY if old is None else self._key_of(old))
+            _put(database, key.seal(document.to_bytes(), self._bits))
         self._key = key
         with self._file.connection() as database:
             _compact(database)
@@ -183,6 +180,10 @@ class PassingProfile(ProfileStore):
 def _find(database: sqlite3.Connection) -> Sealed | None:
     row = database.execute("SELECT lock, salt, nonce, body FROM profile").fetchone()
     return None if row is None else Sealed(vault.lock_of(row[0]), *row[1:])
+
+
+def _document(sealed: Sealed | None, key: Key) -> ProfileDocument:
+    return ProfileDocument() if sealed is None else ProfileDocument.from_bytes(key.open(sealed))
 
 
 def _put(database: sqlite3.Connection, sealed: Sealed) -> None:

@@ -13,6 +13,7 @@ from math import nan
 from askew.errors import ProfileError
 from askew.model_card import Catalog
 from askew.vectors import RatingScale
+from askew_client.title_search import title_key
 
 
 def read_ratings(lines: Iterable[str], catalog: Catalog, scale: RatingScale) -> dict[int, float]:
@@ -46,16 +47,16 @@ def _ratings(
 
 
 def _titles(catalog: Catalog) -> dict[str, set[int]]:
-    """Every way to write a title, in lower case, with the items that it may mean."""
+    """Every way to write a title, by `title_key`, with the items that it may mean."""
     titles: dict[str, set[int]] = {}
     for number, item in enumerate(catalog.items):
         for text in (item.title, item.label):
-            titles.setdefault(text.casefold(), set()).add(number)
+            titles.setdefault(title_key(text), set()).add(number)
     return titles
 
 
 def _item(titles: dict[str, set[int]], text: str, where: str) -> int:
-    found = titles.get(text.strip().casefold(), set())
+    found = titles.get(title_key(text), set())
     if not found:
         raise ProfileError(f"{where}: no such title in this catalog (`askew catalog` lists them)")
     if len(found) > 1:

@@ -34,6 +34,7 @@ from askew_client.outcomes import (
 )
 from askew_client.profile_document import Liking
 from askew_client.settings import ClientSettings
+from askew_client.title_search import title_key
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 
@@ -59,16 +60,17 @@ def title_of(item: Item) -> Title:
 
 
 def items_by_text(catalog: Catalog) -> dict[str, int]:
-    """Item ids by what people type, in lower case: a label, or a title that is clear alone.
+    """Item ids by `title_key` of what people type: a label, or a title that is clear alone.
 
     Of two items with one label the lower id counts.
     """
     titles: dict[str, int | None] = {}
     for number, item in enumerate(catalog.items):
-        titles[item.title.casefold()] = None if item.title.casefold() in titles else number
+        key = title_key(item.title)
+        titles[key] = None if key in titles else number
     found = {text: number for text, number in titles.items() if number is not None}
     labels = {
-        item.label.casefold(): number for number, item in reversed([*enumerate(catalog.items)])
+        title_key(item.label): number for number, item in reversed([*enumerate(catalog.items)])
     }
     return found | labels
 
@@ -80,7 +82,7 @@ def ratings_of(
 
     A like is the best rating of the scale; a number beyond the scale is its nearest end.
     """
-    rated = ((known.get(label.casefold()), liking) for label, liking in likings.items())
+    rated = ((known.get(title_key(label)), liking) for label, liking in likings.items())
     return {
         item: scale.highest if liking is None else min(max(liking, scale.lowest), scale.highest)
         for item, liking in rated

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from askew.model_card import Catalog
 from askew_client.outcomes import Title
+
+
+def title_key(text: str) -> str:
+    """What a title is found by: "Matrix, The (1999)" and "the matrix (1999)" are one."""
+    plain = " ".join(text.casefold().split())
+    return re.sub(r"^(.*), (the|an?)( \(\d+\))?$", r"\2 \1\3", plain)
 
 
 class TitleSearch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -142,6 +143,18 @@ def made_retriever(space: FeatureSpace, catalog: Catalog) -> Retriever:
         simulated=True,
     )
     return Retriever(card, catalog)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own for every test: no configuration, profile or ledger of a real person."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
+    for name in [name for name in os.environ if name.startswith("ASKEW_")]:
+        monkeypatch.delenv(name)
+    return home
 
 
 @pytest.fixture

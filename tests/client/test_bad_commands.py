@@ -133,7 +133,6 @@ def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[s
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ([], "'--ratings'"),
         (["--ratings", "no-such-file.csv"], "No such file"),
         (["--ratings", "/"], "directory"),
     ],

@@ -18,8 +18,9 @@ from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.companion import Companion
 from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer, Connection, Setback, SharedAnswer, Trouble
+from askew_client.outcomes import Answer, Connection, SharedAnswer
 from askew_client.profile_store import PassingProfile, ProfileStore
+from askew_client.setbacks import Setback, Trouble
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 
@@ -130,7 +131,7 @@ async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> Non
     assert first.pick.title.label != "Film 4 (1964)"
     assert (first.departure.fresh, again.departure.fresh) == (True, False)
     assert again.departure.values == first.departure.values
-    assert (first.cost.spent, again.cost.spent) == (2, 2)
+    assert (first.cost.spent, again.cost.spent) == (Fraction(2), Fraction(2))
     assert rated.network.asked[0] == rated.network.asked[1]
 
 
@@ -251,7 +252,7 @@ async def test_the_bars_are_the_profile_and_none_without_ratings(rated: Device) 
 
 async def test_a_forecast_sends_nothing_and_charges_nothing(rated: Device) -> None:
     forecast = rated.companion.forecast(Fraction(1), k=2, draws=20)
-    assert (forecast.epsilon, forecast.k, forecast.place_without_privacy) == (1, 2, 1)
+    assert (forecast.epsilon, forecast.k, forecast.place_without_privacy) == (Fraction(1), 2, 1.0)
     assert 1 <= forecast.place <= 11
     assert (rated.network.calls, rated.signals.charges()) == (["card"], ())
 
@@ -266,10 +267,10 @@ async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Devi
 async def test_the_budget_is_told_in_words_and_in_both_units(rated: Device) -> None:
     await rated.answer()
     budget = rated.companion.budget()
-    assert (budget.spent, budget.cap, budget.frozen) == (2, 4, None)
+    assert (budget.spent, budget.cap, budget.frozen) == (Fraction(2), Fraction(4), None)
     assert budget.next_slot == datetime.date(2026, 12, 1)
     (line,) = budget.lines
-    assert (line.slot, line.epsilon, line.between_any_two) == ("2026-11", 2, 16)
+    assert (line.slot, line.epsilon, line.between_any_two) == ("2026-11", Fraction(2), 16.0)
     assert "e^(2 r) better than by guessing" in budget.words[1]
 
 
@@ -290,7 +291,7 @@ async def test_other_settings_count_at_once_but_the_signal_stays(rated: Device) 
     second = await rated.answer()
     assert len(second.results) == 3
     assert second.departure.values == first.departure.values
-    assert (second.cost.epsilon, second.cost.wanted) == (2, 1)
+    assert (second.cost.epsilon, second.cost.wanted) == (Fraction(2), Fraction(1))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,10 @@ from askew.errors import AskewError, Malformed, TransportError
 from askew.model_card import Catalog, Item
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.asking import ask_once
+from askew_client.client import open_companion
+from askew_client.outcomes import Answer
+from askew_client.profile_store import PassingProfile
+from askew_client.setbacks import Setback
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import Charge, SignalStore
 
@@ -92,8 +95,24 @@ def was_made(ledger: Path) -> bool:
 
 async def ask(server: Server, ledger: Path) -> tuple[str, ...]:
     async with server.running() as address:
-        ranking = await ask_once(SETTINGS, address, RATINGS, SLOT, ledger)
-    return tuple(item.title for item in ranking.items)
+        return await ask_once(SETTINGS, address, ledger)
+
+
+async def ask_once(settings: ClientSettings, address: str, ledger: Path) -> tuple[str, ...]:
+    """The titles that one question is answered with."""
+    opened = open_companion(
+        settings, server=address, directory=ledger.parent, profile=PassingProfile()
+    )
+    async with opened as companion:
+        connected = await companion.connect()
+        if isinstance(connected, Setback):
+            raise connected.error
+        companion.read_csv(RATINGS)
+        answer = await companion.ask()
+    if isinstance(answer, Setback):
+        raise answer.error
+    assert isinstance(answer, Answer)
+    return tuple(result.title.title for result in answer.results)
 
 
 def charges(ledger: Path) -> tuple[Charge, ...]:
@@ -216,7 +235,7 @@ async def test_an_endless_trickle_ends_at_the_deadline(server: Server, ledger: P
     async with server.running() as address:
         hasty = replace(SETTINGS, timeout=0.5)
         with pytest.raises(AskewError):
-            await ask_once(hasty, address, RATINGS, SLOT, ledger)
+            await ask_once(hasty, address, ledger)
     assert not was_made(ledger)
 
 
@@ -267,7 +286,7 @@ async def test_a_server_that_is_gone_costs_nothing_more(server: Server, ledger: 
     await ask(server, ledger)
     before = charges(ledger)
     with pytest.raises(TransportError):
-        await ask_once(SETTINGS, "127.0.0.1:1", RATINGS, SLOT, ledger)
+        await ask_once(SETTINGS, "127.0.0.1:1", ledger)
     assert charges(ledger) == before
 
 

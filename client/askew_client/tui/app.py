@@ -17,7 +17,8 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from askew.errors import AskewError
-from askew_client.outcomes import Budget, Connection, Setback, setback_of
+from askew_client.outcomes import Budget, Connection
+from askew_client.setbacks import Setback, setback_of
 from askew_client.tui.messages import (
     BudgetRead,
     Connected,

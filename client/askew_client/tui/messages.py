@@ -17,9 +17,9 @@ from askew_client.outcomes import (
     NoisePicture,
     PastAnswer,
     Rated,
-    Setback,
     SharedAnswer,
 )
+from askew_client.setbacks import Setback
 
 if TYPE_CHECKING:
     from askew_client.companion import Companion

@@ -8,16 +8,8 @@ from typing import Final
 from rich.text import Text
 from textual.content import Content
 
-from askew_client.outcomes import (
-    Answer,
-    Budget,
-    Cost,
-    Departure,
-    Forecast,
-    Result,
-    Setback,
-    SharedAnswer,
-)
+from askew_client.outcomes import Answer, Budget, Cost, Departure, Forecast, Result, SharedAnswer
+from askew_client.setbacks import Setback
 
 BEFORE_ASKING: Final = "or press a: one question, one answer"
 CAPTION: Final = "noise, and ◆ where the server looks"
@@ -31,7 +23,6 @@ FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
 )
-RATE_FIRST: Final = "Rate a few titles (F2), then ask: the answer will be about you."
 
 
 def flow(k: int) -> Content:
@@ -85,7 +76,10 @@ def pick(answer: Answer) -> Text:
 
 def shared(answer: SharedAnswer) -> str:
     """A cold start, said so."""
-    return f"nothing is rated: {answer.origin}"
+    return (
+        f"You have rated nothing: this is {answer.origin}. "
+        "Rate a few titles (F2), and the answer will be about you."
+    )
 
 
 def as_results(answer: SharedAnswer) -> tuple[Result, ...]:

@@ -22,10 +22,10 @@ _KEY_BYTES = 16
 
 
 class BrowserServer(Server):
-    """Serves `askew tui` with these arguments, a process for each visitor."""
+    """Runs `askew` with these arguments, a process for each visitor."""
 
     def __init__(self, arguments: Sequence[str], port: int, bits: RandomBits) -> None:
-        command = shlex.join([sys.executable, "-m", "askew_client", "tui", *arguments])
+        command = shlex.join([sys.executable, "-m", "askew_client", *arguments])
         templates = resources.files("askew_client.tui") / "templates"
         super().__init__(
             command, host=HOST, port=port, title="Askew", templates_path=str(templates)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.worker import Worker, WorkerCancelled
@@ -93,14 +94,14 @@ class Device:
             companion.rate(f"Film {name.removeprefix('film_')}", rating)
 
     @asynccontextmanager
-    async def opened(self, size: tuple[int, int] = (80, 24), **app: bool) -> AsyncIterator[Person]:
+    async def opened(self, size: tuple[int, int] = (80, 24), *, light: bool = False) -> AsyncIterator[Person]:
         """The app of this device, with a person before it."""
 
         @asynccontextmanager
         async def companion() -> AsyncIterator[Companion]:
             yield self.companion()
 
-        desk = AskewApp(companion, **app)
+        desk = AskewApp(companion, light=light)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)
@@ -123,8 +124,8 @@ class Person:
         await self.pilot.press(*keys)
         await self.settled()
 
-    async def type(self, text: str) -> None:
-        """Type a text."""
+    async def write(self, text: str) -> None:
+        """Type a text, letter by letter."""
         await self.press(*("space" if letter == " " else letter for letter in text))
 
     async def click(self, widget: type[Widget] | str, at: tuple[int, int] = (0, 0)) -> None:
@@ -153,7 +154,20 @@ class Person:
         console.print(self.app.screen._compositor.render_update(full=True, screen_stack=behind))
         return "\n".join(line.rstrip() for line in console.export_text().splitlines())
 
-    def shows(self, *parts: str) -> bool:
-        """Whether each of these texts can be seen, wherever its lines break."""
-        flat = " ".join(self.sees().split())
-        return all(part in flat for part in parts)
+    def reads(self, *parts: str) -> None:
+        """Fails unless each of these texts can be seen, wherever the lines of its widget break."""
+        missing = [part for part in parts if not self.shows(part)]
+        assert not missing, f"{missing} is not on the screen:\n{self.sees()}"
+
+    def shows(self, part: str) -> bool:
+        """Whether a text can be seen."""
+        lines = self.sees().splitlines()
+        screen = self.app.screen
+        regions = [screen.region, *(each.content_region for each in screen.query("*"))]
+        return any(part in _text_of(lines, region) for region in regions)
+
+
+def _text_of(lines: list[str], region: Region) -> str:
+    """What stands in a part of the screen, on one line."""
+    rows = lines[max(0, region.y) : max(0, region.bottom)]
+    return " ".join(" ".join(row[region.x : region.right] for row in rows).split())

@@ -20,33 +20,33 @@ def stars(device: Device) -> dict[str, float | None]:
 
 async def test_somebody_rates_three_films_and_sees_the_bars_move(device: Device) -> None:
     async with device.opened() as person:
-        assert person.shows("Nothing is rated yet.", "12 found")
+        person.reads("Nothing is rated yet.", "12 found")
         seen = [bars(person)]
         await person.press("enter")
         for key in ("5", "1", "4"):
             await person.press(key, "down")
             seen.append(bars(person))
-        assert person.shows("3 titles rated", "direction 1", "direction 2")
+        person.reads("3 titles rated", "direction 1", "direction 2")
     assert seen[0] == []
     assert len({tuple(each) for each in seen}) == 4
-    assert sorted(stars(device).values(), key=float) == [1, 4, 5]
+    assert set(stars(device).values()) == {1, 4, 5}
 
 
 async def test_titles_are_found_as_the_words_are_typed(device: Device) -> None:
     async with device.opened() as person:
-        await person.type("196")
-        assert person.shows("10 found", "Film 0 (1960)", "Film 9 (1969)")
-        await person.type(" 4")
-        assert person.shows("1 found", "Film 4 (1964)")
+        await person.write("196")
+        person.reads("10 found", "Film 0 (1960)", "Film 9 (1969)")
+        await person.write(" 4")
+        person.reads("1 found", "Film 4 (1964)")
         assert not person.shows("Film 9")
-        await person.type(" nonsense")
-        assert person.shows("No title has all these words.")
+        await person.write(" nonsense")
+        person.reads("No title has all these words.")
 
 
 async def test_digits_in_the_search_are_text_and_rate_nothing(device: Device) -> None:
     """Planted bug: rating keys that are caught before the search gets them."""
     async with device.opened() as person:
-        await person.type("1964")
+        await person.write("1964")
         assert person.app.screen.query_one(Input).value == "1964"
         await person.press("down", "5")
     assert stars(device) == {"Film 4 (1964)": 5}
@@ -67,7 +67,7 @@ async def test_arrows_give_and_take_half_a_star(device: Device) -> None:
     async with device.opened() as person:
         await person.press("enter", "5", "left")
         assert list(stars(device).values()) == [4.5]
-        assert person.shows("★★★★½")
+        person.reads("★★★★½")
         await person.press("right", "right")
         assert list(stars(device).values()) == [5]
 
@@ -76,23 +76,23 @@ async def test_a_like_an_unrate_and_an_undo(device: Device) -> None:
     async with device.opened() as person:
         await person.press("enter", "l")
         assert list(stars(device).values()) == [None]
-        assert person.shows("♥")
+        person.reads("♥")
         await person.press("x")
         assert stars(device) == {}
         await person.press("u")
         assert list(stars(device).values()) == [None]
         await person.press("u", "u")
-        assert person.shows("There is nothing to undo.")
+        person.reads("There is nothing to undo.")
     assert stars(device) == {}
 
 
 async def test_only_the_rated_titles_when_asked_for(rated: Device) -> None:
     async with rated.opened() as person:
         await person.press("escape", "r")
-        assert person.shows("3 rated")
+        person.reads("3 rated")
         assert len(person.app.screen.query_one(TitleList).matches) == 3
         await person.press("r")
-        assert person.shows("12 found")
+        person.reads("12 found")
 
 
 async def test_fast_keys_are_edits_in_the_order_of_the_keys(device: Device) -> None:
@@ -106,13 +106,13 @@ async def test_ratings_are_there_again_tomorrow(device: Device) -> None:
     async with device.opened() as person:
         await person.press("enter", "5")
     async with device.opened() as person:
-        assert person.shows("1 title rated", "★★★★★")
+        person.reads("1 title rated", "★★★★★")
         assert len(bars(person)) == 2
 
 
 async def test_rating_and_searching_send_nothing(device: Device) -> None:
     async with device.opened() as person:
-        await person.type("film")
+        await person.write("film")
         await person.press("down", "5", "down", "1", "u")
     assert device.network.asked == []
     assert device.signals.charges() == ()
@@ -134,7 +134,7 @@ async def test_a_long_list_scrolls_with_the_cursor(device: Device) -> None:
         await person.press("enter", "end")
         titles = person.app.screen.query_one(TitleList)
         assert titles.cursor == 11
-        assert person.shows(titles.matches[-1].title.label)
+        person.reads(titles.matches[-1].title.label)
         await person.press("pageup", "home", "up")
         assert titles.cursor == 0
-        assert person.shows(titles.matches[0].title.label)
+        person.reads(titles.matches[0].title.label)

@@ -11,7 +11,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
-from askew_client.outcomes import Answer, Departure, NoisePicture, Setback, SharedAnswer
+from askew_client.outcomes import Answer, Departure, NoisePicture, SharedAnswer
+from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.messages import Answered
 from askew_client.tui.screens.frame import FrameScreen
@@ -135,7 +136,7 @@ class AskScreen(FrameScreen):
         self.query_one("#before").display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(sentences.departure(answer.departure, answer.cost))
-        self._say(f"{answer.source}; ranked here")
+        self._say(f"{answer.source}; ranked here{_left_out(answer)}")
         at_once = self.app.animation_level == "none"
         self.query_one(ResultList).show(answer.results, at_once=at_once)
         self._show_pick(sentences.pick(answer))
@@ -145,12 +146,12 @@ class AskScreen(FrameScreen):
         self.query_one("#caption", Static).update(sentences.GLOW if noise and marks else "")
 
     def _show_shared(self, shared: SharedAnswer) -> None:
-        self.query_one("#before").display = True
+        self.query_one("#before").display = False
         self.query_one(NumberLines).departure = None
         self.query_one("#facts", Static).update(sentences.NOTHING_LEFT)
-        self._say(sentences.shared(shared))
+        self._say(shared.source)
         self.query_one(ResultList).show(sentences.as_results(shared), at_once=True)
-        self._show_pick(Text(sentences.RATE_FIRST))
+        self._show_pick(Text(sentences.shared(shared)))
 
     def _show_setback(self, setback: Setback) -> None:
         self.query_one(Notice).tell(setback)
@@ -178,3 +179,9 @@ def _marks(departure: Departure) -> tuple[Mark, ...]:
     pairs = zip(departure.true_point, departure.point, strict=True)
     away = tuple(true - sent for true, sent in pairs)
     return (Mark((0.0,) * len(away), SENT, "public"), Mark(away, TRUE, "private"))
+
+
+def _left_out(answer: Answer) -> str:
+    if not answer.unused:
+        return ""
+    return f"; {answer.unused} of your ratings are of titles that this catalog does not have"

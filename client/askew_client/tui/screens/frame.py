@@ -9,7 +9,8 @@ from textual.app import ComposeResult, SystemCommand
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from askew_client.outcomes import Connection, Setback
+from askew_client.outcomes import Connection
+from askew_client.setbacks import Setback
 from askew_client.tui.screens.help import HelpScreen
 from askew_client.tui.widgets.bent_header import BentHeader, Tab
 from askew_client.tui.widgets.notice import Notice

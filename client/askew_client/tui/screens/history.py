@@ -11,7 +11,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import OptionList, Static
 
-from askew_client.outcomes import PastAnswer, Setback
+from askew_client.outcomes import PastAnswer
+from askew_client.setbacks import Setback
 from askew_client.tui.messages import HistoryRead
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen

@@ -13,7 +13,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
-from askew_client.outcomes import Budget, Connection, Forecast, NoisePicture, Setback
+from askew_client.outcomes import Budget, Connection, Forecast, NoisePicture
+from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.messages import Foreseen, ProfileView
 from askew_client.tui.screens.frame import FrameScreen

@@ -13,7 +13,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.outcomes import Connection, Match, Rated, Setback, Title
+from askew_client.outcomes import Connection, Match, Rated, Title
+from askew_client.setbacks import Setback
 from askew_client.tui.messages import Found, ProfileView, Refused
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.profile_bars import ProfileBars

@@ -13,7 +13,8 @@ from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
 from textual.widgets import Button, Input, Label, Static
 
 from askew.errors import ParameterError
-from askew_client.outcomes import Budget, Setback
+from askew_client.outcomes import Budget
+from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from askew_client.outcomes import Setback
+from askew_client.setbacks import Setback
 from askew_client.tui.messages import Refused
 from askew_client.tui.widgets.notice import Notice
 

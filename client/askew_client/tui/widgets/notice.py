@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.widgets import Static
 
-from askew_client.outcomes import Setback, Trouble
+from askew_client.setbacks import Setback, Trouble
 
 _MARKS = {
     Trouble.UNREACHABLE: "○",
@@ -42,8 +42,6 @@ def words(setback: Setback) -> Text:
     text = Text()
     text.append(f"{_MARKS.get(setback.trouble, '•')} {_capital(setback.trouble.value)}. ", "bold")
     text.append(f"{_sentence(setback.text)} ")
-    if setback.next_slot is not None:
-        text.append(f"The next slot begins on {setback.next_slot:%-d %B %Y}. ")
     text.append(_sentence(setback.hint), "italic")
     return text
 

@@ -1,0 +1,123 @@
+"""One precedence for every setting: defaults < file < environment < flags."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew.errors import ParameterError
+from askew_client.config import NAMES, changed_text, configured, read_file
+from askew_client.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_any_source_there_are_the_defaults() -> None:
+    config = configured({}, {}, {})
+    assert (config.server, config.data) == ("127.0.0.1:7571", None)
+    assert config.settings == ClientSettings()
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "middle", "highest", "expected"),
+    [
+        ("server", "a:1", "b:2", "c:3", ("a:1", "b:2", "c:3")),
+        ("data", "/a", "/b", Path("/c"), (Path("/a"), Path("/b"), Path("/c"))),
+        ("epsilon", "1/3", "2", Fraction(3), (Fraction(1, 3), Fraction(2), Fraction(3))),
+        ("k", 3, "4", 5, (3, 4, 5)),
+        ("lifetime_cap", "0.5", "20", Fraction(30), (Fraction(1, 2), Fraction(20), Fraction(30))),
+        ("max_diameter", 3, "4.5", 5, (3.0, 4.5, 5.0)),
+        ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
+    ],
+)
+def test_a_flag_beats_the_environment_and_that_beats_the_file(
+    name: str, lowest: object, middle: str, highest: object, expected: tuple[object, ...]
+) -> None:
+    """Every setting, so that none has a precedence of its own."""
+
+    def value(flags: dict[str, object], environment: dict[str, str]) -> object:
+        config = configured(flags, environment, {name: lowest})
+        where = config if name in ("server", "data") else config.settings
+        return getattr(where, name)
+
+    environment = {f"ASKEW_{name.upper()}": middle}
+    found = (value({}, {}), value({}, environment), value({name: highest}, environment))
+    assert found == expected
+
+
+def test_a_flag_that_was_not_given_says_nothing() -> None:
+    assert configured({"k": None}, {}, {"k": 3}).settings.k == 3
+
+
+def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("epsilon = 0.1\n")
+    assert configured({}, {}, read_file(path)).settings.epsilon == Fraction(1, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("epsilon = 1e99999999\n", "epsilon must be a number"),
+        ("epsilon = [1]\n", "epsilon must be a number"),
+        ("k = 1.5\n", "k must be a whole number"),
+        ("k = true\n", "k must be a whole number"),
+        ("server = 3\n", "server must be text"),
+        ("colour = 3\n", "must be one of server"),
+        ("k = = 3\n", "must be a file in TOML"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_by_name(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(ParameterError, match=reason):
+        configured({}, {}, read_file(path))
+
+
+def test_settings_are_changed_in_place_and_the_rest_of_the_file_stays() -> None:
+    text = '# mine\nk = 3\nserver = "a:1"  # home\n'
+    changed = changed_text(text, {"k": 5, "epsilon": Fraction(1, 3)})
+    assert changed == '# mine\nk = 5\nserver = "a:1"  # home\nepsilon = "1/3"\n'
+
+
+def test_a_changed_text_is_read_as_it_was_meant(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(changed_text("", {"data": 'C:\\my "files"', "k": 9}))
+    config = configured({}, {}, read_file(path))
+    assert (config.data, config.settings.k) == (Path('C:\\my "files"'), 9)
+
+
+def test_the_command_reads_all_three(
+    askew: Askew, demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From end to end, by the number of results; the file is where the platform keeps them."""
+
+    def results(*flags: str) -> int:
+        found = askew("ask", "--server", demo_address, "--ratings", "-", *flags, stdin=RATED)
+        return sum(not line.startswith("(") for line in found.out.splitlines())
+
+    file = home / "config" / "askew" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("k = 3\n")
+    counts = [results()]
+    monkeypatch.setenv("ASKEW_K", "4")
+    counts.append(results())
+    counts.append(results("-k", "5"))
+    monkeypatch.setenv("ASKEW_CONFIG", str(home / "no-such-file"))
+    monkeypatch.delenv("ASKEW_K")
+    counts.append(results())
+    assert counts == [3, 4, 5, 8]
+
+
+RATED = b"title,rating\nAlien (1979),4.5\n"
+
+
+def test_every_setting_is_documented_once() -> None:
+    text = (ROOT / "docs" / "device.md").read_text(encoding="utf-8")
+    assert [text.count(f"| `{name}` |") for name in NAMES] == [1] * len(NAMES)

@@ -1,0 +1,163 @@
+"""`askew profile`: titles in by standard input, out by standard output, never by an argument."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from askew_client import cli
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
+
+RATINGS = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nMoon (2009),\n"
+LISTED = [" like  Moon (2009)", "  1.5  Casablanca (1942)", "  4.5  Alien (1979)"]
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the person types at the next passphrase prompts."""
+    words: list[str] = []
+    monkeypatch.setattr(getpass, "getpass", lambda *_: words.pop(0))
+    return words
+
+
+def listed(askew: Askew) -> list[str]:
+    return askew("profile", "list").out.splitlines()
+
+
+@pytest.mark.parametrize("command", [["add"], ["import", "-"]], ids=" ".join)
+def test_ratings_are_added_from_standard_input(askew: Askew, command: list[str]) -> None:
+    found = askew("profile", *command, stdin=RATINGS)
+    assert (found.code, found.out) == (0, "")
+    assert "3 titles rated" in found.err
+    assert listed(askew) == LISTED
+
+
+def test_lines_without_a_header_are_ratings_and_likes(askew: Askew) -> None:
+    askew("profile", "add", stdin=b"Alien (1979),4.5\nMoon (2009)\n")
+    assert listed(askew) == [" like  Moon (2009)", "  4.5  Alien (1979)"]
+
+
+def test_titles_are_removed_and_an_undo_brings_them_back(askew: Askew) -> None:
+    askew("profile", "add", stdin=RATINGS)
+    removed = askew("profile", "remove", stdin=b"alien (1979)\n\nNever Rated\n")
+    assert "1 ratings removed" in removed.err
+    assert listed(askew) == LISTED[:2]
+    askew("profile", "undo")
+    assert sorted(listed(askew)) == sorted(LISTED)
+
+
+def test_an_undo_takes_a_whole_import_back(askew: Askew, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(RATINGS)
+    askew("profile", "import", path)
+    assert "3 ratings" in askew("profile", "undo").err
+    assert listed(askew) == []
+    assert "0 ratings" in askew("profile", "undo").err
+
+
+def test_an_export_is_what_an_import_reads(askew: Askew) -> None:
+    askew("profile", "add", stdin=RATINGS)
+    exported = askew("profile", "export").out
+    assert exported.encode() == RATINGS
+    assert json.loads(askew("profile", "list", "--json").out)[0] == {
+        "title": "Moon (2009)",
+        "rating": None,
+    }
+
+
+def test_the_stored_profile_answers(askew: Askew, demo_address: str) -> None:
+    askew("profile", "add", stdin=b"Alien (1979),5\nNobody Knows It (1901),5\n")
+    found = askew("ask", "--server", demo_address)
+    assert found.code == 0
+    assert "1 of your ratings are of titles that this catalog does not have" in found.out
+
+
+def test_who_rated_nothing_gets_the_shared_list_and_no_ledger(
+    askew: Askew, demo_address: str, home: Path
+) -> None:
+    found = askew("ask", "--server", demo_address)
+    *titles, source, note = found.out.splitlines()
+    assert (found.code, len(titles)) == (0, 8)
+    assert "no signal was drawn, charged or sent" in note
+    assert "SIMULATED" in source
+    assert list(home.rglob("*")) == []
+    as_json = json.loads(askew("ask", "--server", demo_address, "--json").out)
+    assert (as_json["pick"], as_json["cost"], len(as_json["results"])) == (None, None, 8)
+
+
+def test_wiping_asks_first(askew: Askew, home: Path) -> None:
+    askew("profile", "add", stdin=RATINGS)
+    assert askew("profile", "wipe", stdin=b"n\n").code == 130
+    assert listed(askew) == LISTED
+    assert askew("profile", "wipe", stdin=b"y\n").code == 0
+    assert [*home.rglob("profile*")] == []
+
+
+def test_an_encrypted_profile_asks_for_its_passphrase(askew: Askew, typed: list[str]) -> None:
+    askew("profile", "add", stdin=RATINGS)
+    typed += ["correct horse", "correct horse"]
+    assert askew("profile", "encrypt").code == 0
+    typed.append("correct horse")
+    assert listed(askew) == LISTED
+    typed.append("wrong horse")
+    refused = askew("profile", "list")
+    assert (refused.code, refused.out) == (1, "")
+    assert "the passphrase is wrong" in refused.err
+    typed.append("correct horse")
+    assert askew("profile", "decrypt").code == 0
+    assert listed(askew) == LISTED
+
+
+def test_two_different_new_passphrases_change_nothing(askew: Askew, typed: list[str]) -> None:
+    askew("profile", "add", stdin=RATINGS)
+    typed += ["correct horse", "correct house"]
+    assert "differ" in askew("profile", "encrypt").err
+    assert listed(askew) == LISTED
+
+
+def test_without_a_terminal_a_passphrase_is_not_read_from_a_pipe(
+    askew: Askew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it would be echoed, and stand in a script."""
+    askew("profile", "add", stdin=RATINGS)
+    monkeypatch.setattr(os, "open", no_terminal(os.open))
+    refused = askew("profile", "encrypt", stdin=b"correct horse\ncorrect horse\n")
+    assert (refused.code, refused.out) == (1, "")
+    assert "there is none" in refused.err
+
+
+def no_terminal(opened: object) -> object:
+    def open_other(path: object, *rest: object, **named: object) -> object:
+        if path == "/dev/tty":
+            raise OSError(6, "No such device or address")
+        return opened(path, *rest, **named)  # type: ignore[operator]
+
+    return open_other
+
+
+def parameters(command: click.Command) -> Iterator[click.Parameter]:
+    yield from command.params
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            yield from parameters(each)
+
+
+def test_no_command_takes_a_title_a_rating_or_a_passphrase_as_an_argument() -> None:
+    """Planted bug: `askew profile add TITLE RATING`, which every program could read."""
+    arguments = [each for each in parameters(cli.cli) if isinstance(each, click.Argument)]
+    assert {each.name for each in arguments} == {"file", "shell"}
+    free_text = {
+        each.name
+        for each in parameters(cli.cli)
+        if isinstance(each, click.Option) and isinstance(each.type, click.types.StringParamType)
+    }
+    assert free_text == {"server"}

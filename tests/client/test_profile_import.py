@@ -1,0 +1,119 @@
+"""Ratings from other programs' files: what is read, and what is refused without naming a title."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from askew.errors import ProfileError
+from askew_client.outcomes import Rated
+from askew_client.profile_export import as_csv
+from askew_client.profile_import import read_export, read_titles
+
+RATINGS = "userId,movieId,rating,timestamp\n7,1,4.0,964982703\n7,3,0.5,964981247\n"
+MOVIES = 'movieId,title,genres\n1,Toy Story (1995),Animation\n3,"Matrix, The (1999)",Action\n'
+EDITS = {"Toy Story (1995)": (4.0,), "Matrix, The (1999)": (0.5,)}
+
+
+def written(directory: Path, ratings: str = RATINGS, movies: str = MOVIES) -> Path:
+    directory.mkdir()
+    (directory / "ratings.csv").write_text(ratings, encoding="utf-8-sig")
+    (directory / "movies.csv").write_text(movies, encoding="utf-8")
+    return directory
+
+
+def zipped(path: Path, **texts: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(f"ml-export/{name}.csv", text)
+    return path
+
+
+def test_a_movielens_directory_is_read(tmp_path: Path) -> None:
+    assert read_export(written(tmp_path / "ml")) == EDITS
+
+
+def test_a_movielens_zip_is_read(tmp_path: Path) -> None:
+    assert read_export(zipped(tmp_path / "ml.zip", ratings=RATINGS, movies=MOVIES)) == EDITS
+
+
+def test_a_csv_with_more_columns_is_read_and_an_empty_rating_is_a_like(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("movie_id,title,rating\n1,Toy Story (1995),4\n2,Moon (2009),\n")
+    assert read_export(path) == {"Toy Story (1995)": (4.0,), "Moon (2009)": (None,)}
+
+
+def test_what_is_exported_is_imported_again() -> None:
+    rated = (Rated('A "quoted", title (1999)', 4.5), Rated("Moon (2009)", None))
+    lines = as_csv(rated).splitlines()
+    assert read_titles(lines) == {"Moon (2009)": (None,), 'A "quoted", title (1999)': (4.5,)}
+
+
+def test_the_ratings_of_two_people_are_refused(tmp_path: Path) -> None:
+    """Planted bug: a research data set that becomes one very odd person."""
+    path = written(tmp_path / "ml", ratings=RATINGS + "8,1,3.0,0\n")
+    with pytest.raises(ProfileError, match=r"line 4 of ratings\.csv: a second person"):
+        read_export(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "must begin with"),
+        ("name,stars\nSecret,1\n", "must begin with"),
+        ("title,rating\nSecret,adored\n", "line 2 of .* a number"),
+        ("title,rating\nSecret,inf\n", "line 2 of .* a number"),
+        ("title,rating\nSecret,1,2\n", "line 2 .* more or fewer"),
+        ("title,rating\nSecret\n", "line 2 .* more or fewer"),
+        ("title,rating\n,4\n", "line 2 .* printable"),
+        ("title,rating\nSec\x1bret,4\n", "line 2 .* printable"),
+        ('title,rating\n"Secret,4\n', "line"),
+    ],
+)
+def test_a_bad_csv_is_refused_by_line(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    with pytest.raises(ProfileError, match=reason) as refusal:
+        read_export(path)
+    assert "Sec" not in str(refusal.value)
+    assert "adored" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "movies", "reason"),
+    [
+        (RATINGS + "7,99,1.0,0\n", MOVIES, "a movie that movies.csv does not have"),
+        (RATINGS, "id,name\n", "movies.csv must begin with"),
+        ("userId,movieId,rating\n7,1,great\n", MOVIES, "line 2 of ratings.csv: a rating"),
+    ],
+)
+def test_an_export_that_does_not_fit_together_is_refused(
+    tmp_path: Path, ratings: str, movies: str, reason: str
+) -> None:
+    with pytest.raises(ProfileError, match=reason):
+        read_export(written(tmp_path / "ml", ratings, movies))
+
+
+def test_a_directory_or_zip_without_the_two_files_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, zipped(tmp_path / "half.zip", ratings=RATINGS)):
+        with pytest.raises(ProfileError, match="MovieLens export has"):
+            read_export(path)
+
+
+@pytest.mark.parametrize("data", [b"PK\x05\x06" + bytes(18), b"PK\x03\x04broken", b"\xff\xfe"])
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "file.zip"
+    path.write_bytes(data)
+    with pytest.raises(ProfileError):
+        read_export(path)
+
+
+def test_a_zip_that_unpacks_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askew_client.profile_import._MAX_BYTES", 1000)
+    path = zipped(tmp_path / "bomb.zip", ratings=RATINGS + "x" * 2000, movies=MOVIES)
+    with pytest.raises(ProfileError, match="larger than"):
+        read_export(path)
