@@ -105,7 +105,8 @@ class AskewApp(App[AskewError]):
         try:
             opened = await asyncio.to_thread(self._opening)
             async with opened as companion:
-                self.post_message(Opened(companion))
+                locked = await asyncio.to_thread(lambda: companion.locked)
+                self.post_message(Opened(companion, locked))
                 await asyncio.Event().wait()
         except AskewError as error:  # without its files there is nothing to show
             self.exit(error)
@@ -117,16 +118,22 @@ class AskewApp(App[AskewError]):
             self.post_message(Connected(await self.companion.connect()))
 
     @work(group="edits")
-    async def edit(self, act: Callable[[Companion], str | None]) -> None:
-        """Change something on the device, then bring the profile as it is. `act` says what it did.
+    async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:
+        """Change something on the device, say so, and bring the profile as it is then.
 
-        Edits happen in the order of the keys: the lock is fair.
+        What `act` returns is said in place of `said` if it is text. Edits happen in the order of
+        the keys: the lock is fair.
         """
         outcome = await self.on_device(act)
         if isinstance(outcome, Setback):
             self.post_message(Refused(outcome))
-        elif outcome is not None:
-            self.post_message(Done(outcome))
+        elif text := outcome if isinstance(outcome, str) else said:
+            self.post_message(Done(text))
+        await self._bring_profile()
+
+    @work(group="edits")
+    async def read_profile(self) -> None:
+        """Bring the profile as it is."""
         await self._bring_profile()
 
     @work(exclusive=True, group="budget")
@@ -156,15 +163,15 @@ class AskewApp(App[AskewError]):
         self.companion = message.companion
         self.connect()
         self.read_budget()
-        if message.companion.locked:
+        if message.locked:
             self.push_screen(UnlockScreen())
         else:
-            self.edit(lambda _: None)
+            self.read_profile()
 
     def on_connected(self, message: Connected) -> None:
         """The catalog is there, or it is not; the bars depend on it."""
         self.connection = message.outcome
-        self.edit(lambda _: None)
+        self.read_profile()
         self.read_budget()
 
     def on_profile_read(self, message: ProfileRead) -> None:
@@ -229,6 +236,8 @@ class AskewApp(App[AskewError]):
 
 
 def _profile_of(device: Companion) -> ProfileView:
-    """The bars need a catalog; the ratings do not."""
+    """What can be shown: nothing of a locked profile, and no bars without a catalog."""
+    if device.locked:
+        return ProfileView(lock=None)
     bars = () if device.connection is None else device.bars()
-    return ProfileView(device.ratings(), bars)
+    return ProfileView(device.ratings(), bars, device.lock)

@@ -27,17 +27,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ProfileView:
-    """The profile as the screens show it."""
+    """The profile as the screens show it. lock says how it is kept, None if it is not open."""
 
     ratings: tuple[Rated, ...] = ()
     bars: tuple[Bar, ...] = ()
+    lock: str | None = "none"
 
 
 @dataclass(repr=False)
 class Opened(Message):
-    """The device's stores are open."""
+    """The device's files are open; a profile that is locked needs its passphrase."""
 
     companion: Companion
+    locked: bool
+
+
+@dataclass(repr=False)
+class Unlocked(Message):
+    """A passphrase was tried; setback says why it does not fit."""
+
+    setback: Setback | None
 
 
 @dataclass(repr=False)

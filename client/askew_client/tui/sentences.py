@@ -128,3 +128,13 @@ def no_forecast(setback: Setback) -> str:
 def settings_in_force(epsilon: Fraction, k: int) -> str:
     """What the person chose."""
     return f"From now on: ε {number(epsilon)}, k {k}. A signal already drawn stays for its month."
+
+
+def at_rest(lock: str | None) -> str:
+    """How the profile is kept."""
+    if lock is None:
+        return "Encrypted, and locked."
+    return {
+        "passphrase": "Encrypted with your passphrase.",
+        "keyring": "Encrypted with a key in the system's keyring.",
+    }.get(lock, "Kept in the clear, in a file that only you can read.")

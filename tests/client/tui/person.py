@@ -94,7 +94,9 @@ class Device:
             companion.rate(f"Film {name.removeprefix('film_')}", rating)
 
     @asynccontextmanager
-    async def opened(self, size: tuple[int, int] = (80, 24), *, light: bool = False) -> AsyncIterator[Person]:
+    async def opened(
+        self, size: tuple[int, int] = (80, 24), *, light: bool = False
+    ) -> AsyncIterator[Person]:
         """The app of this device, with a person before it."""
 
         @asynccontextmanager

@@ -86,7 +86,7 @@ class HistoryScreen(FrameScreen):
 
     def _forget(self, sure: bool | None) -> None:
         if sure:
-            self.desk.edit(lambda device: device.forget_history() or "Forgotten.")
+            self.desk.edit(lambda device: device.forget_history(), "Past answers are forgotten.")
             self.read()
 
     def commands(self) -> Iterable[SystemCommand]:

@@ -148,10 +148,8 @@ class PrivacyScreen(FrameScreen):
         """Use the sliders' settings from now on; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
         self.desk.edit(
-            lambda device: (
-                device.configure(replace(device.settings, epsilon=epsilon, k=k)),
-                sentences.settings_in_force(epsilon, k),
-            )[1]
+            lambda device: device.configure(replace(device.settings, epsilon=epsilon, k=k)),
+            sentences.settings_in_force(epsilon, k),
         )
 
     def commands(self) -> Iterable[SystemCommand]:

@@ -82,9 +82,7 @@ class ProfileScreen(FrameScreen):
     async def search(self, text: str, *, only_rated: bool) -> None:
         """Look through the catalog in a thread."""
         outcome = await self.desk.on_device(lambda device: _found(device, text, only_rated))
-        self.post_message(
-            Refused(outcome) if isinstance(outcome, Setback) else Found(tuple(outcome))
-        )
+        self.post_message(Refused(outcome) if isinstance(outcome, Setback) else Found(outcome))
 
     # Messages
 
@@ -143,6 +141,8 @@ class ProfileScreen(FrameScreen):
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
     def _listed(self, count: int) -> str:
+        if self.desk.profile.lock is None:
+            return "Locked."
         if self._only_rated:
             return f"{count} rated  (r: all titles)" if count else "Nothing is rated yet."
         if not isinstance(self.desk.connection, Connection):
@@ -176,16 +176,18 @@ class ProfileScreen(FrameScreen):
         yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
 
 
-def _found(device: Companion, text: str, only_rated: bool) -> list[Match]:
+def _found(device: Companion, text: str, only_rated: bool) -> tuple[Match, ...]:
     """Matches of the catalog; without a catalog, or on request, what the person rated."""
+    if device.locked:
+        return ()
     if device.connection is not None and not only_rated:
-        return list(device.search(text, _LIMIT))
+        return device.search(text, _LIMIT)
     words = text.casefold().split() if not only_rated else ()
-    return [
+    return tuple(
         Match(Title(rated.label, rated.label), rated)
         for rated in device.ratings()
         if all(word in rated.label.casefold() for word in words)
-    ]
+    )
 
 
 def _undo(device: Companion) -> str:
@@ -195,6 +197,8 @@ def _undo(device: Companion) -> str:
 
 def _summary(profile: ProfileView, scale: Stars) -> Text:
     unknown = sum(not rated.known for rated in profile.ratings)
+    if profile.lock is None:
+        return Text("Your profile is locked: its passphrase was not typed.")
     text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
     if unknown:
         text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")

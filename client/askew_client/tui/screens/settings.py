@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
 from textual.widgets import Button, Input, Label, Static
 
-from askew.errors import ParameterError
 from askew_client.outcomes import Budget
 from askew_client.setbacks import Setback
 from askew_client.tui import sentences
+from askew_client.tui.messages import ProfileView
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 
@@ -84,6 +82,7 @@ class SettingsScreen(FrameScreen):
         """Show what is in force."""
         self.watch(self.app, "companion", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
+        self.watch(self.app, "profile", self._show_lock)
 
     def on_screen_resume(self) -> None:
         """Another screen may have changed the settings."""
@@ -102,6 +101,9 @@ class SettingsScreen(FrameScreen):
         self.query_one("#unfreeze", Button).display = frozen
         if frozen:
             self.query_one("#ledger-state", Static).update(sentences.FROZEN)
+
+    def _show_lock(self, profile: ProfileView) -> None:
+        self.query_one("#rest", Static).update(sentences.at_rest(profile.lock))
 
     # What the buttons do
 
@@ -129,12 +131,12 @@ class SettingsScreen(FrameScreen):
         typed = {name: self.query_one(f"#{name}", Input).value for name in ("epsilon", "k", "cap")}
 
         def use(device: Companion) -> str:
-            epsilon, k, cap = (_exact(name, text) for name, text in typed.items())
-            if k.denominator != 1:
-                raise ParameterError("k", str(k), "a whole number")
-            new = replace(device.settings, epsilon=epsilon, k=int(k), lifetime_cap=cap)
-            device.configure(new)
-            return sentences.settings_in_force(epsilon, int(k))
+            from askew_client.config import exact_number, whole_number
+
+            epsilon, cap = (exact_number(name, typed[name].strip()) for name in ("epsilon", "cap"))
+            k = whole_number("k", typed["k"].strip())
+            device.configure(replace(device.settings, epsilon=epsilon, k=k, lifetime_cap=cap))
+            return sentences.settings_in_force(epsilon, k)
 
         self.desk.edit(use)
         self.desk.read_budget()
@@ -153,10 +155,10 @@ class SettingsScreen(FrameScreen):
         if not first or first != second:
             self.notify("Type the same passphrase twice.", severity="warning", markup=False)
             return
-        self.desk.edit(lambda device: device.encrypt(first) or "Your profile is encrypted.")
+        self.desk.edit(lambda device: device.encrypt(first), "Your profile is encrypted.")
 
     def _decrypt(self) -> None:
-        self.desk.edit(lambda device: device.decrypt() or "Your profile is kept in the clear.")
+        self.desk.edit(lambda device: device.decrypt(), "Your profile is kept in the clear.")
 
     def _wipe(self) -> None:
         question = "Forget your profile and every past answer, for good?"
@@ -164,10 +166,10 @@ class SettingsScreen(FrameScreen):
 
     def _wipe_if(self, sure: bool | None) -> None:
         if sure:
-            self.desk.edit(lambda device: device.wipe() or "Your profile is forgotten.")
+            self.desk.edit(lambda device: device.wipe(), "Your profile is forgotten.")
 
     def _unfreeze(self) -> None:
-        self.desk.edit(lambda device: device.unfreeze() and "The ledger is accepted as it is.")
+        self.desk.edit(lambda device: device.unfreeze(), "The ledger is accepted as it is.")
         self.desk.read_budget()
 
     def commands(self) -> Iterable[SystemCommand]:
@@ -181,10 +183,3 @@ def _part(title: str, *rows: Static | VerticalGroup | Horizontal) -> Iterable[Ve
 
 def _field(label: str, name: str, *, secret: bool = False) -> Horizontal:
     return Horizontal(Label(label), Input(id=name, password=secret), classes="field")
-
-
-def _exact(name: str, text: str) -> Fraction:
-    """A number such as 2, 0.5 or 1/3, exactly."""
-    if not re.fullmatch("[0-9]{1,12}([./][0-9]{1,12})?", text.strip()):
-        raise ParameterError(name, text, "a number such as 2, 0.5 or 1/3")
-    return Fraction(text.strip())

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from askew_client.setbacks import Setback
-from askew_client.tui.messages import Refused
+from askew_client.tui.messages import Unlocked
 from askew_client.tui.widgets.notice import Notice
 
 if TYPE_CHECKING:
@@ -43,13 +43,12 @@ class UnlockScreen(ModalScreen[None]):
         """Try a passphrase in a thread."""
         desk = cast("AskewApp", self.app)
         outcome = await desk.on_device(lambda device: device.unlock(passphrase))
-        if isinstance(outcome, Setback):
-            self.post_message(Refused(outcome))
-        else:
-            desk.edit(lambda _: None)
-            self.dismiss()
+        self.post_message(Unlocked(outcome if isinstance(outcome, Setback) else None))
 
-    def on_refused(self, message: Refused) -> None:
-        """A wrong passphrase changes nothing."""
-        message.stop()
-        self.query_one(Notice).tell(message.setback)
+    def on_unlocked(self, message: Unlocked) -> None:
+        """A wrong passphrase changes nothing; the right one opens the profile."""
+        if message.setback is not None:
+            self.query_one(Notice).tell(message.setback)
+        else:
+            cast("AskewApp", self.app).read_profile()
+            self.dismiss()
