@@ -24,14 +24,16 @@ from fractions import Fraction
 class Entry:
     """One line of the ledger, as it is hashed. kind: "signal", or "unfreeze" for the person's act.
 
-    epsilon is in the unit of the budget. signal is a digest of the stored signal, or empty.
+    epsilon is what the budget adds, per_distance stands beside it where the mechanism has one.
+    signal is a digest of the stored signal, or empty.
     """
 
     kind: str
     space_version: str
     slot: str
     epsilon: Fraction
-    signal: str
+    per_distance: Fraction | None = None
+    signal: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Head:
 
     def extended(self, entry: Entry) -> Head:
         """The head after one more entry."""
-        said = [entry.kind, entry.space_version, entry.slot, str(entry.epsilon), entry.signal]
-        text = json.dumps([self.count, self.link, *said])
+        said = [entry.kind, entry.space_version, entry.slot, entry.signal]
+        numbers = [str(entry.epsilon), str(entry.per_distance)]
+        text = json.dumps([self.count, self.link, *said, *numbers])
         link = hashlib.sha256(text.encode()).hexdigest()
         return Head(self.count + 1, link, self.spent + entry.epsilon)
 

@@ -33,6 +33,7 @@ _NOTHING_RATED = (
     options.server,
     options.k,
     options.epsilon,
+    options.mechanism,
     options.lifetime_cap,
     options.data,
     options.as_json,
@@ -44,6 +45,7 @@ def ask(
     server: str | None,
     k: int | None,
     epsilon: Fraction | None,
+    mechanism: str | None,
     lifetime_cap: Fraction | None,
     data: Path | None,
     as_json: bool,
@@ -60,7 +62,13 @@ def ask(
       askew ask --ratings - < my-ratings.csv
     """
     config = options.load(
-        context, server=server, k=k, epsilon=epsilon, lifetime_cap=lifetime_cap, data=data
+        context,
+        server=server,
+        k=k,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        lifetime_cap=lifetime_cap,
+        data=data,
     )
     options.note(f"asking {config.server} ...")
     lines = None if ratings is None else _lines(ratings)
@@ -149,13 +157,14 @@ def _as_lines(found: Answer | SharedAnswer) -> Iterator[str]:
 
 
 def _cost_lines(cost: Cost) -> Iterator[str]:
+    near = f"epsilon {float(cost.epsilon):.3g} per unit distance, " if cost.metric else ""
     yield (
-        f"(this month's signal: epsilon {float(cost.epsilon):g} per unit distance, at most "
-        f"{cost.between_any_two:.3g} between any two people; spent {float(cost.spent):g} of "
+        f"(this month's signal: {near}{cost.one_rating:.3g} for one rating, at most "
+        f"{cost.between_any_two:.3g} between any two people; spent {float(cost.spent):.4g} of "
         f"{float(cost.cap):g})"
     )
     if cost.epsilon != cost.wanted:
-        yield "(it was drawn earlier; the epsilon asked for now counts from next month on)"
+        yield "(it was drawn earlier; the settings asked for now count from next month on)"
 
 
 def _as_json(found: Answer | SharedAnswer) -> dict[str, object]:
@@ -171,7 +180,8 @@ def _as_json(found: Answer | SharedAnswer) -> dict[str, object]:
         "results": [result.title.label for result in found.results],
         "fresh": found.departure.fresh,
         "cost": {
-            "epsilon_per_distance": float(cost.epsilon),
+            "epsilon_per_distance": float(cost.epsilon) if cost.metric else None,
+            "epsilon_per_rating": cost.one_rating,
             "epsilon_between_any_two": cost.between_any_two,
             "spent": float(cost.spent),
             "lifetime_cap": float(cost.cap),

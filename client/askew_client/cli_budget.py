@@ -58,7 +58,7 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.unfreeze(slot_of(today))
-    found = budget_of(store, None, today)
+    found = budget_of(store, today)
     if as_json:
         options.print_json(_as_json(found))
     else:
@@ -89,7 +89,7 @@ def _as_json(found: Budget) -> dict[str, object]:
                 "slot": line.slot,
                 "space_version": line.space_version,
                 "kind": line.kind,
-                "epsilon_per_distance": float(line.epsilon),
+                "epsilon_per_distance": float(line.epsilon) if line.metric else None,
                 "epsilon_between_any_two": line.between_any_two,
             }
             for line in found.lines

@@ -45,12 +45,18 @@ k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
 epsilon = click.option(
     "--epsilon",
     type=RationalNumber(),
-    help="Privacy loss per unit distance of one signal; smaller is more private.  [default: 4]",
+    help="Privacy loss of one signal, per unit distance or by bucket; smaller is more private."
+    "  [default: 4]",
+)
+mechanism = click.option(
+    "--mechanism",
+    type=click.Choice(["geo_laplace", "bucket_rr"]),
+    help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
 )
 lifetime_cap = click.option(
     "--lifetime-cap",
     type=RationalNumber(),
-    help="The sum of epsilon over all signals that this device will ever send.  [default: 48]",
+    help="What all signals of this device may ever cost, between any two people.  [default: 192]",
 )
 data = click.option(
     "--data", type=click.Path(path_type=Path), help="Directory of the profile and the ledger."

@@ -209,15 +209,13 @@ class Companion(ProfileDesk):
 
     def noise(self, epsilon: Fraction, k: int) -> NoisePicture:
         """The noise density and the k offsets, to be drawn. Public; needs a connection."""
-        model = self._connected()
-        return reading.noise_of(model.card, model.catalog, epsilon, k)
+        return reading.noise_of(self._connected().card, epsilon, k)
 
     # The budget
 
     def budget(self) -> Budget:
         """The meter, every line of the ledger and what they mean in words."""
-        space = None if self._model is None else self._model.card.space
-        return budget_of(self._signals, space, self._today())
+        return budget_of(self._signals, self._today())
 
     def unfreeze(self) -> Budget:
         """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""

@@ -7,24 +7,39 @@ environment a setting is called ASKEW_ and its name. docs/device.md lists the se
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from askew.errors import ParameterError
-from askew_client.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from askew_client.settings import ClientSettings
 
 DEFAULT_SERVER = "127.0.0.1:7571"
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a command works with. data is None for the platform's own places."""
+    """What a command works with. data is None for the platform's own places.
+
+    chosen holds what was set of ClientSettings. Raises ParameterError, from `settings`, for a
+    value out of range.
+    """
 
     server: str
     data: Path | None
-    settings: ClientSettings
+    chosen: Mapping[str, Any]
+
+    @cached_property
+    def settings(self) -> ClientSettings:
+        """The device's settings; the first use loads numpy, after a command's first line."""
+        from askew_client.settings import ClientSettings
+
+        return ClientSettings(**self.chosen)
 
 
 def exact_number(name: str, value: object) -> Fraction:
@@ -55,14 +70,15 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-_SETTINGS = {
+_PARSERS: dict[str, Callable[[str, object], object]] = {
+    "mechanism": _text,
     "epsilon": exact_number,
     "k": whole_number,
     "lifetime_cap": exact_number,
     "max_diameter": _decimal,
     "timeout": _decimal,
 }
-NAMES = ("server", "data", *_SETTINGS)
+NAMES = ("server", "data", *_PARSERS)
 
 
 def configured(
@@ -70,7 +86,7 @@ def configured(
 ) -> Config:
     """What the three sources say together; a flag that is None says nothing.
 
-    Raises ParameterError for a name in the file that does not exist, or a value out of range.
+    Raises ParameterError for a name in the file that does not exist, or a value of another type.
     """
     for name in file:
         if name not in NAMES:
@@ -81,11 +97,12 @@ def configured(
             values[name] = environment[f"ASKEW_{name.upper()}"]
         if flags.get(name) is not None:
             values[name] = flags[name]
-    settings = {name: _SETTINGS[name](name, values[name]) for name in _SETTINGS if name in values}
     return Config(
         server=_text("server", values.get("server", DEFAULT_SERVER)),
         data=Path(str(values["data"])).expanduser() if "data" in values else None,
-        settings=ClientSettings(**settings),  # type: ignore[arg-type]  # each by its own parser
+        chosen={
+            name: parse(name, values[name]) for name, parse in _PARSERS.items() if name in values
+        },
     )
 
 

@@ -7,7 +7,6 @@ import signal
 import tempfile
 from pathlib import Path
 
-from askew.lattice import Lattice
 from askew.model_card import Catalog
 from askew.randomness import SystemBits
 from askew.vectors import FeatureSpace
@@ -42,7 +41,7 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
             await _measure(exchange, draws, screen)
             again = query_to_bytes(exchange.ask(slot, store, SystemBits()))
             screen.ledger(store.charges(), settings, same_bytes=again == sent)
-            screen.meaning(Lattice.for_epsilon(settings.epsilon).privacy_loss(), card.space)
+            screen.meaning(exchange.loss, card.space.encoder.reach())
     screen.closing()
 
 
@@ -57,7 +56,7 @@ async def _ask(
     query = exchange.ask(slot, store, SystemBits())
     sent = query_to_bytes(query)
     screen.question(exchange, query, sent)
-    screen.answer(exchange, query, await network.retrieve(query, exchange.card))
+    screen.answer(exchange, query, await network.retrieve(query, exchange.card), SystemBits())
     return sent
 
 

@@ -34,7 +34,7 @@ class Finding:
 
 def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     """Whether this device enters the server's feature space."""
-    diameter, limit = card.space.diameter, settings.max_diameter
+    diameter, limit = float(card.space.diameter), settings.max_diameter
     text = f"diameter {diameter:.3g}, this device's limit is {limit:g}"
     if diameter > limit:
         return Finding("space", "fail", text, "Ask another server, or raise max_diameter.")
@@ -53,7 +53,7 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
     except AskewError as error:
         hint = "Move it away; `askew budget --unfreeze` then books what its anchor remembers."
         return Finding("ledger", "fail", str(error), hint)
-    spent = f"{float(account.spent):g} of {float(account.cap):g} spent"
+    spent = f"{float(account.spent):.4g} of {float(account.cap):g} spent"
     if account.frozen:
         hint = "`askew budget --unfreeze` accepts it, and books what was lost."
         return Finding("ledger", "fail", f"frozen: {account.frozen}", hint)

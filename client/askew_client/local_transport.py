@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from askew.errors import StaleSpace
+from askew.local_model import decode_vectors, encode_vectors
 from askew.model_card import Catalog, ModelCard
-from askew.placement import OffsetRule
+from askew.placement import rule_of
 from askew.ranking import Slate
 from askew.signal import Query
 
 
 class LocalTransport:
-    """Answers as a server without a prior does. Implements Transport."""
+    """Answers as a server without a prior does. Implements Transport.
+
+    Raises ParameterError for a card whose rule needs a prior or slates of its own.
+    """
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog
-        self._rule = OffsetRule(card.space, catalog.positions)
+        self._rule = rule_of(card, catalog)
 
     async def model_card(self) -> ModelCard:
         """The card."""
@@ -25,10 +29,9 @@ class LocalTransport:
         return self._catalog
 
     async def retrieve(self, query: Query, card: ModelCard) -> Slate:
-        """The items around the signal. Raises StaleSpace for a signal of another space."""
+        """What the card's rule answers. Raises StaleSpace for a signal of another space."""
         if query.signal.space_version != card.space.version:
             raise StaleSpace
-        offsets = self._rule.offsets(query.signal.lattice, query.k)
-        found = self._rule.items(query.signal.vector(card.space.dimension), offsets, query.k)
-        positions = self._catalog.positions[list(found)]
-        return Slate(self._catalog.version, found, positions)
+        found = self._rule.answer(query.signal, query.k)
+        sent = encode_vectors(self._catalog.scoring[list(found)])
+        return Slate(self._catalog.version, found, decode_vectors(*sent, query.k))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-# Loves science fiction and would rather not sing. In the format of `ratings_csv`.
+# Loves a crime story and would rather not be sung to. In the format of `ratings_csv`.
 FAVORITES: Final = """title,rating
-Alien (1979),5
-Blade Runner (1982),5
-Arrival (2016),5
-The Matrix (1999),4.5
-2001: A Space Odyssey (1968),4.5
-Toy Story (1995),2.5
-Casablanca (1942),1.5
-Singin' in the Rain (1952),1
+Chinatown (1974),5
+The Godfather (1972),5
+Goodfellas (1990),5
+Fargo (1996),4.5
+Double Indemnity (1944),4.5
+L.A. Confidential (1997),4.5
+Heat (1995),4
+Toy Story (1995),2
+Frozen (2013),1.5
+Mary Poppins (1964),1
 """

@@ -89,11 +89,15 @@ class Departure:
 class Cost:
     """What this slot's signal costs, and what this device has spent in all.
 
-    between_any_two bounds the plain local epsilon of one signal: epsilon times the diameter.
-    wanted is the epsilon of the settings, which counts from the next slot on if it is another.
+    epsilon is in the unit of the settings: per unit distance if metric is set, else between any two
+    people. between_any_two, the plain local epsilon, is what the budget adds: the unit of spent and
+    cap. one_rating bounds what one rating can show. wanted is the epsilon of the settings, which
+    counts from the next slot on if it is another.
     """
 
     epsilon: Fraction
+    metric: bool
+    one_rating: float
     between_any_two: float
     wanted: Fraction
     spent: Fraction
@@ -184,16 +188,18 @@ class NoisePicture:
 
 @dataclass(frozen=True)
 class LedgerLine:
-    """One line of the ledger. between_any_two is None for a space that is not connected.
+    """One line of the ledger. kind: "signal", or "unfreeze" for what the person accepted.
 
-    kind: "signal", "unfreeze" (a lost stretch that was booked) or "date" (an accepted clock).
+    epsilon is per unit distance where the mechanism has that unit (metric), else between any two
+    people, which between_any_two is always; the budget adds the latter.
     """
 
     slot: str
     space_version: str
     kind: str
     epsilon: Fraction
-    between_any_two: float | None
+    metric: bool
+    between_any_two: float
     words: str
 
 

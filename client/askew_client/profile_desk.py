@@ -53,7 +53,7 @@ class ProfileDesk:
         """
         for state in changes.values():
             if self._scale is not None and state and state[0] is not None:
-                self._scale.weight(state[0])
+                self._scale.is_like(state[0])
         found = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:

@@ -1,7 +1,7 @@
 """What the numbers of an exchange mean to a person, as values to show.
 
-The one place of the device's screens and commands that knows how a space measures: distances, the
-lattice, bounds. For the person's own eyes; nothing here is sent.
+The one place of the device's screens and commands that knows what signals, spaces and scores are.
+For the person's own eyes; nothing here is sent.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
-from askew.placement import OffsetRule
+from askew.placement import Identity, Laplace, place
 from askew.randomness import RandomBits
-from askew.ranking import Slate, distances
-from askew.signal import Query
+from askew.ranking import Slate, scores
+from askew.signal import Mechanism, Query
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange
 from askew_client.expectation import Expectation
@@ -46,7 +47,7 @@ def connection_of(card: ModelCard) -> Connection:
         simulated=card.simulated,
         n_items=card.n_items,
         dimension=card.space.dimension,
-        diameter=card.space.diameter,
+        diameter=float(card.space.diameter),
         space_version=card.space.version,
         catalog_version=card.catalog_version,
         lowest_rating=card.space.scale.lowest,
@@ -91,48 +92,52 @@ def ratings_of(
 
 
 def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
-    """The private profile, coordinate by coordinate."""
-    space = exchange.card.space
-    bounds = zip(space.lower, space.upper, exchange.profile.vector.tolist(), strict=True)
-    return tuple(Bar(f"direction {n}", *each) for n, each in enumerate(bounds, 1))
+    """The private point that noise is added to, coordinate by coordinate."""
+    unit = exchange.card.space.encoder.unit
+    values = exchange.profile.point.tolist()
+    return tuple(Bar(f"direction {n}", 0.0, unit, value) for n, value in enumerate(values, 1))
 
 
 def departure_of(exchange: Exchange, query: Query, slot: str, *, fresh: bool) -> Departure:
     """What leaves, beside what is true."""
     signal = query.signal
+    is_point = isinstance(signal.mechanism, Lattice)
     return Departure(
-        values=signal.coordinates,
-        mechanism=f"lattice noise in steps of 2^-{signal.lattice.step_exponent}",
+        values=signal.values,
+        mechanism=_mechanism_in_words(signal.mechanism),
         slot=slot,
         fresh=fresh,
-        point=tuple(signal.vector(exchange.card.space.dimension).tolist()),
-        true_point=tuple(exchange.profile.vector.tolist()),
+        point=tuple(signal.point().tolist()) if is_point else None,
+        true_point=tuple(exchange.profile.point.tolist()),
     )
 
 
 def cost_of(exchange: Exchange, query: Query, spent: Fraction) -> Cost:
     """What this slot's signal costs."""
-    settings, loss = exchange.settings, query.signal.lattice.privacy_loss()
+    loss = query.signal.mechanism.privacy_loss(exchange.card.space.encoder.reach())
+    wanted, near = exchange.loss, loss.epsilon_per_distance
     return Cost(
-        epsilon=loss.epsilon_per_distance,
-        between_any_two=loss.at_distance(exchange.card.space.diameter),
-        wanted=Lattice.for_epsilon(settings.epsilon).epsilon,
+        epsilon=loss.epsilon if near is None else near,
+        metric=near is not None,
+        one_rating=float(loss.epsilon_per_rating),
+        between_any_two=float(loss.epsilon),
+        wanted=wanted.epsilon_per_distance or wanted.epsilon,
         spent=spent,
-        cap=settings.lifetime_cap,
+        cap=exchange.settings.lifetime_cap,
     )
 
 
 def results_of(exchange: Exchange, slate: Slate) -> tuple[Result, ...]:
     """The private ranking, best first, and the pick. Raises Malformed for a hostile slate."""
     picked = exchange.pick(slate)
-    scores = -distances(exchange.profile.vector, exchange.catalog.positions)
+    found = scores(exchange.profile.taste, exchange.catalog.scoring)
     return tuple(
         Result(
             place=place,
             title=title_of(exchange.catalog.items[item]),
             seen=item in exchange.ratings,
             picked=item == picked,
-            score=float(scores[item]),
+            score=float(found[item]),
             why=_why(exchange, item, place),
         )
         for place, item in enumerate(exchange.rank(slate), 1)
@@ -140,44 +145,53 @@ def results_of(exchange: Exchange, slate: Slate) -> tuple[Result, ...]:
 
 
 def _why(exchange: Exchange, item: int, place: int) -> str:
-    """The item's place, and the best-rated title that lies nearest to it."""
-    scale, items = exchange.card.space.scale, exchange.catalog.items
-    liked = [i for i, rating in exchange.ratings.items() if scale.weight(rating) > 0 and i != item]
+    """The item's place, and the like that adds most to its score."""
+    catalog, scale = exchange.catalog, exchange.card.space.scale
+    liked = [i for i, rating in exchange.ratings.items() if scale.is_like(rating) and i != item]
+    shares = catalog.vectors[liked] @ catalog.scoring[item]
     text = f"number {place} of these for you"
-    if not liked:
+    if not liked or not shares.max() > 0:
         return text
-    positions = exchange.catalog.positions
-    far = distances(positions[item].astype(np.float64), positions[liked])
-    nearest = liked[int(np.argmin(far))]
-    return f"{text}; of what you like, {items[nearest].label} is nearest to it"
+    return f"{text}, most of all because you like {catalog.items[liked[shares.argmax()]].label}"
 
 
 def forecast_of(
     exchange: Exchange, settings: ClientSettings, draws: int, bits: RandomBits
 ) -> Forecast:
-    """What other settings would give this person on average, by playing the public rule."""
+    """What other settings would give this person on average, by playing the public rule.
+
+    Raises ParameterError for buckets, whose slates only the server knows.
+    """
+    if settings.mechanism != "geo_laplace":
+        limit = "geo_laplace for a forecast: what buckets give only the server knows"
+        raise ParameterError("mechanism", settings.mechanism, limit)
     changed = replace(exchange, settings=settings)
     expectation = Expectation(changed, bits)
     for _ in range(draws):
         expectation.draw()
     comparison = expectation.comparison()
-    loss = Lattice.for_epsilon(settings.epsilon).privacy_loss()
     return Forecast(
         epsilon=settings.epsilon,
         k=settings.k,
-        between_any_two=loss.at_distance(exchange.card.space.diameter),
+        between_any_two=float(changed.loss.epsilon),
         place=comparison.many.place,
         place_without_signal=comparison.nothing_sent.place,
         place_without_privacy=comparison.no_privacy.place,
     )
 
 
-def noise_of(card: ModelCard, catalog: Catalog, epsilon: Fraction, k: int) -> NoisePicture:
-    """The density of the noise on one coordinate, and where the server looks around a signal."""
+def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:
+    """The density of the noise on one coordinate, and the offsets that suit it."""
     lattice = Lattice.for_epsilon(epsilon)
-    rate = float(lattice.epsilon)
+    rate, dimension = float(lattice.epsilon), card.space.dimension
     reach: NDArray[np.float64] = np.linspace(-4 / rate, 4 / rate, _PICTURE)
     density = rate / 2 * np.exp(-rate * np.abs(reach))
-    offsets = OffsetRule(card.space, catalog.positions).offsets(lattice, k)
-    points = tuple(tuple(each) for each in offsets.reshape(k, -1).tolist())
+    offsets = place(Laplace(rate, dimension), Identity(), k, on_demand=False).offsets
+    points = tuple(tuple(each) for each in offsets.reshape(-1, dimension).tolist())
     return NoisePicture(epsilon, tuple(reach.tolist()), tuple(density.tolist()), points)
+
+
+def _mechanism_in_words(mechanism: Mechanism) -> str:
+    if isinstance(mechanism, Lattice):
+        return f"lattice noise in steps of 2^-{mechanism.step_exponent}"
+    return f"randomized response over {mechanism.buckets} buckets"

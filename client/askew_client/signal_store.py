@@ -16,6 +16,7 @@ from math import ceil
 from pathlib import Path
 
 from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen, ParameterError
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client import ledger_rows
 from askew_client.anchor import Anchor
@@ -29,7 +30,8 @@ _ROUND = 2**20
 
 @dataclass(frozen=True)
 class Charge:
-    """One entry: when and where it was spent, and its epsilon per unit distance.
+    """One entry: when and where it was spent, and what: epsilon between any two people, and epsilon
+    per unit distance where the mechanism has one.
 
     kind is "signal" for a fresh signal, "unfreeze" for what the person accepted as lost.
     """
@@ -37,6 +39,7 @@ class Charge:
     space_version: str
     slot: str
     epsilon: Fraction
+    epsilon_per_distance: Fraction | None = None
     kind: str = "signal"
 
 
@@ -67,7 +70,7 @@ class SignalStore:
         return SignalStore(self._file.path, lifetime_cap, self._anchor.path)
 
     def remember(
-        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
     ) -> Signal:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
@@ -76,8 +79,8 @@ class SignalStore:
         charge would pass the lifetime cap, LedgerFrozen if the ledger lost something or the clock
         jumped far ahead, and ParameterError for a charge that is not positive or no slot.
         """
-        if charge <= 0:
-            raise ParameterError("charge", str(charge), "positive")
+        if charge.epsilon <= 0:
+            raise ParameterError("charge", str(charge.epsilon), "positive")
         check_slot(slot)
         with self._file.transaction() as database:
             known = ledger_rows.entries(database)
@@ -91,9 +94,10 @@ class SignalStore:
             if frozen:
                 raise LedgerFrozen(_refusal(frozen))
             head = heads(known)[-1]
-            self._check(known, head.spent, slot, charge)
+            self._check(known, head.spent, slot, charge.epsilon)
             signal = draw()
-            entry = Entry("signal", signal.space_version, slot, charge, "")
+            near = charge.epsilon_per_distance
+            entry = Entry("signal", signal.space_version, slot, charge.epsilon, near)
             ledger_rows.append(database, head, entry, signal)
         self._settle()
         return signal
@@ -106,7 +110,9 @@ class SignalStore:
             frozen = standing(heads(known), self._anchor.read()).value.strip()
         except LedgerFrozen as error:
             frozen = str(error)
-        charges = tuple(Charge(e.space_version, e.slot, e.epsilon, e.kind) for e in known)
+        charges = tuple(
+            Charge(e.space_version, e.slot, e.epsilon, e.per_distance, e.kind) for e in known
+        )
         return Account(charges, heads(known)[-1].spent, self._cap, frozen or None)
 
     def charges(self) -> tuple[Charge, ...]:
@@ -114,7 +120,7 @@ class SignalStore:
         return self.account().charges
 
     def spent(self) -> Fraction:
-        """The sum of every charge, epsilon per unit distance."""
+        """The sum of every charge, epsilon between any two people."""
         return self.account().spent
 
     def unfreeze(self, slot: str) -> Fraction:
@@ -131,7 +137,7 @@ class SignalStore:
                 anchored = self._anchor.read()
             lost = Fraction(0) if anchored is None else anchored.spent - found[-1].spent
             lost = max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
-            entry = Entry("unfreeze", "", slot, lost, "")
+            entry = Entry("unfreeze", "", slot, lost)
             ledger_rows.append(database, found[-1], entry)
         with self._file.transaction() as database:
             self._anchor.write(heads(ledger_rows.entries(database))[-1])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from math import exp
+from math import ceil, exp
 
+from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew.vectors import FeatureSpace
 from askew_client.exchange import SignalMemory
 from askew_client.outcomes import Budget, LedgerLine
 from askew_client.settings import slot_of
-from askew_client.signal_store import Charge, SignalStore
+from askew_client.signal_store import Account, Charge, SignalStore
 from askew_client.slots import day_after
 
 
@@ -24,7 +24,7 @@ class Witness:
         self.drew = False
 
     def remember(
-        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
     ) -> Signal:
         """As the memory behind it does."""
 
@@ -35,51 +35,66 @@ class Witness:
         return self._memory.remember(space_version, slot, charge, watched)
 
 
-def budget_of(store: SignalStore, space: FeatureSpace | None, today: datetime.date) -> Budget:
-    """The ledger as a person reads it; distances are known for the connected space alone."""
+def budget_of(store: SignalStore, today: datetime.date) -> Budget:
+    """The ledger as a person reads it."""
     account = store.account()
-    here = [c.epsilon for c in account.charges if space and c.space_version == space.version]
     return Budget(
         spent=account.spent,
         cap=account.cap,
         next_slot=day_after(slot_of(today)),
-        lines=tuple(_line(charge, space) for charge in account.charges),
-        words=tuple(_words(account.spent, account.cap, here, space)),
+        lines=tuple(_line(charge) for charge in account.charges),
+        words=tuple(_words(account)),
         frozen=account.frozen,
     )
 
 
-def _line(charge: Charge, space: FeatureSpace | None) -> LedgerLine:
-    rate = float(charge.epsilon)
-    known = space is not None and charge.space_version == space.version
-    far = rate * space.diameter if space is not None and known else None
+def _line(charge: Charge) -> LedgerLine:
+    near, far = charge.epsilon_per_distance, float(charge.epsilon)
     if charge.kind == "unfreeze":
-        words = f"accepted by you; {rate:g} was booked for what the ledger had lost"
+        words = f"accepted by you; {far:.4g} was booked for what the ledger had lost"
+    elif near is None:
+        words = f"one signal, epsilon {far:.4g} between any two people"
     else:
-        words = f"one signal, epsilon {rate:g} per unit distance"
-        words += "" if far is None else f", at most {far:.3g} between any two people"
-    return LedgerLine(charge.slot, charge.space_version, charge.kind, charge.epsilon, far, words)
+        words = (
+            f"one signal, epsilon {float(near):g} per unit distance, times the diameter "
+            f"{far:.4g}: the most between any two people"
+        )
+    return LedgerLine(
+        slot=charge.slot,
+        space_version=charge.space_version,
+        kind=charge.kind,
+        epsilon=charge.epsilon if near is None else near,
+        metric=near is not None,
+        between_any_two=far,
+        words=words,
+    )
 
 
-def _words(
-    spent: Fraction, cap: Fraction, here: list[Fraction], space: FeatureSpace | None
-) -> Iterator[str]:
-    left = max(cap - spent, Fraction(0))
-    yield f"Spent {float(spent):g} of a lifetime cap of {float(cap):g}; {float(left):g} is left."
+def _words(account: Account) -> Iterator[str]:
+    spent, cap = float(account.spent), float(account.cap)
+    yield f"Spent {spent:.4g} of a lifetime cap of {cap:g}; {max(cap - spent, 0):.4g} is left."
     if not spent:
         yield "Nothing that depends on you has left this device."
         return
-    total = float(sum(here, Fraction(0))) if here else float(spent)
+    for space in dict.fromkeys(c.space_version for c in account.charges if c.space_version):
+        yield from _words_of_space(space, [c for c in account.charges if c.space_version == space])
     yield (
-        "Someone who knows everything but this could tell you from a neighbor at distance r at "
-        f"most e^({total:g} r) better than by guessing, from all signals together: "
-        f"{_odds(total)} at distance 1, the median distance between two people."
+        f"From anybody at all, however far away, at most e^{spent:.4g}: {_odds(spent)}. "
+        "You hide best among people like you."
     )
-    if space is not None and here:
-        far = total * space.diameter
+
+
+def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
+    """What the signals of one space say together about near people."""
+    near = sum((c.epsilon_per_distance or Fraction(0) for c in charges), Fraction(0))
+    flat = sum((c.epsilon for c in charges if c.epsilon_per_distance is None), Fraction(0))
+    if near:
+        exponent = f"{float(near):g} r" + (f" + {float(flat):.4g}" if flat else "")
         yield (
-            f"From somebody as far away as can be ({space.diameter:.3g}), e^{far:.3g}: {_odds(far)}"
-            ". Far-apart people stay distinguishable; near ones do not."
+            f"On space {space[:8]}, from all signals together: someone who knows everything but "
+            f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
+            f"by guessing, {_odds(float(near + flat))} at distance 1, the median distance between "
+            "two people."
         )
 
 
@@ -88,4 +103,4 @@ def _odds(epsilon: float) -> str:
     if epsilon > 30:
         return "more than 10,000,000,000,000 to 1"
     odds = exp(epsilon)
-    return f"{odds:.2f} to 1" if odds < 10 else f"{odds:,.0f} to 1"
+    return f"{ceil(100 * odds) / 100:.2f} to 1" if odds < 10 else f"{ceil(odds):,} to 1"

@@ -18,6 +18,7 @@ from askew.randomness import RandomBits
 
 Lock = Literal["none", "passphrase", "keyring"]
 LEAST_PASSPHRASE = 8
+SCRYPT_N = 2**17  # with r = 8: 128 MiB
 _SERVICE = "askew"
 _MARK = b"askew profile 1"
 _LEAST_SIZE = 4096
@@ -95,7 +96,7 @@ def passphrase_key(passphrase: str, salt: bytes) -> Key:
     except ImportError:
         raise VaultError("encryption needs the extra askew[vault]") from None
     words = unicodedata.normalize("NFKC", passphrase).encode()
-    return Key("passphrase", salt, Scrypt(salt=salt, length=32, n=2**17, r=8, p=1).derive(words))
+    return Key("passphrase", salt, Scrypt(salt=salt, length=32, n=SCRYPT_N, r=8, p=1).derive(words))
 
 
 def new_keyring_key(bits: RandomBits) -> Key:

@@ -55,8 +55,8 @@ class ProfileError(AskewError):
 class BudgetExceeded(AskewError):
     """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (epsilon per unit distance, exact), next_slot (the day on
-    which the next signal could be drawn, as "2026-12-01", or None).
+    Attributes: requested, spent, cap (epsilon between any two people, exact), next_slot (the day
+    on which the next signal could be drawn, as "2026-12-01", or None).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class BudgetExceeded(AskewError):
     ) -> None:
         left = cap - spent
         text = (
-            f"this question would cost epsilon {float(requested):.6g} per unit distance; "
+            f"this question would cost epsilon {float(requested):.6g} between any two people; "
             f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent, "
             f"{float(left):.6g} is left"
         )

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.geometric import TwoSidedGeometric
-from askew.privacy import MetricPrivacy
+from askew.privacy import Reach, SignalLoss
 from askew.randomness import Coins, RandomBits, RationalOdds
 
 COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
@@ -96,27 +96,27 @@ class Lattice:
         """The law of the noise, in lattice steps."""
         return TwoSidedGeometric.with_constant_work(self.inverse_rate)
 
-    def privacy_loss(self) -> MetricPrivacy:
-        """What one fresh signal costs."""
-        return MetricPrivacy(self.epsilon)
+    def privacy_loss(self, reach: Reach) -> SignalLoss:
+        """What one fresh signal costs in a space of this reach."""
+        return SignalLoss.metric(self.epsilon, reach)
 
-    def perturb(self, profile: NDArray[np.float64], bits: RandomBits) -> tuple[int, ...]:
-        """The noisy lattice coordinates of a profile (d,), as integers; the only thing to send.
+    def perturb(self, point: NDArray[np.float64], bits: RandomBits) -> tuple[int, ...]:
+        """The noisy lattice coordinates of a point (d,), as integers; the only thing to send.
 
-        The profile is finite and inside its space's bounds, which `Profile` has checked.
+        The point is finite and inside its space, which `Profile` has checked.
         """
-        nearby = self._round(profile, bits)
+        nearby = self._round(point, bits)
         noise = self.noise.draw(len(nearby), bits)
-        noisy = [point + int(move) for point, move in zip(nearby, noise, strict=True)]
+        noisy = [near + int(move) for near, move in zip(nearby, noise, strict=True)]
         return tuple(max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, z)) for z in noisy)
 
-    def _round(self, profile: NDArray[np.float64], bits: RandomBits) -> list[int]:
+    def _round(self, point: NDArray[np.float64], bits: RandomBits) -> list[int]:
         """Randomized rounding: up with the probability of the fraction, so right on average."""
         below, odds = [], []
-        for coordinate in profile.tolist():
+        for coordinate in point.tolist():
             numerator, denominator = coordinate.as_integer_ratio()  # exact: floats are rationals
             whole, rest = divmod(numerator << self.step_exponent, denominator)
             below.append(whole)
             odds.append(RationalOdds(Fraction(rest, denominator)))
         up = bits.throw(Coins(odds))[0]
-        return [point + int(heads) for point, heads in zip(below, up, strict=True)]
+        return [under + int(heads) for under, heads in zip(below, up, strict=True)]

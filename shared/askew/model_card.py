@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,33 @@ from askew.vectors import VERSION_BYTES, FeatureSpace
 MAX_TEXT = 500
 MAX_YEAR = 9999
 MAX_GENRES = 20
+MAX_VECTOR_SIZE = 1024.0
+
+RuleName = Literal["offsets", "codebook", "posterior", "buckets", "none"]
+RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
+COVERS = "the person who asks, not the people that the model was trained on"
+
+
+@dataclass(frozen=True)
+class ServingRule:
+    """How the server chooses k items for a signal.
+
+    name: offsets and codebook look around the signal, posterior weighs a prior, buckets looks a
+    slate up, none shows everybody the same. epsilon, k: what it was chosen for. prior: what it
+    knows of other people, in words. Raises OutOfRange for anything else.
+    """
+
+    name: RuleName
+    epsilon: float
+    k: int
+    prior: str = "none"
+
+    def __post_init__(self) -> None:
+        if self.name not in RULE_NAMES:
+            raise OutOfRange("the serving rule", f"one of {', '.join(RULE_NAMES)}")
+        if not 0 < self.epsilon <= 1024 or not 1 <= self.k <= 1024:
+            raise OutOfRange("what a rule was chosen for", "positive and at most 1024")
+        check_text("the prior of a rule", self.prior)
 
 
 @dataclass(frozen=True)
@@ -23,7 +51,7 @@ class ModelCard:
     """What a device must know before it asks.
 
     source says in words where the ratings came from; simulated is set when no person gave them.
-    max_slate_size is the largest k that the server answers.
+    max_slate_size is the largest k that the server answers. The guarantee covers `COVERS`.
     """
 
     space: FeatureSpace
@@ -32,6 +60,7 @@ class ModelCard:
     max_slate_size: int
     source: str
     simulated: bool
+    rule: ServingRule
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_slate_size <= self.n_items:
@@ -66,24 +95,31 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Catalog:
-    """All items and where they lie in the feature space.
+    """All items, and what scores them.
 
-    An item's id is its place in `items`. positions: float32, (n_items, d), finite.
+    An item's id is its place in `items`. vectors: V, (n_items, D) float32, which likes are folded
+    in with. boosts: (n_items,) float32, positive; a score is boost_i * <taste, v_i>.
     shared_slate: item ids in the order in which somebody who knows nothing of the person would
     show them; its first k are the zero-information slate, next to which every figure belongs.
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 
     items: tuple[Item, ...] = field(repr=False)
-    positions: NDArray[np.float32] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
     shared_slate: tuple[int, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.items)
-        if n == 0 or self.positions.ndim != 2 or len(self.positions) != n:
-            raise DimensionMismatch(len(self.positions), n)
-        if self.positions.dtype != np.float32 or not np.isfinite(self.positions).all():
-            raise OutOfRange("an item position", "a finite float32")
+        if n == 0 or self.vectors.ndim != 2 or len(self.vectors) != n:
+            raise DimensionMismatch(len(self.vectors), n)
+        if self.boosts.shape != (n,):
+            raise DimensionMismatch(self.boosts.size, n)
+        if self.vectors.dtype != np.float32 or not (np.abs(self.vectors) <= MAX_VECTOR_SIZE).all():
+            raise OutOfRange("an item vector", f"float32, at most {MAX_VECTOR_SIZE:g} in size")
+        positive = (self.boosts > 0) & (self.boosts <= MAX_VECTOR_SIZE)
+        if self.boosts.dtype != np.float32 or not positive.all():
+            raise OutOfRange("a boost", f"float32, positive and at most {MAX_VECTOR_SIZE:g}")
         if len(set(self.shared_slate)) != len(self.shared_slate) or any(
             not 0 <= item < n for item in self.shared_slate
         ):
@@ -93,12 +129,19 @@ class Catalog:
         return len(self.items)
 
     @cached_property
+    def scoring(self) -> NDArray[np.float32]:
+        """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
+        return scoring
+
+    @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits: a digest of every item and position."""
+        """32 hexadecimal digits: a digest of every item, vector and boost and the shared slate."""
         digest = hashlib.sha256()
-        digest.update(repr(self.positions.shape).encode())  # so that no part can pass for another
+        digest.update(repr(self.vectors.shape).encode())  # so that no part can pass for another
         digest.update(_lines(self.items))
-        digest.update(np.ascontiguousarray(self.positions, dtype="<f4").tobytes())
+        for array in (self.vectors, self.boosts):
+            digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 

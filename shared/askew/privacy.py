@@ -73,20 +73,62 @@ PrivacyLoss = PureDP | ApproximateDP
 
 
 @dataclass(frozen=True)
-class MetricPrivacy:
-    """The loss of one fresh signal.
+class Reach:
+    """Distances in a feature space: what one rating can move a profile, and what is the farthest.
+
+    one_rating: a proved bound for one rating added, removed or changed. diameter: between any two
+    profiles. Public, exact, computed on the device.
+    """
+
+    one_rating: Fraction
+    diameter: Fraction
+
+
+@dataclass(frozen=True)
+class SignalCharge:
+    """What one fresh signal costs. The budget adds `epsilon`, the same unit for every mechanism.
+
+    epsilon: plain local DP, between any two people. epsilon_per_distance: beside it, for a
+    mechanism that protects near people more; None for one that treats every pair alike.
+    """
+
+    epsilon: Fraction
+    epsilon_per_distance: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class SignalLoss:
+    """The loss of one fresh signal, in the three units that belong together.
 
     Privacy unit: one profile, which is the whole of what the device knows of its person.
-    Unit of epsilon_per_distance: 1 / distance in the named metric of the feature space.
+    epsilon: between any two profiles (plain local DP). epsilon_per_rating: between profiles that
+    differ in one rating. epsilon_per_distance: per unit of l1 distance in the feature space, or
+    None where the mechanism is not metric and every pair has the same bound.
     Fresh signals compose by addition; a signal that is sent again costs nothing.
     """
 
-    epsilon_per_distance: Fraction
-    metric: Metric = "l1"
+    epsilon: Fraction
+    epsilon_per_rating: Fraction
+    epsilon_per_distance: Fraction | None = None
 
-    def at_distance(self, distance: float) -> float:
-        """The ordinary epsilon between two profiles that far apart."""
-        return float(self.epsilon_per_distance) * distance
+    @classmethod
+    def metric(cls, epsilon_per_distance: Fraction, reach: Reach) -> SignalLoss:
+        """Of a mechanism that is epsilon_per_distance-metric private."""
+        return cls(
+            epsilon=epsilon_per_distance * reach.diameter,
+            epsilon_per_rating=epsilon_per_distance * reach.one_rating,
+            epsilon_per_distance=epsilon_per_distance,
+        )
+
+    @classmethod
+    def uniform(cls, epsilon: Fraction) -> SignalLoss:
+        """Of a mechanism whose bound is the same for every pair, near or far."""
+        return cls(epsilon=epsilon, epsilon_per_rating=epsilon)
+
+    @property
+    def charge(self) -> SignalCharge:
+        """What a ledger writes down."""
+        return SignalCharge(self.epsilon, self.epsilon_per_distance)
 
 
 def exact_rational(name: str, value: object) -> Fraction:

@@ -1,4 +1,7 @@
-"""Slates, and the choice within one. One tie rule everywhere: the lower item id wins."""
+"""Scores, slates, and the choice within one. Higher is better; a tie goes to the lower item id.
+
+score of item i for a taste u = <u, x_i>,    x_i = boost_i * v_i
+"""
 
 from __future__ import annotations
 
@@ -16,39 +19,39 @@ from askew.vectors import Profile
 class Slate:
     """The k results: item ids in ascending order, so that their order says nothing.
 
-    positions: float32, (k, d), row i belongs to item_ids[i]. Raises OutOfRange unless the ids
-    are distinct and ascending and the positions finite.
+    vectors: the local model, (k, D) float32, row i scores item_ids[i]. Raises OutOfRange unless the
+    ids are distinct and ascending and the vectors finite.
     """
 
     catalog_version: str
     item_ids: tuple[int, ...]
-    positions: NDArray[np.float32] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
 
     def __post_init__(self) -> None:
         if any(a >= b for a, b in zip(self.item_ids, self.item_ids[1:], strict=False)):
             raise OutOfRange("the item ids of a slate", "distinct and ascending")
-        if not np.isfinite(self.positions).all() or len(self.positions) != len(self.item_ids):
-            raise OutOfRange("the positions of a slate", "finite, one for each item")
+        if not np.isfinite(self.vectors).all() or len(self.vectors) != len(self.item_ids):
+            raise OutOfRange("the vectors of a slate", "finite, one for each item")
 
 
-def distances(point: NDArray[np.float64], positions: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The l1 distance from a point (d,) to each position (n, d), shape (n,)."""
-    far: NDArray[np.float64] = np.abs(positions - point).sum(axis=1, dtype=np.float64)
-    return far
+def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The score of each vector (n, D) for a taste (D,), shape (n,)."""
+    found: NDArray[np.float64] = vectors @ taste
+    return found
 
 
-def nearest(far: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The indices of the `count` smallest distances, nearest first, ties to the lower index."""
-    return np.argsort(far, kind="stable")[:count]
+def best(found: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """The indices of the `count` highest scores, best first, ties to the lower index."""
+    return np.argsort(-found, kind="stable")[:count]
 
 
-def ranked(slate: Slate, profile: Profile) -> tuple[int, ...]:
-    """The slate's item ids from best to worst for this person; stays on the device."""
-    far = distances(profile.vector, slate.positions)
-    return tuple(slate.item_ids[i] for i in nearest(far, len(far)))
+def ranked(slate: Slate, profile: Profile, *, seen: Set[int] = frozenset()) -> tuple[int, ...]:
+    """The slate's item ids for this person, best first, and what they have seen after all else."""
+    found = scores(profile.taste, slate.vectors)
+    order = [slate.item_ids[i] for i in best(found, len(found))]
+    return tuple(sorted(order, key=lambda item: item in seen))  # stable: best first in each part
 
 
 def pick(slate: Slate, profile: Profile, *, seen: Set[int] = frozenset()) -> int:
-    """The person's best result that they have not rated, or simply the best if they rated all."""
-    order = ranked(slate, profile)
-    return next((item for item in order if item not in seen), order[0])
+    """The person's best result that they have not seen, or simply the best if they saw all."""
+    return ranked(slate, profile, seen=seen)[0]

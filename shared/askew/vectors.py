@@ -1,141 +1,165 @@
 """The feature space, and the profile that lives in it.
 
-Shapes: d is the dimension of the space. Everything about a space is public; a profile is private
-and shows nothing of itself when printed.
+Shapes: D ranking dimensions, d signal dimensions. Everything about a space is public; a profile is
+private and shows nothing of itself when printed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.encoder import Buckets, Encoder
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.privacy import Metric
 
-MAX_DIMENSION = 64
-MAX_BOUND = 64.0  # in units of distance; a lattice of the finest step still fits the wire
-MAX_FACTOR = 1e6  # for gain and weight floor: no product of valid numbers overflows
 MAX_RATING = 1000.0
 VERSION_BYTES = 16
 
 
 @dataclass(frozen=True)
 class RatingScale:
-    """The scale on which people rate. A rating in the middle says nothing."""
+    """The scale on which people rate. A rating from like_from on is a like."""
 
     lowest: float
     highest: float
+    like_from: float
 
     def __post_init__(self) -> None:
-        # Written so that NaN is refused too; the least width keeps the middle apart from the ends.
-        if not -MAX_RATING <= self.lowest <= self.highest - 1e-3 <= MAX_RATING:
-            limit = f"within {MAX_RATING:g} of zero, its highest above its lowest by 0.001"
+        # Written so that NaN is refused too.
+        if not -MAX_RATING <= self.lowest < self.like_from <= self.highest <= MAX_RATING:
+            limit = f"within {MAX_RATING:g} of zero, lowest < like_from <= highest"
             raise OutOfRange("a rating scale", limit)
 
-    def weight(self, rating: float) -> float:
-        """A rating as a weight in [-1, 1]: dislike to like. Raises ProfileError off the scale."""
+    @classmethod
+    def between(cls, lowest: float, highest: float) -> RatingScale:
+        """The scale on which the upper quarter is a like: 4 and 5 of 1 to 5."""
+        return cls(lowest, highest, lowest + 0.75 * (highest - lowest))
+
+    def is_like(self, rating: float) -> bool:
+        """Whether a rating is a like; others only mark a thing as seen. Raises ProfileError."""
         if not self.lowest <= rating <= self.highest:
             raise ProfileError(f"a rating must be between {self.lowest:g} and {self.highest:g}")
-        middle = (self.lowest + self.highest) / 2
-        return (rating - middle) / (self.highest - middle)
+        return rating >= self.like_from
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureSpace:
-    """Where profiles, signals and items live. Public; its version names all that it says.
+    """Where points and signals live. Public; its version names all that it says.
 
-    Unit of distance: the median l1 distance between two of the people the model was trained on.
-    lower, upper: bounds of each coordinate, (d,), a box into which every profile is clamped.
-    gain, weight_floor, scale: how ratings make a profile, see `fold_in`.
-    basis: SHA-256 of the directions that the coordinates stand for, in hexadecimal.
-    Raises OutOfRange for a space that no device should use.
+    Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
+    between two of the people the model was trained on. buckets: for randomized response, or None
+    where the model offers none. Two spaces are equal when their versions are.
     """
 
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-    gain: float
-    weight_floor: float
     scale: RatingScale
-    basis: str
+    encoder: Encoder
+    buckets: Buckets | None = None
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.lower) <= MAX_DIMENSION or len(self.lower) != len(self.upper):
-            raise OutOfRange("the dimension of a feature space", f"from 1 to {MAX_DIMENSION}")
-        for low, high in zip(self.lower, self.upper, strict=True):
-            if not -MAX_BOUND <= low < high <= MAX_BOUND:
-                raise OutOfRange("a bound of a feature space", f"at most {MAX_BOUND:g} in size")
-        if not all(1 / MAX_FACTOR <= each <= MAX_FACTOR for each in (self.gain, self.weight_floor)):
-            raise OutOfRange("gain and weight floor", f"from {1 / MAX_FACTOR:g} to {MAX_FACTOR:g}")
-        if not re.fullmatch("[0-9a-f]{64}", self.basis):
-            raise OutOfRange("the basis of a feature space", "64 hexadecimal digits")
+        """Raises OutOfRange when the buckets are of other tastes than the encoder's."""
+        D = self.encoder.ranking_dimension  # noqa: N806 - as in the formulas
+        if self.buckets is not None and self.buckets.directions.shape[1] != D:
+            raise OutOfRange("the directions of buckets", f"of dimension {D}")
 
     @property
     def dimension(self) -> int:
-        """The number d of coordinates."""
-        return len(self.lower)
+        """The number d of coordinates of a point."""
+        return self.encoder.dimension
 
     @property
-    def diameter(self) -> float:
-        """The largest distance between two profiles; epsilon * diameter is the plain local DP."""
-        return sum(high - low for low, high in zip(self.lower, self.upper, strict=True))
+    def ranking_dimension(self) -> int:
+        """The number D of coordinates of a taste."""
+        return self.encoder.ranking_dimension
+
+    @property
+    def n_buckets(self) -> int:
+        """The number M of buckets, 0 where there are none."""
+        return len(self.buckets) if self.buckets is not None else 0
+
+    @property
+    def diameter(self) -> Fraction:
+        """The largest distance between two points; epsilon * diameter is the plain local DP."""
+        return self.encoder.reach().diameter
 
     @cached_property
     def version(self) -> str:
         """32 hexadecimal digits that no other space shares: a digest of every field."""
-        scalars = (self.gain, self.weight_floor, self.scale.lowest, self.scale.highest)
+        encoder, scale = self.encoder, self.scale
+        scalars = (encoder.clip, encoder.least_likes, encoder.unit)
+        limits = (scale.lowest, scale.highest, scale.like_from)
+        arrays: list[NDArray[np.floating]] = [encoder.directions, encoder.origin, encoder.knots]
+        if self.buckets is not None:
+            arrays += [self.buckets.directions, self.buckets.biases]
         # As floats throughout, since 1 and 1.0 are the same space and not the same text.
-        numbers = [list(map(float, each)) for each in (self.lower, self.upper, scalars)]
-        text = json.dumps([*numbers, self.basis, self.metric])
-        return hashlib.sha256(text.encode()).hexdigest()[: 2 * VERSION_BYTES]
+        head = [self.metric, [*map(float, (*scalars, *limits))], [a.shape for a in arrays]]
+        digest = hashlib.sha256(json.dumps(head).encode())
+        for array in arrays:
+            digest.update(array.tobytes())
+        return digest.hexdigest()[: 2 * VERSION_BYTES]
 
-    def clamp(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The nearest point inside the bounds; moves no two points apart."""
-        clamped: NDArray[np.float64] = np.clip(point, self.lower, self.upper)
-        return clamped
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FeatureSpace) and self.version == other.version
+
+    def __hash__(self) -> int:
+        return hash(self.version)
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The private vector, (d,), clamped into its space. Never leaves the device.
+    """The private vectors of one person: taste (D,), which ranks, and point (d,), which is bent by
+    noise. Neither leaves the device.
 
-    Raises DimensionMismatch for another shape, ProfileError for NaN or an infinity.
+    Raises DimensionMismatch for other shapes, ProfileError for NaN or an infinity.
     """
 
     space: FeatureSpace
-    vector: NDArray[np.float64] = field(repr=False)
+    taste: NDArray[np.float64] = field(repr=False)
+    point: NDArray[np.float64] = field(repr=False)
 
     def __post_init__(self) -> None:
-        vector = np.array(self.vector, dtype=np.float64)
-        if vector.shape != (self.space.dimension,):
-            raise DimensionMismatch(vector.size, self.space.dimension)
-        if not np.isfinite(vector).all():
-            raise ProfileError("a profile must be finite")
-        clamped = self.space.clamp(vector)
-        clamped.setflags(write=False)
-        object.__setattr__(self, "vector", clamped)
+        sizes = {"taste": self.space.ranking_dimension, "point": self.space.dimension}
+        for name, size in sizes.items():
+            vector = np.array(getattr(self, name), dtype=np.float64)
+            if vector.shape != (size,):
+                raise DimensionMismatch(vector.size, size)
+            if not np.isfinite(vector).all():
+                raise ProfileError("a profile must be finite")
+            if name == "point":
+                vector = np.clip(vector, 0.0, self.space.encoder.unit)
+            vector.setflags(write=False)
+            object.__setattr__(self, name, vector)
+
+    @property
+    def bucket(self) -> int:
+        """The bucket of the taste, as private as it; 0 in a space without buckets."""
+        return self.space.buckets.of(self.taste) if self.space.buckets is not None else 0
 
 
 def fold_in(
-    ratings: Mapping[int, float], positions: NDArray[np.float32], space: FeatureSpace
+    ratings: Mapping[int, float], vectors: NDArray[np.float32], space: FeatureSpace
 ) -> Profile:
-    """The profile of one person, from their own ratings {item: rating} and public positions (n, d).
+    """The profile of one person, from their own ratings {item: rating} and public vectors (n, D).
 
-        profile = gain * sum_i w_i * position_i / max(sum_i |w_i|, weight_floor)
+        taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
-    w_i in [-1, 1] is the rating on its scale, so dislikes push away; the floor keeps a few ratings
-    from saying too much. Raises ProfileError for no ratings at all, or one off the scale.
+    The point is the encoder's, of the same likes (`askew.encoder`). The square root lets more likes
+    say more, and the floor keeps a few from saying too much. Raises ProfileError for no ratings at
+    all, or one off the scale.
     """
     if not ratings:
         raise ProfileError("a profile needs at least one rating")
-    rows = np.fromiter(ratings.keys(), dtype=np.int64)
-    weights = np.array([space.scale.weight(rating) for rating in ratings.values()])
-    total = weights @ positions[rows].astype(np.float64)  # (d,)
-    return Profile(space, space.gain * total / max(np.abs(weights).sum(), space.weight_floor))
+    liked = [item for item, rating in ratings.items() if space.scale.is_like(rating)]
+    rows = np.array(liked, dtype=np.int64)
+    encoder = space.encoder
+    total = vectors[rows].sum(axis=0, dtype=np.float64)  # (D,)
+    taste = total / np.sqrt(max(len(rows), encoder.least_likes))
+    return Profile(space, taste, encoder.encode(encoder.contributions(vectors)[rows]))

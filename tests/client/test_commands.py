@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -37,7 +38,7 @@ def data(tmp_path: Path) -> Path:
 
 def charges(data: Path) -> tuple[Charge, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Fraction(48)).charges() if path.exists() else ()
+    return SignalStore(path, Fraction(192)).charges() if path.exists() else ()
 
 
 def test_a_question_is_answered_from_a_file(
@@ -49,7 +50,8 @@ def test_a_question_is_answered_from_a_file(
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
     assert "epsilon 4 per unit distance" in cost
-    assert "spent 4 of 48" in cost
+    assert "for one rating" in cost
+    assert re.search(r"spent 11\.\d\d of 192\)$", cost)  # 4 times the demo's diameter
     assert "a fresh signal was drawn and charged" in fresh
     assert len(charges(data)) == 1
 
@@ -82,9 +84,8 @@ def test_asking_twice_gives_one_answer_and_one_charge(
     )
     first, again = askew(*command), askew(*command)
     assert first.out.splitlines()[:-1] == again.out.splitlines()
-    assert [charge.epsilon for charge in charges(data)] == [
-        Lattice.for_epsilon(Fraction(1, 3)).epsilon
-    ]
+    (charge,) = charges(data)
+    assert charge.epsilon_per_distance == Lattice.for_epsilon(Fraction(1, 3)).epsilon
 
 
 def test_who_changes_epsilon_is_told_when_it_counts(
@@ -93,7 +94,7 @@ def test_who_changes_epsilon_is_told_when_it_counts(
     """The stored signal is sent again, as it must be; saying nothing would mislead."""
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
     first, second = askew(*command), askew(*command, "--epsilon", "1/2")
-    note = "(it was drawn earlier; the epsilon asked for now counts from next month on)"
+    note = "(it was drawn earlier; the settings asked for now count from next month on)"
     assert second.out.splitlines() == [*first.out.splitlines()[:-1], note]
 
 
@@ -102,10 +103,22 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     found = askew(*command)
     answer = json.loads(found.out)
     assert set(answer) == {"pick", "results", "source", "simulated", "fresh", "cost"}
-    assert (answer["cost"]["epsilon_per_distance"], answer["cost"]["spent"]) == (4.0, 4.0)
+    cost = answer["cost"]
+    assert (cost["epsilon_per_distance"], cost["lifetime_cap"]) == (4.0, 192.0)
+    assert 0 < cost["epsilon_per_rating"] < cost["epsilon_between_any_two"] == cost["spent"]
     assert (len(answer["results"]), answer["simulated"]) == (8, True)
     assert answer["pick"] in answer["results"]
     assert answer["pick"] not in RATINGS
+
+
+def test_a_mechanism_that_the_server_does_not_offer_is_refused(
+    askew: Askew, demo_address: str, ratings: Path, data: Path
+) -> None:
+    command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
+    found = askew(*command, "--mechanism", "bucket_rr")
+    assert (found.code, found.out) == (1, "")
+    assert "this server's space has no buckets" in found.err
+    assert charges(data) == ()
 
 
 def test_the_catalog_is_listed_without_a_ledger(
@@ -168,7 +181,7 @@ def test_help_starts_without_the_heavy_libraries(arguments: list[str]) -> None:
 def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
     parameters = {parameter.name: parameter for parameter in cli.cli.commands["ask"].params}
-    public = {"server", "k", "epsilon", "lifetime_cap", "data", "as_json"}
+    public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
     assert set(parameters) == public | {"ratings"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())

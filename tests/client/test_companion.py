@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 TODAY = datetime.date(2026, 11, 21)
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(4), max_diameter=32.0)
+SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(16), max_diameter=32.0)
 
 
 class Network(LocalTransport):
@@ -86,9 +86,9 @@ def device(pair: Pair, tmp_path: Path) -> Device:
 
 @pytest.fixture
 async def rated(device: Device) -> Device:
-    """A device whose person likes the film in the middle of the map."""
+    """A device whose person likes a film of one corner."""
     await device.companion.connect()
-    device.companion.rate("Film 4 (1964)", 5)
+    device.companion.rate("Film 9 (1969)", 5)
     return device
 
 
@@ -128,17 +128,17 @@ async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> Non
     first, again = await rated.answer(), await rated.answer()
     assert [result.place for result in first.results] == [1, 2, 3, 4]
     assert [result.picked for result in first.results].count(True) == 1
-    assert first.pick.title.label != "Film 4 (1964)"
+    assert first.pick.title.label != "Film 9 (1969)"
     assert (first.departure.fresh, again.departure.fresh) == (True, False)
     assert again.departure.values == first.departure.values
-    assert (first.cost.spent, again.cost.spent) == (Fraction(2), Fraction(2))
+    assert (first.cost.spent, again.cost.spent) == (Fraction(8), Fraction(8))
     assert rated.network.asked[0] == rated.network.asked[1]
 
 
 async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: Device) -> None:
     answer = await rated.answer()
-    other = next(each for each in answer.results if each.title.label != "Film 4 (1964)")
-    assert "of what you like, Film 4 (1964) is nearest to it" in other.why
+    other = next(each for each in answer.results if each.score > 0 and not each.seen)
+    assert "most of all because you like Film 9 (1969)" in other.why
 
 
 async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
@@ -150,7 +150,7 @@ async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
     rated.today = datetime.date(2027, 1, 15)
     setback = await rated.setback()
     assert (setback.trouble, setback.next_slot) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
-    assert "4 of the lifetime cap 4 is spent, 0 is left" in setback.text
+    assert "16 of the lifetime cap 16 is spent, 0 is left" in setback.text
     assert len(rated.network.asked) == 2
 
 
@@ -187,15 +187,15 @@ async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
     pair: Pair, tmp_path: Path
 ) -> None:
     device = Device(pair, tmp_path, replace(SETTINGS, max_diameter=1.0))
-    device.companion.rate("Film 4 (1964)", 5)
+    device.companion.rate("Film 9 (1969)", 5)
     assert (await device.setback()).trouble is Trouble.SETTINGS
     assert device.signals.charges() == ()
 
 
 async def test_search_finds_words_in_any_order_and_shows_what_is_rated(rated: Device) -> None:
-    found = rated.companion.search("1964 film")
+    found = rated.companion.search("1969 film")
     assert [(match.title.label, match.rated and match.rated.rating) for match in found] == [
-        ("Film 4 (1964)", 5)
+        ("Film 9 (1969)", 5)
     ]
     assert [match.title.title for match in rated.companion.search("film 1", limit=3)] == [
         "Film 1",
@@ -210,7 +210,7 @@ async def test_a_title_may_be_typed_in_any_case_and_without_its_year(rated: Devi
     rated.companion.rate("FILM 3 (1963)", 2)
     assert [(each.label, each.rating) for each in rated.companion.ratings()] == [
         ("Film 3 (1963)", 2),
-        ("Film 4 (1964)", 5),
+        ("Film 9 (1969)", 5),
     ]
 
 
@@ -225,17 +225,17 @@ async def test_a_rating_off_the_servers_scale_is_refused_and_names_no_title(
 
 async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:
     companion = rated.companion
-    companion.rate("Film 4 (1964)", 1)
+    companion.rate("Film 9 (1969)", 1)
     companion.like("Film 5 (1965)")
-    companion.unrate("Film 4 (1964)")
+    companion.unrate("Film 9 (1969)")
     states = [[(each.label, each.rating) for each in companion.ratings()]]
     while companion.undo():
         states.append([(each.label, each.rating) for each in companion.ratings()])
     assert states == [
         [("Film 5 (1965)", None)],
-        [("Film 4 (1964)", 1), ("Film 5 (1965)", None)],
-        [("Film 4 (1964)", 1)],
-        [("Film 4 (1964)", 5)],
+        [("Film 9 (1969)", 1), ("Film 5 (1965)", None)],
+        [("Film 9 (1969)", 1)],
+        [("Film 9 (1969)", 5)],
         [],
     ]
 
@@ -243,10 +243,10 @@ async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:
 async def test_the_bars_are_the_profile_and_none_without_ratings(rated: Device) -> None:
     bars = rated.companion.bars()
     assert [(bar.name, bar.lowest, bar.highest, bar.value) for bar in bars] == [
-        ("direction 1", -2, 2, 0),
-        ("direction 2", -2, 2, 0),
+        ("direction 1", 0, 2, 1.5),
+        ("direction 2", 0, 2, 1.5),
     ]
-    rated.companion.unrate("Film 4 (1964)")
+    rated.companion.unrate("Film 9 (1969)")
     assert rated.companion.bars() == ()
 
 
@@ -267,10 +267,10 @@ async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Devi
 async def test_the_budget_is_told_in_words_and_in_both_units(rated: Device) -> None:
     await rated.answer()
     budget = rated.companion.budget()
-    assert (budget.spent, budget.cap, budget.frozen) == (Fraction(2), Fraction(4), None)
+    assert (budget.spent, budget.cap, budget.frozen) == (Fraction(8), Fraction(16), None)
     assert budget.next_slot == datetime.date(2026, 12, 1)
     (line,) = budget.lines
-    assert (line.slot, line.epsilon, line.between_any_two) == ("2026-11", Fraction(2), 16.0)
+    assert (line.slot, line.epsilon, line.between_any_two) == ("2026-11", Fraction(2), 8.0)
     assert "e^(2 r) better than by guessing" in budget.words[1]
 
 
@@ -321,6 +321,6 @@ async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> N
         signals=SignalStore(tmp_path / "signals.sqlite", Fraction(10)),
         bits=SystemBits(),
     )
-    companion.rate("Film 4 (1964)", 5)
+    companion.rate("Film 9 (1969)", 5)
     assert isinstance(await companion.ask(), Answer)
     assert profiles(tmp_path) == []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from client.conftest import Askew
 
 ROOT = Path(__file__).parents[2]
+MECHANISMS = ("geo_laplace", "bucket_rr", "geo_laplace")
 
 
 def test_without_any_source_there_are_the_defaults() -> None:
@@ -29,6 +30,13 @@ def test_without_any_source_there_are_the_defaults() -> None:
     [
         ("server", "a:1", "b:2", "c:3", ("a:1", "b:2", "c:3")),
         ("data", "/a", "/b", Path("/c"), (Path("/a"), Path("/b"), Path("/c"))),
+        (
+            "mechanism",
+            "bucket_rr",
+            "geo_laplace",
+            "bucket_rr",
+            ("bucket_rr", "geo_laplace", "bucket_rr"),
+        ),
         ("epsilon", "1/3", "2", Fraction(3), (Fraction(1, 3), Fraction(2), Fraction(3))),
         ("k", 3, "4", 5, (3, 4, 5)),
         ("lifetime_cap", "0.5", "20", Fraction(30), (Fraction(1, 2), Fraction(20), Fraction(30))),

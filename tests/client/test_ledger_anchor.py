@@ -14,6 +14,7 @@ import pytest
 
 from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import Charge, SignalStore
 
@@ -43,7 +44,7 @@ def store(path: Path, cap: Fraction = CAP) -> SignalStore:
 
 
 def ask(path: Path, slot: str, draw: Callable[[], Signal] = signal) -> Signal:
-    return store(path).remember(SPACE, slot, Fraction(2), draw)
+    return store(path).remember(SPACE, slot, SignalCharge(Fraction(2)), draw)
 
 
 def anchor(path: Path) -> Path:
@@ -129,9 +130,10 @@ def test_an_anchor_one_entry_behind_is_brought_up_to_date(path: Path) -> None:
     "change",
     [
         "UPDATE charges SET epsilon = '1' WHERE id = 1",
+        "UPDATE charges SET per_distance = '1' WHERE id = 2",
         "UPDATE charges SET slot = '2026-09' WHERE id = 1",
         "UPDATE charges SET space_version = 'x' WHERE id = 2",
-        "UPDATE signals SET coordinates = x'0000000000000000' WHERE charge = 1",
+        "UPDATE signals SET record = x'00' WHERE charge = 1",
         "UPDATE charges SET kind = 'unfreeze' WHERE id = 2",
         "DELETE FROM charges WHERE id = 1",
         "DELETE FROM signals WHERE charge = 2",
@@ -161,7 +163,7 @@ def test_accepting_a_restored_backup_books_what_it_had_lost(path: Path) -> None:
     shutil.copy(copy, path)
     assert store(path).unfreeze("2027-01") == 4
     assert store(path).account().frozen is None
-    assert store(path).charges()[-1] == Charge("", "2027-01", Fraction(4), "unfreeze")
+    assert store(path).charges()[-1] == Charge("", "2027-01", Fraction(4), None, "unfreeze")
     ask(path, "2027-02")
     assert store(path).spent() == 10
     with pytest.raises(BudgetExceeded):
@@ -185,7 +187,7 @@ def test_accepting_without_an_anchor_is_recorded_and_books_nothing(path: Path) -
 def test_lost_budget_is_booked_rounded_up(path: Path) -> None:
     """A sum of thirds has no short fraction; what is booked is never less than what was lost."""
     copy = backed_up(path)
-    store(path).remember(SPACE, "2026-12", Fraction(1, 3), signal)
+    store(path).remember(SPACE, "2026-12", SignalCharge(Fraction(1, 3)), signal)
     shutil.copy(copy, path)
     assert Fraction(1, 3) <= store(path).unfreeze("2026-12") <= Fraction(1, 3) + Fraction(1, 2**20)
 

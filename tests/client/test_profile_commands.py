@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from askew_client import cli
+from askew_client import cli, vault
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -24,6 +24,7 @@ LISTED = [" like  Moon (2009)", "  1.5  Casablanca (1942)", "  4.5  Alien (1979)
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the person types at the next passphrase prompts."""
+    monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
     words: list[str] = []
     monkeypatch.setattr(getpass, "getpass", lambda *_: words.pop(0))
     return words

@@ -23,6 +23,18 @@ CANARY = "Xanadu Canary (1980)"
 PASSPHRASE = "correct horse battery"
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A passphrase becomes a key at once; what is tested here does not depend on how slowly."""
+    monkeypatch.setattr(vault, "SCRYPT_N", 2**4)
+
+
+def test_a_passphrase_is_slow_to_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OWASP's least: N = 2**17 with r = 8, that is 128 MiB a guess."""
+    monkeypatch.undo()
+    assert vault.SCRYPT_N == 2**17
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "profile.sqlite"
@@ -36,8 +48,7 @@ def rated(path: Path, **ratings: float) -> ProfileStore:
     """A store with these ratings and, always, the canary."""
     store = opened(path)
     store.change(lambda document: document.edited({CANARY: (5.0,)}))
-    for label, rating in ratings.items():
-        store.change(lambda d, label=label, rating=rating: d.edited({label: (rating,)}))
+    store.change(lambda document: document.edited({k: (v,) for k, v in ratings.items()}))
     return store
 
 
@@ -48,7 +59,7 @@ def bytes_on_disk(path: Path) -> bytes:
 class DictKeyring(keyring.backend.KeyringBackend):
     """A keyring in a dictionary."""
 
-    priority = 1.0  # type: ignore[assignment]
+    priority = 1.0
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
 
@@ -27,6 +28,7 @@ from fractions import Fraction
 from pathlib import Path
 import numpy as np
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
@@ -68,14 +70,25 @@ def draw():
 
 connect = sqlite3.connect
 sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Doomed)
+for module, verb in ((os, "fsync"), (os, "replace"), (os, "rename")):
+    def watched(*arguments, _verb=verb, _call=getattr(module, verb), **named):
+        reached("before", _verb)
+        result = _call(*arguments, **named)
+        reached("after", _verb)
+        return result
+    setattr(module, verb, watched)
 SignalStore(Path(path), Fraction(10)).remember(
-    "0123456789abcdef" * 2, "2026-11", Fraction(2), draw
+    "0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), draw
 )
 """
 
 
 def drawn() -> Signal:
     return Signal(SPACE, LATTICE, (1, 2))
+
+
+def never() -> Signal:
+    pytest.fail("a signal was drawn")
 
 
 def counts(path: Path) -> tuple[int, int]:
@@ -130,7 +143,7 @@ def assert_nothing_is_left(path: Path) -> None:
     store = SignalStore(path, Fraction(10))
     assert store.charges() == ()
     assert counts(path) == (0, 0)
-    assert store.remember(SPACE, "2026-11", Fraction(2), drawn) == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn) == drawn()
     assert counts(path) == (1, 1)
 
 
@@ -141,7 +154,9 @@ def test_a_signal_and_its_charge_outlive_a_crash_after_the_commit(tmp_path: Path
     store.charges()
     die_at(path, "after", "COMMIT", since="the draw")
     assert counts(path) == (1, 1)
-    store.remember(SPACE, "2026-11", Fraction(2), lambda: pytest.fail("a signal was drawn"))
+    store.remember(
+        SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
+    )
     assert [charge.epsilon for charge in store.charges()] == [2]
 
 
@@ -161,5 +176,93 @@ def test_a_crash_while_the_store_is_made_leaves_one_that_works(
     path = tmp_path / "signals.sqlite"
     die_at(path, when, what)
     store = SignalStore(path, Fraction(10))
-    assert store.remember(SPACE, "2026-11", Fraction(2), drawn) == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn) == drawn()
     assert counts(path) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("when", "what"),
+    [
+        ("after", "COMMIT"),
+        ("before", "fsync"),
+        ("after", "fsync"),
+        ("before", "replace"),
+        ("after", "replace"),
+    ],
+)
+def test_a_crash_around_the_anchor_neither_freezes_nor_draws_again(
+    tmp_path: Path, when: str, what: str
+) -> None:
+    """Between the commit and the anchor nothing was sent, and the charge stands.
+
+    Planted bugs: an anchor before the commit, which a crash leaves ahead and so freezes; an anchor
+    written in place, which a crash leaves torn.
+    """
+    path = tmp_path / "signals.sqlite"
+    store = SignalStore(path, Fraction(10))
+    store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
+    die_at(path, when, what, since="the draw")
+    found = store.remember(
+        SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("drawn again")
+    )
+    assert found.space_version == SPACE
+    assert counts(path) == (2, 2)
+    assert store.account().frozen is None
+    store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
+    assert store.spent() == 6
+
+
+@pytest.mark.parametrize(("when", "what"), [("before", "replace"), ("after", "replace")])
+def test_a_crash_at_the_first_anchor_of_all_leaves_a_store_that_works(
+    tmp_path: Path, when: str, what: str
+) -> None:
+    path = tmp_path / "signals.sqlite"
+    die_at(path, when, what)
+    assert_nothing_is_left(path)
+
+
+# Fills its disk: no file may grow beyond the limit, as on a file system that is full.
+FULL = """
+import resource, signal, sys
+from fractions import Fraction
+from pathlib import Path
+from askew.errors import AskewError
+from askew.lattice import Lattice
+from askew.privacy import SignalCharge
+from askew.signal import Signal
+from askew_client.signal_store import SignalStore
+
+path, limit = Path(sys.argv[1]), int(sys.argv[2])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = SignalStore(path, Fraction(10))
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+try:
+    store.remember("0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), lambda: Signal(
+        "0123456789abcdef" * 2, Lattice(11, 1024), tuple(range(2000))
+    ))
+except AskewError as error:
+    print(type(error).__name__)
+else:
+    print("sent")
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 50, 512, 4096, 8192, 16384, 24576])
+def test_a_disk_that_is_full_sends_nothing_and_forgets_nothing(tmp_path: Path, limit: int) -> None:
+    """Whatever part of the write still fits: the database, its log, or the anchor."""
+    path = tmp_path / "signals.sqlite"
+    store = SignalStore(path, Fraction(10))
+    store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
+    run = subprocess.run(
+        [sys.executable, "-c", FULL, str(path), str(limit)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert run.stdout == "LedgerError\n"
+    account = store.account()
+    assert account.frozen is None
+    assert counts(path)[0] == len(account.charges) <= 2
+    store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
+    assert store.spent() == account.spent + 2

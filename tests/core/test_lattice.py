@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.privacy import MetricPrivacy
+from askew.privacy import Reach, SignalCharge
+from askew.randomized_response import RandomizedResponse
 from askew.randomness import SystemBits
 from askew.signal import Signal
 
@@ -43,10 +44,12 @@ def test_a_lattice_out_of_range_is_refused(exponent: int, q: int) -> None:
         Lattice(exponent, q)
 
 
-def test_the_loss_of_a_signal_is_its_epsilon_in_l1() -> None:
-    loss = Lattice(3, 4).privacy_loss()
-    assert loss == MetricPrivacy(Fraction(2), "l1")
-    assert loss.at_distance(1.5) == 3.0
+def test_the_loss_of_a_signal_is_stated_in_three_units() -> None:
+    loss = Lattice(3, 4).privacy_loss(Reach(one_rating=Fraction(1, 4), diameter=Fraction(3)))
+    assert loss.epsilon_per_distance == 2
+    assert loss.epsilon_per_rating == Fraction(1, 2)
+    assert loss.epsilon == 6
+    assert loss.charge == SignalCharge(Fraction(6), Fraction(2))
 
 
 def test_noise_beyond_the_width_of_the_wire_is_clamped() -> None:
@@ -68,6 +71,22 @@ def test_a_signal_that_does_not_fit_the_wire_cannot_be_made(coordinates: tuple[i
 
 def test_a_signal_is_a_point_of_its_space() -> None:
     signal = Signal("00" * 16, Lattice(2, 1), (3, -8))
-    assert signal.vector(2).tolist() == [0.75, -2.0]
+    assert signal.point().tolist() == [0.75, -2.0]
+    signal.check(dimension=2, n_buckets=0)
     with pytest.raises(DimensionMismatch, match="dimension 2, the feature space has 3"):
-        signal.vector(3)
+        signal.check(dimension=3, n_buckets=2)
+
+
+@pytest.mark.parametrize("values", [(), (4,), (-1,), (0, 0)])
+def test_a_bucket_that_the_response_does_not_have_cannot_be_sent(values: tuple[int, ...]) -> None:
+    with pytest.raises(OutOfRange, match="one number below 4"):
+        Signal("00" * 16, RandomizedResponse(4, Fraction(2)), values)
+
+
+def test_a_bucket_is_no_point_and_fits_a_space_of_as_many_buckets() -> None:
+    signal = Signal("00" * 16, RandomizedResponse(4, Fraction(2)), (3,))
+    signal.check(dimension=1, n_buckets=4)
+    with pytest.raises(OutOfRange, match="the number of buckets"):
+        signal.check(dimension=1, n_buckets=0)
+    with pytest.raises(OutOfRange, match="the mechanism of this signal"):
+        signal.point()

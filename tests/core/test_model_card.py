@@ -2,61 +2,94 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+from typing import Any
+
 import numpy as np
 import pytest
+from small_world import RULE, made_space
 
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.model_card import Catalog, Item, ModelCard
-from askew.vectors import FeatureSpace, RatingScale
+from askew.model_card import Catalog, Item, ModelCard, ServingRule
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))
-POSITIONS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)
+VECTORS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)
+BOOSTS = np.array([1.0, 0.5, 2.0], dtype=np.float32)
+CATALOG = Catalog(ITEMS, VECTORS, BOOSTS, (0, 1))
 
 
 def test_an_item_is_written_with_its_year_where_it_has_one() -> None:
     assert [item.label for item in ITEMS] == ["Alien (1979)", "Heat (1995)", "Untitled"]
 
 
-def test_a_catalogs_version_names_every_title_position_and_order() -> None:
-    base = Catalog(ITEMS, POSITIONS, (0, 1))
+def test_a_score_counts_the_boost() -> None:
+    assert CATALOG.scoring.tolist() == [[0.0], [0.25], [2.0]]
+
+
+def test_a_catalogs_version_names_every_title_vector_boost_and_order() -> None:
     others = (
-        Catalog((*ITEMS[:2], Item("untitled")), POSITIONS, (0, 1)),
-        Catalog(ITEMS, POSITIONS + np.float32(0.25), (0, 1)),
-        Catalog(ITEMS, POSITIONS, (1, 0)),
+        Catalog((*ITEMS[:2], Item("untitled")), VECTORS, BOOSTS, (0, 1)),
+        Catalog(ITEMS, VECTORS + np.float32(0.25), BOOSTS, (0, 1)),
+        Catalog(ITEMS, VECTORS, BOOSTS[::-1].copy(), (0, 1)),
+        Catalog(ITEMS, VECTORS, BOOSTS, (1, 0)),
     )
-    assert len({base.version, *(other.version for other in others)}) == 4
-    assert Catalog(ITEMS, POSITIONS.copy(), (0, 1)).version == base.version
+    assert len({CATALOG.version, *(other.version for other in others)}) == 5
+    assert Catalog(ITEMS, VECTORS.copy(), BOOSTS, (0, 1)).version == CATALOG.version
+
+
+def test_the_version_of_a_catalog_is_a_digest_of_these_bytes() -> None:
+    vectors = np.array([[1.0], [-2.5]], dtype=np.float32)
+    boosts = np.array([1.0, 0.5], dtype=np.float32)
+    catalog = Catalog((Item("Heat", 1995, ("Crime",)), Item("It's")), vectors, boosts, (1, 0))
+    content = (
+        b"(2, 1)('Heat', 1995, ('Crime',))\n"
+        b'("It\'s", None, ())' + bytes.fromhex("0000803f 000020c0 0000803f 0000003f") + b"(1, 0)"
+    )
+    assert hashlib.sha256(content).hexdigest()[:32] == catalog.version
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_catalog_has_one_position_for_each_item(count: int) -> None:
+def test_a_catalog_has_one_vector_and_one_boost_for_each_item(count: int) -> None:
     with pytest.raises(DimensionMismatch):
-        Catalog(ITEMS[:count], POSITIONS, ())
+        dataclasses.replace(CATALOG, items=ITEMS[:count])
+    with pytest.raises(DimensionMismatch):
+        dataclasses.replace(CATALOG, boosts=BOOSTS[:count])
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_positions_must_be_finite(bad: float) -> None:
-    with pytest.raises(OutOfRange, match="a finite float32"):
-        Catalog(ITEMS, np.array([[0.0], [bad], [1.0]], dtype=np.float32), ())
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 2000.0])
+def test_vectors_must_be_small_and_finite(bad: float) -> None:
+    with pytest.raises(OutOfRange, match="an item vector"):
+        dataclasses.replace(CATALOG, vectors=np.array([[0.0], [bad], [1.0]], dtype=np.float32))
 
 
-def test_positions_must_be_float32() -> None:
-    with pytest.raises(OutOfRange, match="a finite float32"):
-        Catalog(ITEMS, POSITIONS.astype(np.float64), ())
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 2000.0, 0.0, -1.0])
+def test_boosts_must_be_positive_and_finite(bad: float) -> None:
+    with pytest.raises(OutOfRange, match="a boost"):
+        dataclasses.replace(CATALOG, boosts=np.array([1.0, bad, 1.0], dtype=np.float32))
+
+
+def test_vectors_and_boosts_must_be_float32() -> None:
+    with pytest.raises(OutOfRange, match="an item vector must be float32"):
+        dataclasses.replace(CATALOG, vectors=VECTORS.astype(np.float64))
+    with pytest.raises(OutOfRange, match="a boost must be float32"):
+        dataclasses.replace(CATALOG, boosts=BOOSTS.astype(np.float64))
 
 
 @pytest.mark.parametrize("slate", [(0, 0), (3,), (-1,)])
 def test_the_shared_slate_holds_distinct_items_of_the_catalog(slate: tuple[int, ...]) -> None:
     with pytest.raises(OutOfRange, match="the shared slate"):
-        Catalog(ITEMS, POSITIONS, slate)
+        dataclasses.replace(CATALOG, shared_slate=slate)
 
 
 @pytest.mark.parametrize("text", ["", "x" * 501, "a\x1b[2J", "a\nb", "\u202eevil"])
-def test_titles_and_genres_are_short_printable_text(text: str) -> None:
+def test_texts_are_short_and_printable(text: str) -> None:
     with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
         Item(text)
     with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
         Item("Alien", genres=("Horror", text))
+    with pytest.raises(OutOfRange, match="printable text of 1 to 500 characters"):
+        dataclasses.replace(RULE, prior=text)
 
 
 @pytest.mark.parametrize("year", [0, -1, 10_000])
@@ -67,6 +100,14 @@ def test_years_have_four_digits_at_most(year: int) -> None:
 
 @pytest.mark.parametrize("largest", [0, 4])
 def test_a_card_promises_no_more_results_than_there_are_items(largest: int) -> None:
-    space = FeatureSpace((0.0,), (1.0,), 1.0, 1.0, RatingScale(1, 5), "00" * 32)
     with pytest.raises(OutOfRange, match="max_slate_size"):
-        ModelCard(space, "00" * 16, 3, largest, "a test", simulated=True)
+        ModelCard(made_space(), "00" * 16, 3, largest, "a test", simulated=True, rule=RULE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"name": "guess"}, {"epsilon": 0.0}, {"epsilon": float("nan")}, {"k": 0}, {"k": 1025}],
+)
+def test_a_rule_that_does_not_exist_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(OutOfRange):
+        dataclasses.replace(ServingRule("none", 4.0, 8), **change)

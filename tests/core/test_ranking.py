@@ -1,42 +1,51 @@
-"""Slates and the private choice within one."""
+"""Scores, slates and the private choice within one."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_world import made_encoder, made_space
 
 from askew.errors import OutOfRange
-from askew.ranking import Slate, nearest, pick, ranked
-from askew.vectors import FeatureSpace, Profile, RatingScale
+from askew.ranking import Slate, best, pick, ranked, scores
+from askew.vectors import Profile
 
-SPACE = FeatureSpace((-4.0,), (4.0,), 1.0, 1.0, RatingScale(1, 5), "00" * 32)
-
-
-def slate(ids: tuple[int, ...], places: list[float]) -> Slate:
-    return Slate("00" * 16, ids, np.array(places, dtype=np.float32).reshape(-1, 1))
+SPACE = made_space(made_encoder(d=1, ranking=1))
 
 
-def at(place: float) -> Profile:
-    return Profile(SPACE, np.array([place]))
+def slate(ids: tuple[int, ...], values: list[float]) -> Slate:
+    return Slate("00" * 16, ids, np.array(values, dtype=np.float32).reshape(-1, 1))
 
 
-def test_results_are_ranked_by_their_distance_from_the_person() -> None:
-    assert ranked(slate((2, 5, 9), [3.0, 0.5, -1.0]), at(0.0)) == (5, 9, 2)
+def with_taste(taste: float) -> Profile:
+    return Profile(SPACE, np.array([taste]), np.zeros(1))
+
+
+def test_results_are_ranked_by_their_score_for_the_person() -> None:
+    results = slate((2, 5, 9), [3.0, 0.5, -1.0])
+    assert ranked(results, with_taste(2.0)) == (2, 5, 9)
+    assert ranked(results, with_taste(-2.0)) == (9, 5, 2)
 
 
 def test_ties_go_to_the_lower_id() -> None:
-    assert ranked(slate((2, 5, 9), [1.0, -1.0, 1.0]), at(0.0)) == (2, 5, 9)
-    assert nearest(np.array([1.0, 0.5, 0.5, 0.5]), 2).tolist() == [1, 2]
+    assert ranked(slate((2, 5, 9), [1.0, 1.0, 2.0]), with_taste(1.0)) == (9, 2, 5)
+    assert best(np.array([0.5, 1.0, 1.0, 1.0]), 2).tolist() == [1, 2]
 
 
-def test_the_pick_is_the_best_that_the_person_has_not_rated() -> None:
+def test_scores_are_inner_products() -> None:
+    vectors = np.array([[1, 2], [0, -1]], dtype=np.float32)
+    assert scores(np.array([3.0, 0.5]), vectors).tolist() == [4.0, -0.5]
+
+
+def test_what_was_seen_comes_after_all_else() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert pick(results, at(0.0), seen={5, 77}) == 9
+    assert ranked(results, with_taste(1.0), seen={2, 77}) == (5, 9, 2)
+    assert pick(results, with_taste(1.0), seen={2, 77}) == 5
 
 
-def test_the_pick_is_the_best_of_all_where_everything_is_rated() -> None:
+def test_the_pick_is_the_best_of_all_where_everything_is_seen() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert pick(results, at(0.0), seen={2, 5, 9}) == 5
+    assert pick(results, with_taste(1.0), seen={2, 5, 9}) == 2
 
 
 @pytest.mark.parametrize("ids", [(3, 3), (4, 2)])
@@ -45,7 +54,7 @@ def test_a_slate_whose_order_could_say_something_is_refused(ids: tuple[int, ...]
         slate(ids, [0.0, 1.0])
 
 
-@pytest.mark.parametrize("places", [[0.0, np.nan], [np.inf, 0.0], [0.0]])
-def test_a_slate_without_a_finite_position_for_each_item_is_refused(places: list[float]) -> None:
+@pytest.mark.parametrize("values", [[0.0, np.nan], [np.inf, 0.0], [0.0]])
+def test_a_slate_without_a_finite_vector_for_each_item_is_refused(values: list[float]) -> None:
     with pytest.raises(OutOfRange, match="finite, one for each item"):
-        slate((1, 2), places)
+        slate((1, 2), values)

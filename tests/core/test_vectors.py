@@ -3,123 +3,157 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from small_world import made_buckets, made_encoder, made_space
 
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.vectors import FeatureSpace, Profile, RatingScale, fold_in
 
-SPACE = FeatureSpace(
-    lower=(-1.0, -2.0),
-    upper=(1.0, 2.0),
-    gain=2.0,
-    weight_floor=2.0,
-    scale=RatingScale(1, 5),
-    basis="ab" * 32,
-)
-POSITIONS = np.array([[0.5, 0.0], [0.0, 1.0], [-0.5, -0.5]], dtype=np.float32)
+SPACE = made_space(buckets=made_buckets())
+VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-0.5, -0.5, 1.0]], dtype=np.float32)
 
 
-@pytest.mark.parametrize(("rating", "weight"), [(1, -1.0), (2, -0.5), (3, 0.0), (5, 1.0)])
-def test_a_rating_weighs_by_its_place_on_the_scale(rating: float, weight: float) -> None:
-    assert RatingScale(1, 5).weight(rating) == weight
+@pytest.mark.parametrize(("rating", "like"), [(1, False), (3.99, False), (4, True), (5, True)])
+def test_a_rating_from_the_threshold_on_is_a_like(rating: float, like: bool) -> None:
+    assert RatingScale(1, 5, 4).is_like(rating) is like
+
+
+def test_by_default_the_upper_quarter_of_a_scale_is_liked() -> None:
+    assert RatingScale.between(1, 5) == RatingScale(1, 5, 4)
+    assert RatingScale.between(0.5, 5).like_from == 3.875
 
 
 @pytest.mark.parametrize("rating", [0.99, 5.01, math.nan, math.inf])
 def test_a_rating_off_the_scale_is_refused_without_naming_it(rating: float) -> None:
     with pytest.raises(ProfileError, match=r"^a rating must be between 1 and 5$"):
-        RatingScale(1, 5).weight(rating)
+        RatingScale(1, 5, 4).is_like(rating)
 
 
-@pytest.mark.parametrize("limits", [(5, 1), (1, 1), (math.nan, 5), (1, math.inf)])
-def test_a_scale_without_a_middle_is_refused(limits: tuple[float, float]) -> None:
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (5, 1, 4),
+        (1, 1, 1),
+        (math.nan, 5, 4),
+        (1, math.inf, 4),
+        (1, 5, 1),
+        (1, 5, 5.1),
+        (1, 5, math.nan),
+    ],
+)
+def test_a_scale_on_which_nothing_or_everything_is_liked_is_refused(
+    limits: tuple[float, float, float],
+) -> None:
     with pytest.raises(OutOfRange):
         RatingScale(*limits)
 
 
-def test_few_ratings_are_held_back_by_the_weight_floor() -> None:
-    # One full like: 2 * 1 * (0.5, 0) / max(1, 2).
-    assert fold_in({0: 5}, POSITIONS, SPACE).vector.tolist() == [0.5, 0.0]
+def test_a_taste_is_the_sum_of_likes_over_a_square_root_with_a_floor() -> None:
+    # The floor is four likes: (0.5, 0, 9) + (0, 1, 0), over 2. Nothing else counts.
+    profile = fold_in({0: 5, 1: 4, 2: 3}, VECTORS, SPACE)
+    assert profile.taste.tolist() == [0.25, 0.5, 4.5]
+    # Ranks are (z + 2) / 4, times the unit of 2.
+    assert profile.point.tolist() == [1.125, 1.25]
 
 
-def test_many_ratings_are_averaged_and_dislikes_push_away() -> None:
-    # Weights 1, 1 and -1: 2 * ((0.5, 0) + (0, 1) - (-0.5, -0.5)) / 3.
-    expected = [2 / 3, 1.0]
-    assert fold_in({0: 5, 1: 5, 2: 1}, POSITIONS, SPACE).vector == pytest.approx(expected)
+def test_the_point_clips_each_item_and_the_taste_does_not() -> None:
+    """Planted bug: the clipped contributions in the ranking, or the full ones in the signal."""
+    large = np.array([[40.0, 0.0, 0.0]], dtype=np.float32)
+    profile = fold_in({0: 5}, large, SPACE)
+    assert profile.taste.tolist() == [20.0, 0.0, 0.0]
+    assert profile.point.tolist() == [pytest.approx(2.0, abs=1e-6), 1.0]  # 4 of slope 1/4: the clip
+
+
+def test_ratings_that_are_no_likes_make_a_profile_of_nothing() -> None:
+    profile = fold_in({0: 1, 1: 3.5}, VECTORS, SPACE)
+    assert profile.taste.tolist() == [0.0, 0.0, 0.0]
+    assert profile.point.tolist() == [1.0, 1.0]
 
 
 def test_no_ratings_make_no_profile() -> None:
     with pytest.raises(ProfileError, match="at least one rating"):
-        fold_in({}, POSITIONS, SPACE)
+        fold_in({}, VECTORS, SPACE)
 
 
-def test_a_profile_is_clamped_into_its_space() -> None:
-    assert Profile(SPACE, np.array([9.0, -9.0])).vector.tolist() == [1.0, -2.0]
+def test_a_point_is_clamped_into_its_space() -> None:
+    profile = Profile(SPACE, np.zeros(3), np.array([9.0, -9.0]))
+    assert profile.point.tolist() == [2.0, 0.0]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_profile_that_is_not_finite_is_refused(bad: float) -> None:
     with pytest.raises(ProfileError):
-        Profile(SPACE, np.array([0.0, bad]))
+        Profile(SPACE, np.zeros(3), np.array([0.0, bad]))
+    with pytest.raises(ProfileError):
+        Profile(SPACE, np.array([0.0, bad, 0.0]), np.zeros(2))
 
 
-def test_a_profile_of_another_dimension_is_refused() -> None:
+@pytest.mark.parametrize(("taste", "point"), [(3, 3), (2, 2)])
+def test_a_profile_of_another_dimension_is_refused(taste: int, point: int) -> None:
     with pytest.raises(DimensionMismatch):
-        Profile(SPACE, np.zeros(3))
+        Profile(SPACE, np.zeros(taste), np.zeros(point))
 
 
 def test_a_profile_shows_nothing_of_itself_and_cannot_be_changed() -> None:
-    profile = Profile(SPACE, np.array([0.123456, 0.654321]))
+    profile = Profile(SPACE, np.array([0.123456, 0, 0]), np.array([0.654321, 0]))
     assert "123" not in repr(profile)
     assert "654" not in str(profile)
-    with pytest.raises(ValueError, match="read-only"):
-        profile.vector[0] = 0.0
+    for vector in (profile.taste, profile.point):
+        with pytest.raises(ValueError, match="read-only"):
+            vector[0] = 0.0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"lower": (-1.0, -1.5)},
-        {"upper": (1.0, 1.5)},
-        {"gain": 2.5},
-        {"weight_floor": 3.0},
-        {"scale": RatingScale(0, 5)},
-        {"basis": "cd" * 32},
-    ],
-)
-def test_every_field_of_a_space_is_part_of_its_version(change: dict[str, Any]) -> None:
-    assert dataclasses.replace(SPACE, **change).version != SPACE.version
+def with_encoder(**change: Any) -> FeatureSpace:
+    return dataclasses.replace(SPACE, encoder=dataclasses.replace(SPACE.encoder, **change))
 
 
-def test_the_version_of_a_space_is_the_same_on_every_machine() -> None:
-    # Written down once: a change here makes every device draw and pay anew.
-    assert SPACE.version == dataclasses.replace(SPACE, scale=RatingScale(1.0, 5.0)).version
-    assert SPACE.version == "84476c1f5ca31128cf697d340c84b4ce"
+CHANGED = {
+    "directions": with_encoder(directions=-np.eye(3, 2)),
+    "origin": with_encoder(origin=np.ones(3)),
+    "knots": with_encoder(knots=SPACE.encoder.knots + 0.25),
+    "clip": with_encoder(clip=0.5),
+    "least likes": with_encoder(least_likes=5),
+    "unit": with_encoder(unit=1.5),
+    "scale": dataclasses.replace(SPACE, scale=RatingScale(1, 5, 3)),
+    "lowest rating": dataclasses.replace(SPACE, scale=RatingScale(0, 5, 4)),
+    "fewer buckets": dataclasses.replace(SPACE, buckets=made_buckets(3)),
+    "no buckets": dataclasses.replace(SPACE, buckets=None),
+}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"lower": (), "upper": ()},
-        {"lower": (0.0,) * 65, "upper": (1.0,) * 65},
-        {"lower": (-1.0,)},
-        {"lower": (1.0, -2.0)},
-        {"lower": (math.nan, -2.0)},
-        {"upper": (math.inf, 2.0)},
-        {"upper": (65.0, 2.0)},
-        {"gain": 0.0},
-        {"gain": math.nan},
-        {"weight_floor": -1.0},
-        {"weight_floor": math.inf},
-    ],
-)
-def test_a_space_that_no_device_should_use_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(OutOfRange):
-        dataclasses.replace(SPACE, **change)
+@pytest.mark.parametrize("change", CHANGED)
+def test_every_field_of_a_space_is_part_of_its_version(change: str) -> None:
+    assert CHANGED[change].version != SPACE.version
+    assert CHANGED[change] != SPACE
+
+
+def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:
+    """Devices and servers compute it apart; another spelling makes every device draw anew."""
+    head = json.dumps(["l1", [1.0, 4.0, 2.0, 1.0, 5.0, 4.0], [[3, 2], [3], [2, 33], [4, 3], [4]]])
+    knots = np.tile(np.linspace(-2, 2, 33), 2).astype("<f8").tobytes()
+    rows = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]], "<f4").tobytes()
+    arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + rows + bytes(16)
+    assert hashlib.sha256(head.encode() + arrays).hexdigest()[:32] == SPACE.version
+
+
+def test_equal_spaces_are_equal_and_hash_alike() -> None:
+    again = made_space(made_encoder(), made_buckets())
+    assert (again, hash(again), again.version) == (SPACE, hash(SPACE), SPACE.version)
+    assert SPACE != "a space"
+
+
+def test_buckets_of_other_tastes_do_not_fit_a_space() -> None:
+    with pytest.raises(OutOfRange, match="the directions of buckets"):
+        made_space(buckets=made_buckets(ranking=2))
 
 
 def test_the_diameter_is_the_l1_width_of_the_box() -> None:
-    assert SPACE.diameter == 6.0
+    assert SPACE.diameter == Fraction(4)
+    assert (SPACE.dimension, SPACE.ranking_dimension, SPACE.n_buckets) == (2, 3, 4)

@@ -54,10 +54,9 @@ def departure(left: Departure, cost: Cost) -> Text:
     text.append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
-    text.append(
-        f"ε {number(cost.epsilon)} per unit of distance, at most "
-        f"{number(cost.between_any_two)} between any two people.\n"
-    )
+    text.append(f"ε {number(cost.epsilon)} {_unit(metric=cost.metric)}, at most ")
+    text.append(f"{number(cost.one_rating)} for one rating and ")
+    text.append(f"{number(cost.between_any_two)} between any two people.\n")
     text.append(f"Spent {number(cost.spent)} of {number(cost.cap)}.", "bold")
     if cost.wanted != cost.epsilon:
         text.append(f" Your ε of {number(cost.wanted)} counts from the next month on.")
@@ -90,6 +89,10 @@ def as_results(answer: SharedAnswer) -> tuple[Result, ...]:
     )
 
 
+def _unit(*, metric: bool) -> str:
+    return "per unit of distance" if metric else "between any two people"
+
+
 def _integers(values: tuple[int, ...]) -> str:
     shown = ", ".join(str(value) for value in values[:8])
     return f"({shown}{', ...' if len(values) > 8 else ''})"
@@ -103,9 +106,9 @@ def ledger(budget: Budget) -> Text:
         text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
     for line in reversed(budget.lines):
         text.append(f"{line.slot}  ", "bold")
-        text.append(f"{line.kind}, ε {number(line.epsilon)} per unit of distance")
-        if line.between_any_two is not None:
-            text.append(f", at most {number(line.between_any_two)} between any two people")
+        text.append(f"{line.kind}, ε {number(line.epsilon)} {_unit(metric=line.metric)}")
+        if line.metric:
+            text.append(f", {number(line.between_any_two)} between any two people")
         text.append(f", space {line.space_version[:6]}\n  {line.words}\n\n")
     if not budget.lines:
         text.append("No signal has ever left this device.\n\n", "bold")

@@ -30,7 +30,7 @@ from askew.placement.noise import (
     Symmetric,
     Uniform,
 )
-from askew.placement.offset_rule import OffsetRule
+from askew.placement.retrieval_rules import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.placement.rule import place
 from askew.placement.snap import snap
 
@@ -50,10 +50,13 @@ __all__ = [
     "OnGrid",
     "Placement",
     "Power",
+    "RetrievalRule",
     "Saturating",
+    "SharedSlate",
     "Symmetric",
     "Threshold",
     "Uniform",
     "place",
+    "rule_of",
     "snap",
 ]

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.ranking import distances, nearest
 
 
 def snap(
@@ -31,3 +30,14 @@ def snap(
         free = [item for item in nearby if item not in chosen]
         chosen.update(free[: k - len(chosen)])
     return tuple(sorted(chosen))
+
+
+def distances(point: NDArray[np.float64], positions: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The l1 distance from a point (d,) to each position (n, d), shape (n,)."""
+    far: NDArray[np.float64] = np.abs(positions - point).sum(axis=1, dtype=np.float64)
+    return far
+
+
+def nearest(far: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """The indices of the `count` smallest distances, nearest first, ties to the lower index."""
+    return np.argsort(far, kind="stable")[:count]

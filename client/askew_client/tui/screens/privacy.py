@@ -102,6 +102,7 @@ class PrivacyScreen(FrameScreen):
             self.query_one(Glow).show(message.noise, offsets)
         if isinstance(message.forecast, Forecast):
             bars.forecast = message.forecast
+            self.query_one(BudgetMeter).one_signal = Fraction(message.forecast.between_any_two)
             bound.update(sentences.bound(message.forecast))
         else:
             bars.forecast = None
@@ -126,7 +127,6 @@ class PrivacyScreen(FrameScreen):
     def _look(self) -> None:
         """Ask the device what the sliders' settings would give, once there is a catalog."""
         epsilon, k = self._chosen()
-        self.query_one(BudgetMeter).one_signal = epsilon
         if isinstance(self.desk.connection, Connection):
             self.query_one(ForecastBars).add_class("-waiting")
             self.foresee(epsilon, k)

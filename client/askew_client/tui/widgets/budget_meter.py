@@ -1,4 +1,4 @@
-"""How much of the lifetime cap is spent, and how much one more signal would take."""
+"""How much of the lifetime cap is spent, and how much one more signal would take, if known."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BudgetMeter(Widget):
         spent = round(width * min(1.0, float(self.spent / self.cap)))
         if self.spent > 0:
             spent = max(1, spent)
-        ahead = min(width - spent, max(1, round(width * float(self.one_signal / self.cap))))
+        ahead = min(width - spent, round(width * float(self.one_signal / self.cap)))
         over = self.spent + self.one_signal > self.cap
         bar = Text(no_wrap=True, end="")
         bar.append("━" * spent, self._ink("meter--spent"))
@@ -38,7 +38,7 @@ class BudgetMeter(Widget):
         figures.append(f"━ spent {_short(self.spent)}  ", self._ink("meter--spent"))
         if over:
             figures.append("too little is left  ", self._ink("meter--over"))
-        else:
+        elif self.one_signal:
             figures.append(f"┅ next {_short(self.one_signal)}  ", self._ink("meter--next"))
         figures.append(f"of {_short(self.cap)}", self._ink("meter--left"))
         return figures

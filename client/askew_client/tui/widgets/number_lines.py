@@ -34,23 +34,26 @@ class NumberLines(Widget):
         if departure.point is None:
             return Text("The signal names a group of people, not a point.")
         pairs = list(zip(departure.true_point, departure.point, strict=True))
-        reach = max(1.0, *(abs(value) for pair in pairs for value in pair))
-        rows = [row for pair in pairs for row in self._rows(*pair, reach)]
+        values = [value for pair in pairs for value in pair]
+        ends = min(0.0, *values), max(1.0, *values)
+        rows = [row for pair in pairs for row in self._rows(pair, ends)]
         return Text("\n").join([self._legend(), *rows])
 
-    def _rows(self, true: float, sent: float, reach: float) -> tuple[Text, Text]:
+    def _rows(
+        self, pair: tuple[float, float], ends: tuple[float, float]
+    ) -> tuple[Text, Text]:
         width = max(9, self.size.width)
-        at_true, at_sent = (place_on(value, -reach, reach, width) for value in (true, sent))
+        true, sent = pair
+        at_true, at_sent = (place_on(value, *ends, width) for value in pair)
         low, high = sorted((at_true, at_sent))
         line = Text("─" * width, style=self._ink("lines--line"), no_wrap=True, end="")
-        line.plain = line.plain[: width // 2] + "┼" + line.plain[width // 2 + 1 :]
         line.stylize(self._ink("lines--bent"), low, high + 1)
         line = _put(line, at_true, TRUE, self._ink("lines--true"))
         line = _put(line, at_sent, BOTH if low == high else SENT, self._ink("lines--sent"))
         figures = Text(no_wrap=True, end="")
-        figures.append(f"{TRUE} {true:+.2f}", self._ink("lines--true"))
+        figures.append(f"{TRUE} {true:.2f}", self._ink("lines--true"))
         figures.append("  →  ", self._ink("lines--bent"))
-        figures.append(f"{SENT} {sent:+.2f}", self._ink("lines--sent"))
+        figures.append(f"{SENT} {sent:.2f}", self._ink("lines--sent"))
         return line, figures
 
     def _legend(self) -> Text:

@@ -1,4 +1,4 @@
-"""The private profile as bars around zero."""
+"""The private profile as bars around the middle, where a person of no marked taste is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from askew_client.outcomes import Bar
 from askew_client.tui.widgets.bars import diverging
 from askew_client.tui.widgets.plain_text import fitted
 
-_VALUE = 6  # cells of "+0.23"
+_VALUE = 6  # cells of "-0.23"
 _LEAST_BAR = 15  # cells; where less would be left beside a name, the bar has a row of its own
 
 
@@ -42,18 +42,19 @@ class ProfileBars(Widget):
         return Text("\n").join(rows(bar, width) for bar in self.bars)
 
     def _one_row(self, bar: Bar, width: int) -> Text:
-        name, value = fitted(bar.name, self._name_width), f"{bar.value:+.2f}".rjust(_VALUE)
+        name, value = fitted(bar.name, self._name_width), f"{bar.value:.2f}".rjust(_VALUE)
         row = Text(f"{name} ", self._ink("name"), no_wrap=True, end="")
         row.append_text(self._bar(bar, width - self._name_width - 1 - _VALUE))
         return row.append(value, self._ink("bar"))
 
     def _two_rows(self, bar: Bar, width: int) -> Text:
         row = Text(fitted(bar.name, width - _VALUE), self._ink("name"), no_wrap=True, end="")
-        row.append(f"{bar.value:+.2f}".rjust(_VALUE) + "\n", self._ink("bar"))
+        row.append(f"{bar.value:.2f}".rjust(_VALUE) + "\n", self._ink("bar"))
         return row.append_text(self._bar(bar, width))
 
     def _bar(self, bar: Bar, width: int) -> Text:
-        left, right = diverging(bar.value, max(-bar.lowest, bar.highest), (width - 1) // 2)
+        middle, reach = (bar.highest + bar.lowest) / 2, (bar.highest - bar.lowest) / 2
+        left, right = diverging(bar.value - middle, reach, (width - 1) // 2)
         text = Text(no_wrap=True, end="")
         text.append(left, self._ink("bar"))
         text.append("│", self._ink("middle"))

@@ -1,0 +1,134 @@
+"""Rules from a signal to k items, public and in one place: the server answers by one, and a device
+plays it at home to see what an epsilon and a k would give.
+
+A rule depends on the signal and on public things alone, so it is post-processing, free of charge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.encoder import Encoder
+from askew.errors import ParameterError
+from askew.lattice import Lattice
+from askew.model_card import Catalog, ModelCard
+from askew.placement.disutility import Identity
+from askew.placement.grid import best_factors
+from askew.placement.grid import offsets as grid_offsets
+from askew.placement.noise import Laplace
+from askew.placement.rule import place
+from askew.ranking import scores
+from askew.signal import Signal
+
+_CACHED_PLACEMENTS = 256  # devices choose epsilon and k, so the cache needs a limit
+
+
+class RetrievalRule(Protocol):
+    """A way to answer signals."""
+
+    def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
+        """Exactly k distinct item ids, ascending. Raises ParameterError for a k out of range, and
+        OutOfRange for a signal of a mechanism that this rule does not read.
+        """
+
+
+class SharedSlate:
+    """The rule `none`: everybody gets the same k items, whatever the signal says."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = tuple(order)
+
+    def answer(self, _: Signal, k: int) -> tuple[int, ...]:
+        """The first k of the catalog's shared slate."""
+        if not 1 <= k <= len(self._order):
+            raise ParameterError("k", k, f"from 1 to the shared slate's size, {len(self._order)}")
+        return tuple(sorted(self._order[:k]))
+
+
+class OffsetRule:
+    """The rules `offsets` and `codebook`: k probes around a signal, and the best item of each.
+
+    A probe is signal + offset, the offsets being optimal for the noise: a line's product grid, or a
+    codebook where that is better. Nobody is outside the box [0, unit]**d, so each offset is taken
+    at the same quantile of the noise as seen from inside it: on each axis,
+
+        probe = Q(G(offset)),   G the noise's distribution function, Q the quantile function of its
+                                part within the box, around the signal clamped into the box
+
+    which is the offset itself far from the edges, wastes no probe beyond them, and is exact for
+    people who are spread evenly, which is what the encoder's ranks make them.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        scoring: NDArray[np.float32],
+        name: Literal["offsets", "codebook"] = "codebook",
+    ) -> None:
+        self._encoder, self._scoring, self._name = encoder, scoring, name
+        self._offsets = lru_cache(maxsize=_CACHED_PLACEMENTS)(self._placed)
+
+    def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
+        """The best item of each probe that no probe before it has taken, nearest probe first, and
+        again from the first where there are fewer probes than k. O(k n_items D).
+        """
+        n_items = len(self._scoring)
+        if not 1 <= k <= n_items:
+            raise ParameterError("k", k, f"from 1 to the number of items, {n_items}")
+        tastes = self._encoder.decode(self.probes(signal, k))  # (n, D)
+        free = np.ones(n_items, dtype=np.bool_)
+        for number in range(k):
+            found = scores(tastes[number % len(tastes)], self._scoring)
+            free[int(np.where(free, found, -np.inf).argmax())] = False
+        return tuple(np.flatnonzero(~free).tolist())
+
+    def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
+        """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
+        offsets, epsilon = self._offsets(signal.lattice, k), float(signal.lattice.epsilon)
+        return _inside(offsets, signal.point(), epsilon, self._encoder.unit)
+
+    def _placed(self, lattice: Lattice, k: int) -> NDArray[np.float64]:
+        dimension, epsilon = self._encoder.dimension, float(lattice.epsilon)
+        if self._name == "offsets":
+            offsets = grid_offsets(epsilon, best_factors(k, dimension))
+        else:
+            noise = Laplace(epsilon, dimension)
+            offsets = place(noise, Identity(), k, on_demand=False).offsets.reshape(-1, dimension)
+        return offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
+
+
+def rule_of(card: ModelCard, catalog: Catalog) -> RetrievalRule:
+    """The card's rule, where a card and a catalog are all that it needs. Raises ParameterError."""
+    match card.rule.name:
+        case "offsets" | "codebook" as name:
+            return OffsetRule(card.space.encoder, catalog.scoring, name)
+        case "none":
+            return SharedSlate(catalog.shared_slate)
+        case name:
+            raise ParameterError("rule", name, "offsets, codebook or none")
+
+
+def _inside(
+    offsets: NDArray[np.float64], point: NDArray[np.float64], epsilon: float, unit: float
+) -> NDArray[np.float64]:
+    """The offsets at their quantiles of the Laplace law on [0, unit] around a point."""
+    center = np.clip(point, 0.0, unit)
+    low, high = _distribution(-epsilon * center), _distribution(epsilon * (unit - center))
+    quantiles = low + _distribution(epsilon * offsets) * (high - low)
+    return np.clip(center + _quantile(quantiles) / epsilon, 0.0, unit)
+
+
+def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distribution function of the Laplace law of scale 1."""
+    half = 0.5 * np.exp(-np.abs(t))
+    return np.where(t < 0, half, 1 - half)
+
+
+def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    below: NDArray[np.float64] = np.log(2 * np.clip(np.minimum(q, 1 - q), 1e-300, 0.5))
+    return np.where(q < 0.5, below, -below)

@@ -1,0 +1,217 @@
+"""`askew budget` and `askew doctor`: what a person reads, and what a script gets."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew.lattice import Lattice
+from askew.privacy import SignalCharge
+from askew.signal import Signal
+from askew_client.doctor import check_clock, check_keyring, check_modes, check_space
+from askew_client.paths import places
+from askew_client.settings import ClientSettings, slot_of
+from askew_client.signal_store import SignalStore
+
+if TYPE_CHECKING:
+    from client.conftest import Askew, Pair
+
+SPACE = "0123456789abcdef" * 2
+NOW = slot_of(datetime.date.today())
+RATED = b"title,rating\nAlien (1979),4.5\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def spend(data: Path, epsilon: int, slot: str = NOW) -> None:
+    where = places(data)
+    store = SignalStore(where.ledger, Fraction(192), where.anchor)
+    drawn = Signal(SPACE, Lattice(11, 1024), (1, 2))
+    store.remember(
+        SPACE, slot, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
+    )
+
+
+def restore_an_older_copy(data: Path) -> None:
+    """A ledger that lost its second charge, of 24."""
+    spend(data, 4, "2026-09")
+    copy = shutil.copy(places(data).ledger, data / "backup")
+    spend(data, 8, "2026-10")
+    shutil.move(copy, places(data).ledger)
+
+
+def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) -> None:
+    found = askew("budget", "--data", data)
+    assert found.code == 0
+    assert "Spent 0 of a lifetime cap of 192; 192 is left." in found.out
+    assert "Nothing that depends on you has left this device." in found.out
+
+
+def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, data: Path) -> None:
+    spend(data, 2, "2026-10")
+    spend(data, 1, "2026-11")
+    first, second, *words = askew("budget", "--data", data).out.splitlines()
+    assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 per unit distance,")
+    assert first.endswith("times the diameter 6: the most between any two people")
+    assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1 per")
+    text = " ".join(words)
+    assert "tell you from a neighbor at distance r at most e^(3 r) better than by guessing" in text
+    assert "From anybody at all, however far away, at most e^9: 8,104 to 1" in text  # 8103.08
+    assert "21 to 1 at distance 1" in text  # e^3 = 20.09, rounded up
+
+
+def test_the_budget_as_json(askew: Askew, data: Path) -> None:
+    spend(data, 2, "2026-10")
+    found = json.loads(askew("budget", "--data", data, "--json").out)
+    assert (found["spent"], found["lifetime_cap"], found["frozen"]) == (6.0, 192.0, None)
+    assert found["entries"] == [
+        {
+            "slot": "2026-10",
+            "space_version": SPACE,
+            "kind": "signal",
+            "epsilon_per_distance": 2.0,
+            "epsilon_between_any_two": 6.0,
+        }
+    ]
+
+
+def test_a_frozen_ledger_says_why_and_a_question_is_exit_code_3(
+    askew: Askew, demo_address: str, data: Path
+) -> None:
+    restore_an_older_copy(data)
+    found = askew("budget", "--data", data)
+    assert (found.code, "SPENDING IS FROZEN: it has fewer entries" in found.out) == (0, True)
+    asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
+    assert (asked.code, asked.out) == (3, "")
+    assert "an older copy was put back" in asked.err
+
+
+def test_unfreezing_asks_first_books_what_was_lost_and_is_written_down(
+    askew: Askew, data: Path
+) -> None:
+    restore_an_older_copy(data)
+    assert askew("budget", "--data", data, "--unfreeze", stdin=b"n\n").code == 130
+    assert "FROZEN" in askew("budget", "--data", data).out
+    found = askew("budget", "--data", data, "--unfreeze", stdin=b"y\n")
+    assert found.code == 0
+    assert f"{NOW}  accepted by you; 24 was booked for what the ledger had lost" in found.out
+    assert "Spent 36 of a lifetime cap of 192" in found.out
+    assert "FROZEN" not in found.out
+
+
+def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
+    askew: Askew, demo_address: str, data: Path
+) -> None:
+    where = ("--data", data, "--server", demo_address)
+    askew("profile", "add", "--data", data, stdin=RATED)
+    askew("ask", *where)
+    found = askew("doctor", *where, "--json")
+    findings = {each["name"]: each for each in json.loads(found.out)}
+    assert found.code == 0
+    unwell = {name for name, each in findings.items() if each["health"] != "ok"}
+    assert unwell <= {"keyring"}
+    assert {"server", "space", "ledger", "profile", "clock", "keyring"} <= set(findings)
+    assert len([name for name in findings if name.startswith("mode of")]) == 5
+    assert " of 192 spent, 1 entries, anchored" in findings["ledger"]["text"]
+
+
+def test_the_doctor_changes_nothing(askew: Askew, home: Path) -> None:
+    """Planted bug: a look that makes the files it looks for."""
+    assert askew("doctor", "--server", "127.0.0.1:1").code == 1
+    assert list(home.iterdir()) == []
+
+
+def test_an_unreachable_server_is_a_failed_check_with_a_hint(askew: Askew, data: Path) -> None:
+    found = askew("doctor", "--data", data, "--server", "127.0.0.1:1")
+    assert found.code == 1
+    server, hint, *_ = found.out.splitlines()
+    assert server.startswith("fail  server: ")
+    assert "askew-server serve --demo" in hint
+
+
+def test_a_frozen_or_damaged_ledger_is_a_failed_check(askew: Askew, data: Path) -> None:
+    restore_an_older_copy(data)
+    assert "fail  ledger: frozen" in askew("doctor", "--data", data).out
+    places(data).ledger.write_bytes(b"not a ledger")
+    assert "fail  ledger: " in askew("doctor", "--data", data).out
+
+
+def in_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
+    """What the command prints where standard output is a terminal."""
+    terminal, output = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "askew_client", *arguments],
+        stdout=output,
+        env=os.environ | environment,
+        check=False,
+        timeout=60,
+    )
+    os.close(output)
+    printed = os.read(terminal, 65536)
+    os.close(terminal)
+    return printed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_gets_colors_unless_no_color_is_set(data: Path) -> None:
+    """Planted bug: a style that does not ask."""
+    command = ("doctor", "--data", data, "--server", "127.0.0.1:1")
+    assert b"\x1b[31mfail" in in_a_terminal(*command, NO_COLOR="")
+    plain = in_a_terminal(*command, NO_COLOR="1")
+    assert (b"fail" in plain, b"\x1b" in plain) == (True, False)
+
+
+def test_a_file_that_others_can_read_is_a_failed_check(data: Path) -> None:
+    spend(data, 2)
+    places(data).ledger.chmod(0o644)
+    places(data).anchor.parent.chmod(0o755)
+    failed = {each.name for each in check_modes(places(data)) if each.health == "fail"}
+    assert failed == {
+        f"mode of {places(data).ledger}",
+        f"mode of {places(data).anchor.parent}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("today", "health"),
+    [
+        (datetime.date(1970, 1, 1), "fail"),
+        (datetime.date(2026, 9, 30), "warn"),
+        (datetime.date(2026, 10, 1), "ok"),
+        (datetime.date(2027, 10, 31), "ok"),
+        (datetime.date(2027, 11, 1), "warn"),
+    ],
+)
+def test_the_clock_is_compared_with_the_ledgers(
+    data: Path, today: datetime.date, health: str
+) -> None:
+    spend(data, 2, "2026-10")
+    where = places(data)
+    store = SignalStore(where.ledger, Fraction(192), where.anchor)
+    assert check_clock(store, where.ledger, today).health == health
+
+
+def test_a_space_beyond_the_limits_is_a_failed_check(pair: Pair) -> None:
+    narrow = ClientSettings(k=4, max_diameter=1.0)
+    greedy = ClientSettings(k=7, max_diameter=32.0)
+    healths = [check_space(pair.card, each).health for each in (narrow, greedy)]
+    assert healths == ["fail", "fail"]
+    assert check_space(pair.card, ClientSettings(k=4, max_diameter=32.0)).health == "ok"
+
+
+def test_a_missing_keyring_is_a_warning_with_a_way_out() -> None:
+    finding = check_keyring(None)
+    assert (finding.health, "passphrase" in finding.hint) == ("warn", True)

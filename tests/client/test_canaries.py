@@ -1,0 +1,234 @@
+"""What is private shows in the stores and on the person's own screen, and nowhere else.
+
+The person rated two films of the catalog and one that nobody knows; any trace of them is a leak.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
+from askew.model_card import Catalog, Item, ModelCard
+from askew.randomness import SystemBits
+from askew.ranking import Slate
+from askew.signal import Query
+from askew_client import reading
+from askew_client.companion import Companion
+from askew_client.demo_screen import DemoScreen
+from askew_client.local_transport import LocalTransport
+from askew_client.outcomes import Answer
+from askew_client.profile_store import ProfileStore
+from askew_client.setbacks import Setback
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
+
+if TYPE_CHECKING:
+    from client.conftest import Askew, Pair
+
+RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Canary,3.875\n"
+CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
+STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
+SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(16), max_diameter=32.0)
+
+# Looking for the system's keyring starts a compiler to find a library of macOS.
+QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring", "PYTHONWARNINGS": "default"}
+
+# The command with every log turned on, and every file that it opens for writing, every process
+# that it starts and every variable that it sets written down.
+WATCHED = """
+import json, logging, os, sys
+logging.basicConfig(level=logging.DEBUG)
+seen = []
+
+def hear(event, arguments):
+    writes = os.O_WRONLY | os.O_RDWR
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & writes:
+        if not isinstance(arguments[0], int):  # a handle, opened by its name before
+            seen.append(["write", str(arguments[0])])
+    elif event == "sqlite3.connect":
+        if not isinstance(arguments[0], int):  # a handle, opened by its name before
+            seen.append(["write", str(arguments[0])])
+    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.putenv"):
+        seen.append([event, repr(arguments)])
+
+sys.addaudithook(hear)
+from askew_client.cli import main
+try:
+    main()
+finally:
+    with open("/proc/self/cmdline", "rb") as file:
+        seen.append(["argv", file.read().decode()])
+    print("\\nWATCHED " + json.dumps(seen), file=sys.stderr)
+"""
+
+
+def watched(*arguments: str, stdin: bytes = b"") -> tuple[str, str, list[list[str]]]:
+    """Standard output, standard error, and what the command did, of one run."""
+    run = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", WATCHED, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=os.environ | QUIET,
+        timeout=120,
+        check=False,
+    )
+    err, _, seen = run.stderr.decode().rpartition("\nWATCHED ")
+    return run.stdout.decode(), err, json.loads(seen)
+
+
+def leaks(text: str) -> list[str]:
+    return [canary for canary in CANARIES if canary in text]
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
+def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
+    demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Import, ask, look, doctor, with every log on. Planted bugs: a debug log of the ranking, a
+    cache of the answer, a rating as an argument of a child process.
+    """
+    monkeypatch.setenv("TMPDIR", str(home))
+    server = ("--server", demo_address)
+    runs = [
+        watched("profile", "import", "-", stdin=RATED),
+        watched("ask", *server),
+        watched("ask", *server, "--json"),
+        watched("budget"),
+        watched("doctor", *server),
+        watched("ask", "--server", "127.0.0.1:1"),
+        watched("ask", *server, "-k", "65"),
+        watched("ask", *server, "--max-nothing"),
+    ]
+    picked = json.loads(runs[2][0])["pick"]
+    for out, err, seen in runs:
+        assert leaks(err + json.dumps(seen)) == []
+        assert picked not in err + json.dumps(seen)
+        assert picked not in out or out in (runs[1][0], runs[2][0])
+        written = {Path(path).name for kind, path in seen if kind == "write"}
+        assert written <= STORES | {"signals.sqlite", "signals.json.new", "anchor", "null"}
+        assert {kind for kind, _ in seen} <= {"write", "argv", "os.putenv"}
+    left = {path.name: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    assert set(left) == {"profile.sqlite", "signals.sqlite", "signals.json"}
+    told = {name for name, data in left.items() if leaks(data.decode("latin-1"))}
+    assert told == {"profile.sqlite"}
+
+
+class Failing(LocalTransport):
+    """A server that answers in its own way."""
+
+    def __init__(
+        self, card: ModelCard, catalog: Catalog, spoil: Callable[[Slate], Slate] | AskewError
+    ) -> None:
+        super().__init__(card, catalog)
+        self._spoil = spoil
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        slate = await super().retrieve(query, card)
+        if isinstance(self._spoil, AskewError):
+            raise self._spoil
+        return self._spoil(slate)
+
+
+def companion(network: LocalTransport, directory: Path) -> Companion:
+    return Companion(
+        network,
+        SETTINGS,
+        profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
+        signals=SignalStore(directory / "signals.sqlite", SETTINGS.lifetime_cap),
+        bits=SystemBits(),
+    )
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        Unreachable("gone"),
+        StaleSpace(),
+        Malformed("not a message"),
+        lambda slate: replace(slate, vectors=slate.vectors + 1),
+    ],
+    ids=["unreachable", "stale", "malformed", "moved"],
+)
+async def test_no_failure_tells_anything_of_the_person(
+    pair: Pair, tmp_path: Path, spoil: Callable[[Slate], Slate] | AskewError
+) -> None:
+    """Planted bug: a message or a chained exception that quotes what was being ranked."""
+    device = companion(Failing(pair.card, pair.catalog, spoil), tmp_path)
+    device.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
+    setback = await device.ask()
+    assert isinstance(setback, Setback)
+    text = "".join(traceback.format_exception(setback.error)) + repr(setback) + setback.hint
+    assert leaks(text) == []
+    assert "Film" not in text
+
+
+async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
+    pair: Pair, tmp_path: Path
+) -> None:
+    device = companion(LocalTransport(pair.card, pair.catalog), tmp_path)
+    device.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
+    answer = await device.ask()
+    assert isinstance(answer, Answer)
+    held = [
+        device,
+        answer,
+        answer.results,
+        answer.departure,
+        device.ratings(),
+        device.search("film"),
+        device.bars(),
+        device.history(),
+        device.forecast(Fraction(2), 4, draws=2),
+    ]
+    text = repr(held)
+    assert leaks(text) == []
+    assert "Film" not in text
+    assert "0.625" not in text
+    private = ("score", "rating", "label", "value", "picked", "why", "true_point", "place")
+    assert [name for name in private if f"{name}=" in text] == []
+
+
+HOSTILE = "[bold red]Free[/bold red] [link=http://evil]film[/link] :boom: %s {0}"
+
+
+def hostile(pair: Pair) -> Catalog:
+    items = tuple(Item(f"{HOSTILE} {n}") for n in range(len(pair.catalog)))
+    return replace(pair.catalog, items=items)
+
+
+def test_a_title_is_text_and_never_markup_in_the_demo(pair: Pair) -> None:
+    """Planted bug: console.print(title), which would draw it red and make it a link."""
+    exchange = replace(pair.exchange({9: 5.0}), catalog=hostile(pair))
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=200)
+    DemoScreen(console).person(exchange)
+    assert f"{HOSTILE} 9" in text.getvalue()
+
+
+async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:
+    catalog = hostile(pair)
+    device = companion(LocalTransport(pair.card, catalog), tmp_path)
+    device.like(f"{HOSTILE} 9")
+    answer = await device.ask()
+    assert isinstance(answer, Answer)
+    assert {result.title.label for result in answer.results} <= {i.label for i in catalog.items}
+    assert all(result.why.count(HOSTILE) <= 1 for result in answer.results)
+    assert reading.title_of(catalog.items[9]).label == f"{HOSTILE} 9"
+
+
+def test_a_hostile_title_in_the_profile_is_listed_as_it_is(askew: Askew) -> None:
+    askew("profile", "add", stdin=f"{HOSTILE},4\n".encode())
+    assert askew("profile", "list").out == f"    4  {HOSTILE}\n"

@@ -1,0 +1,110 @@
+"""The rules from a signal to k items: what they promise, and where they look."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_world import made_encoder
+
+from askew.errors import OutOfRange, ParameterError
+from askew.lattice import COORDINATE_LIMIT, Lattice
+from askew.placement import Laplace, OffsetRule, SharedSlate, place
+from askew.randomized_response import RandomizedResponse
+from askew.signal import Signal
+
+RNG = np.random.default_rng(6)
+SCORING = RNG.normal(size=(30, 3)).astype(np.float32)
+ENCODER = made_encoder()
+EPSILON = Fraction(4)
+Name = Literal["offsets", "codebook"]
+
+
+def signal_at(*coordinates: float, epsilon: Fraction = EPSILON) -> Signal:
+    lattice = Lattice.for_epsilon(epsilon)
+    return Signal("00" * 16, lattice, tuple(round(c / lattice.step) for c in coordinates))
+
+
+COORDINATES = st.integers(-COORDINATE_LIMIT, COORDINATE_LIMIT)
+
+
+@given(st.tuples(COORDINATES, COORDINATES), st.sampled_from([1, 2, 7, 30]))
+@pytest.mark.parametrize("name", ["offsets", "codebook"])
+def test_any_signal_gets_k_distinct_items_in_ascending_order(
+    name: Name, values: tuple[int, int], k: int
+) -> None:
+    signal = Signal("00" * 16, Lattice.for_epsilon(EPSILON), values)
+    answer = OffsetRule(ENCODER, SCORING, name).answer(signal, k)
+    assert len(answer) == k
+    assert list(answer) == sorted(set(answer))
+    assert all(0 <= item < 30 for item in answer)
+
+
+def test_one_result_is_the_best_item_of_the_decoded_signal() -> None:
+    """In the middle of the box, where the noise is symmetric, the one probe is the signal."""
+    taste = ENCODER.decode(np.array([[1.0, 1.0]]))[0]
+    expected = int((SCORING @ taste).argmax())
+    assert OffsetRule(ENCODER, SCORING).answer(signal_at(1.0, 1.0), 1) == (expected,)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_each_probe_takes_the_best_item_that_is_left(k: int) -> None:
+    rule = OffsetRule(ENCODER, SCORING)
+    signal = signal_at(0.5, 1.75)
+    chosen: list[int] = []
+    for taste in ENCODER.decode(rule.probes(signal, k)):
+        order = sorted(range(30), key=lambda item: (-float(SCORING[item] @ taste), item))
+        chosen.append(next(item for item in order if item not in chosen))
+    assert rule.answer(signal, k) == tuple(sorted(chosen))
+
+
+def test_far_from_the_edges_the_probes_are_the_optimal_offsets() -> None:
+    wide = made_encoder(d=1, ranking=1, unit=64.0)
+    probes = OffsetRule(wide, np.ones((9, 1), np.float32)).probes(signal_at(32.0), 5)
+    offsets = place(Laplace(4.0), k=5).offsets
+    assert sorted(probes[:, 0].tolist()) == pytest.approx((32.0 + offsets).tolist(), abs=1e-9)
+
+
+def test_no_probe_is_wasted_beyond_the_edge() -> None:
+    """Planted bug: clamping probes into the box, which puts several on its edge."""
+    line = made_encoder(d=1, ranking=1)
+    probes = OffsetRule(line, np.ones((9, 1), np.float32)).probes(signal_at(-0.5), 5)[:, 0]
+    assert len(np.unique(np.round(probes, 9))) == 5
+    assert probes.min() > 0
+    assert probes.max() < 2
+
+
+def test_a_signal_outside_says_what_its_nearest_point_says() -> None:
+    rule = OffsetRule(ENCODER, SCORING)
+    outside, edge = (rule.probes(signal_at(*at), 6) for at in ((-3.0, 9.0), (0.0, 2.0)))
+    assert outside.tolist() == edge.tolist()
+
+
+def test_at_the_edge_one_probe_is_the_median_of_where_the_person_can_be() -> None:
+    """Density e**(-4 x) on [0, 2]: the median is at -ln(1 - (1 - e**-8) / 2) / 4."""
+    line = made_encoder(d=1, ranking=1)
+    (probe,) = OffsetRule(line, np.ones((9, 1), np.float32)).probes(signal_at(0.0), 1)[:, 0]
+    assert probe == pytest.approx(-np.log(1 - (1 - np.exp(-8)) / 2) / 4, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [0, 31])
+def test_a_k_out_of_range_is_refused(k: int) -> None:
+    with pytest.raises(ParameterError, match="the number of items, 30"):
+        OffsetRule(ENCODER, SCORING).answer(signal_at(1.0, 1.0), k)
+
+
+def test_a_bucket_is_refused_by_a_rule_that_reads_points() -> None:
+    signal = Signal("00" * 16, RandomizedResponse(4, Fraction(2)), (0,))
+    with pytest.raises(OutOfRange):
+        OffsetRule(ENCODER, SCORING).answer(signal, 2)
+
+
+def test_the_shared_slate_is_the_same_for_everybody() -> None:
+    rule = SharedSlate((5, 2, 9, 4))
+    assert rule.answer(signal_at(0.0, 0.0), 3) == rule.answer(signal_at(2.0, 2.0), 3) == (2, 5, 9)
+    with pytest.raises(ParameterError, match="the shared slate's size, 4"):
+        rule.answer(signal_at(0.0, 0.0), 5)

@@ -1,0 +1,71 @@
+"""A small world with exact arithmetic, shared by the tests of every layer.
+
+Ranks are linear: F(z) = (z + width) / (2 width), knots at multiples of width / 16. Signal
+directions are the first d ranking directions, so what likes add up to can be read off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from askew.encoder import KNOTS, Buckets, Encoder
+from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.vectors import FeatureSpace, RatingScale
+
+CATALOG_VERSION = "000102030405060708090a0b0c0d0e0f"
+SOURCE = "made-up films with SIMULATED ratings"
+RULE = ServingRule("codebook", 2.0, 4)
+
+
+def made_encoder(  # noqa: PLR0917
+    d: int = 2,
+    ranking: int = 3,
+    width: float = 2.0,
+    clip: float = 1.0,
+    least_likes: int = 4,
+    unit: float = 2.0,
+) -> Encoder:
+    """Ranks linear in [-width, width], directions the first d axes, mean taste zero."""
+    return Encoder(
+        directions=np.eye(ranking, d, dtype=np.float32),
+        origin=np.zeros(ranking, dtype=np.float32),
+        knots=np.tile(np.linspace(-width, width, KNOTS), (d, 1)),
+        clip=clip,
+        least_likes=least_likes,
+        unit=unit,
+    )
+
+
+def made_buckets(n_buckets: int = 4, ranking: int = 3) -> Buckets:
+    """Buckets 0 and 1 along the first axis, both ways, then along the next ones; no biases."""
+    rows = [(-1) ** b * np.eye(ranking)[b // 2 % ranking] + 0.0 for b in range(n_buckets)]
+    return Buckets(np.array(rows, dtype=np.float32), np.zeros(n_buckets, dtype=np.float32))
+
+
+def made_space(encoder: Encoder | None = None, buckets: Buckets | None = None) -> FeatureSpace:
+    """A space with ratings from 1 to 5, of which 4 and 5 are likes."""
+    return FeatureSpace(RatingScale(1.0, 5.0, 4.0), encoder or made_encoder(), buckets)
+
+
+def made_catalog(
+    rows: list[tuple[float, ...]],
+    shared_slate: tuple[int, ...] = (),
+    boosts: list[float] | None = None,
+) -> Catalog:
+    """Films with plain titles and these vectors."""
+    items = tuple(Item(f"Film {i}", 1960 + i, ("Drama",)) for i in range(len(rows)))
+    vectors = np.array(rows, dtype=np.float32)
+    return Catalog(items, vectors, np.array(boosts or [1.0] * len(rows), np.float32), shared_slate)
+
+
+def made_card(space: FeatureSpace, catalog: Catalog, max_slate_size: int) -> ModelCard:
+    """The card of a space and a catalog."""
+    return ModelCard(
+        space=space,
+        catalog_version=catalog.version,
+        n_items=len(catalog),
+        max_slate_size=min(max_slate_size, len(catalog)),
+        source=SOURCE,
+        simulated=True,
+        rule=RULE,
+    )
