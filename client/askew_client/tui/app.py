@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import work
@@ -49,7 +50,7 @@ class AskewApp(App[AskewError]):
     """A person's device on a terminal."""
 
     TITLE = "Askew"
-    CSS_PATH = "askew.tcss"
+    CSS_PATH = Path(__file__).with_name("askew.tcss")
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar = {
         "profile": ProfileScreen,

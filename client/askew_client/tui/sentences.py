@@ -17,7 +17,7 @@ WHAT_LEAVES: Final = (
     "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
     "the bent copy is sent: a few integers, the same size for everybody."
 )
-GLOW: Final = "all that ◆ tells: you ● may be anywhere in the glow"
+GLOW: Final = "you ● may be anywhere in the glow of ◆"
 NOTHING_LEFT: Final = "Nothing left this device: no signal was drawn, and nothing was charged."
 FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "

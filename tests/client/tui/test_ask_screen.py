@@ -40,12 +40,12 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
         await person.press("a")
         ranking = results(person).results
         picked = next(result for result in ranking if result.picked)
-        person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 2 of 48")
+        person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 8 of 48")
         person.reads("Your pick, never sent", picked.title.label, "◀ your pick")
         person.reads("SIMULATED")
     (query,) = rated.network.asked
     assert query.k == len(ranking) == 4
-    assert [charge.epsilon for charge in rated.signals.charges()] == [2]
+    assert [charge.epsilon for charge in rated.signals.charges()] == [8]
 
 
 async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Device) -> None:
@@ -55,15 +55,16 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
         assert departure is not None
         assert departure.point is not None
         for true, sent in zip(departure.true_point, departure.point, strict=True):
-            person.reads(f"● {true:+.2f} → ◆ {sent:+.2f}")
+            person.reads(f"● {true:.2f} → ◆ {sent:.2f}")
     signal = rated.network.asked[0].signal
-    assert departure.point == tuple(z * signal.lattice.step for z in signal.coordinates)
+    assert departure.point == tuple(signal.point().tolist())
+    assert departure.values == signal.values
 
 
 async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(rated: Device) -> None:
     async with rated.opened() as person:
         await person.press("f3", "enter", "a")
-        person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 2 of 48")
+        person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 8 of 48")
     first, again = rated.network.asked
     assert first == again
 
@@ -135,14 +136,14 @@ async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works
 async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_slot(
     rated: Device,
 ) -> None:
-    rated.settings = replace(SETTINGS, lifetime_cap=Fraction(3))
-    rated.signals = rated.signals.with_cap(Fraction(3))
+    rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
+    rated.signals = rated.signals.with_cap(Fraction(12))
     async with rated.opened() as person:
         await person.press("f3", "a")
     rated.today = datetime.date(2026, 12, 5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3", "a")
-        person.reads("2 of the lifetime cap 3 is spent", "2027-01-01", "raise the lifetime cap")
+        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise the lifetime cap")
         await person.press("f4")
         person.reads("too little is left")
     assert len(rated.network.asked) == 1

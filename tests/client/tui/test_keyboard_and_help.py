@@ -91,7 +91,7 @@ async def test_an_answer_and_its_cost_without_a_mouse(device: Device) -> None:
         await person.press("enter")
         person.reads("◀ your pick")
         await person.press("f4")
-        person.reads("spent 2")
+        person.reads("spent 8")
         await person.press("ctrl+q")
     assert person.app.return_code == 0
 

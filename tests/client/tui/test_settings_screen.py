@@ -123,6 +123,6 @@ async def test_forgetting_the_profile_keeps_the_ledger(rated: Device) -> None:
         await person.press("f2")
         person.reads("Nothing is rated yet.")
         await person.press("f4")
-        person.reads("spent 2")
+        person.reads("spent 8")
     assert rated.companion().ratings() == ()
     assert len(rated.signals.charges()) == 1

@@ -70,6 +70,7 @@ class ProfileScreen(FrameScreen):
                 yield Static("Your profile", classes="heading")
                 yield ProfileBars()
                 yield Static("", id="summary", markup=False)
+                yield Static("", id="lately", markup=False)
 
     def on_mount(self) -> None:
         """Type at once."""
@@ -131,9 +132,8 @@ class ProfileScreen(FrameScreen):
 
     def _show_profile(self, profile: ProfileView) -> None:
         self.query_one(ProfileBars).show(profile.bars)
-        self.query_one("#summary", Static).update(
-            _summary(profile, self.query_one(TitleList).stars)
-        )
+        self.query_one("#summary", Static).update(_summary(profile))
+        self.query_one("#lately", Static).update(_lately(profile, self.query_one(TitleList).stars))
         self._search_again()
 
     def _search_again(self) -> None:
@@ -195,16 +195,22 @@ def _undo(device: Companion) -> str:
     return "Undone." if changed else "There is nothing to undo."
 
 
-def _summary(profile: ProfileView, scale: Stars) -> Text:
+def _summary(profile: ProfileView) -> Text:
     unknown = sum(not rated.known for rated in profile.ratings)
     if profile.lock is None:
         return Text("Your profile is locked: its passphrase was not typed.")
     text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
     if unknown:
         text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
+    return text
+
+
+def _lately(profile: ProfileView, scale: Stars) -> Text:
+    """The newest ratings, a line each."""
+    text = Text(no_wrap=True, overflow="ellipsis")
     for rated in profile.ratings[:_LATELY]:
-        text.append(f"\n{scale.text(rated.rating) if rated.rating is not None else '♥':<{STARS}} ")
-        text.append(rated.label)
+        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
+        text.append(f"{stars} {rated.label}\n")
     return text
 
 

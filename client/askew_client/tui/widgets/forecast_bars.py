@@ -39,8 +39,13 @@ class ForecastBars(Widget):
         row = Text(no_wrap=True, end="")
         row.append(name.ljust(_NAME), self._ink("forecast--name"))
         row.append(growing(place / worst, width), self._ink(kind))
-        row.append(f"{place:.0f}".rjust(_FIGURE), self._ink(kind))
+        row.append(figure(place).rjust(_FIGURE), self._ink(kind))
         return row
 
     def _ink(self, component: str) -> Style:
         return self.get_component_rich_style(component, partial=True)
+
+
+def figure(place: float) -> str:
+    """A mean place: to the tenth where tenths matter."""
+    return f"{place:.1f}" if place < 10 else f"{place:.0f}"

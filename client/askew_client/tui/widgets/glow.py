@@ -77,7 +77,7 @@ class Glow(Widget):
         (width, height), reach = self.size, self._reach(picture)
         across = reach * max(1.0, width / (2 * height))
         down = across * 2 * height / width
-        peak, shades = max(picture.density), self._shades()
+        peak, shades, edge = max(picture.density), self._shades(), sqrt(picture.density[-1])
         xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
         ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]
         signs = {
@@ -91,10 +91,8 @@ class Glow(Widget):
         for row in range(height):
             line = Text(no_wrap=True, end="")
             for x, density in enumerate(xs):
-                # The root lets the eye see the tails, where most of the noise is.
                 upper, lower = (
-                    shades[round(_SHADES * sqrt(density * ys[y]) / peak)]
-                    for y in (2 * row, 2 * row + 1)
+                    shades[self._shade(density * ys[y], peak, edge)] for y in (2 * row, 2 * row + 1)
                 )
                 mark = signs.get((x, row))
                 style = Style(color=upper, bgcolor=lower)
@@ -103,6 +101,12 @@ class Glow(Widget):
                 line.append(mark.sign if mark else "▀", style)
             rows.append(line)
         return Text("\n").join(rows)
+
+    @staticmethod
+    def _shade(density: float, peak: float, edge: float) -> int:
+        """The root lets the eye see the tails, where most of the noise is; it fades at the edge."""
+        least = edge * sqrt(peak)
+        return round(_SHADES * max(0.0, sqrt(density) - least) / (peak - least))
 
     def _shades(self) -> list[str]:
         field = self.get_component_styles("glow--field").background

@@ -39,9 +39,7 @@ class NumberLines(Widget):
         rows = [row for pair in pairs for row in self._rows(pair, ends)]
         return Text("\n").join([self._legend(), *rows])
 
-    def _rows(
-        self, pair: tuple[float, float], ends: tuple[float, float]
-    ) -> tuple[Text, Text]:
+    def _rows(self, pair: tuple[float, float], ends: tuple[float, float]) -> tuple[Text, Text]:
         width = max(9, self.size.width)
         true, sent = pair
         at_true, at_sent = (place_on(value, *ends, width) for value in pair)
