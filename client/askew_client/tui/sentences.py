@@ -106,10 +106,7 @@ def ledger(budget: Budget) -> Text:
         text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
     for line in reversed(budget.lines):
         text.append(f"{line.slot}  ", "bold")
-        text.append(f"{line.kind}, ε {number(line.epsilon)} {_unit(metric=line.metric)}")
-        if line.metric:
-            text.append(f", {number(line.between_any_two)} between any two people")
-        text.append(f", space {line.space_version[:6]}\n  {line.words}\n\n")
+        text.append(f"{line.words} (space {line.space_version[:8]})\n\n")
     if not budget.lines:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:

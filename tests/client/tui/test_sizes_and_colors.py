@@ -24,7 +24,7 @@ async def test_what_matters_can_be_read_at_every_size(rated: Device, size: tuple
         person.reads("● you, here", "◆ the signal, sent", "of 48.", "◀ your pick")
         person.reads("Your pick, never sent", "SIMULATED", "between any two people.")
         await person.press("f4")
-        person.reads("spent 8", "next 8", "of 48", "2026-11 signal", "no privacy", "no signal")
+        person.reads("spent 8", "next 8", "of 48", "2026-11 one signal", "no privacy", "no signal")
         person.reads("these settings", "at most ε 8 between any two people", "◆ where the server")
         await person.press("f5")
         person.reads("21 Nov", "21 November 2026", "◀ your pick")
