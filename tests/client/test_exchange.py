@@ -128,7 +128,7 @@ def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
 def test_the_loss_is_told_in_three_units_by_the_devices_own_reckoning(pair: Pair) -> None:
     loss = pair.exchange(FAN).loss
     reach = pair.card.space.encoder.reach()
-    assert (loss.epsilon, loss.epsilon_per_distance) == (8, 2)
+    assert loss.charge == SignalCharge(Fraction(8), Fraction(2))
     assert loss.epsilon_per_rating == 2 * reach.one_rating < 8
     by_bucket = pair.exchange(FAN, BY_BUCKET).loss
     assert by_bucket.epsilon == by_bucket.epsilon_per_rating <= 2

@@ -82,7 +82,7 @@ class BruteForce:
 
 def figures(comparison: Comparison) -> list[tuple[float, float]]:
     rows = (comparison.no_privacy, comparison.many, comparison.one, comparison.nothing_sent)
-    return [(row.utility, row.place) for row in rows]
+    return [(row.relative_score, row.place) for row in rows]
 
 
 @pytest.mark.parametrize("person", PEOPLE)
@@ -103,7 +103,7 @@ def test_nobody_does_better_than_no_privacy(
     exchange = pair.exchange(PEOPLE[person], replace(K4, epsilon=epsilon))
     best, *others = figures(compare(exchange, DRAWS, replay("noise")))
     assert best == (1, 1)
-    assert max(utility for utility, _ in others) <= 1
+    assert max(score for score, _ in others) <= 1
 
 
 def test_who_has_rated_everything_is_told_so(pair: Pair, replay: Replay) -> None:
@@ -132,7 +132,7 @@ def test_more_results_under_the_same_noise_are_better_on_average(
 ) -> None:
     exchange = pair.exchange(PEOPLE["one of two likes"], replace(K4, k=4))
     found = compare(exchange, 300, replay("noise"))
-    assert found.no_privacy.utility > found.many.utility > found.one.utility
+    assert found.no_privacy.relative_score > found.many.relative_score > found.one.relative_score
 
 
 def test_comparing_sends_nothing_and_charges_nothing(pair: Pair, replay: Replay) -> None:
@@ -142,7 +142,7 @@ def test_comparing_sends_nothing_and_charges_nothing(pair: Pair, replay: Replay)
 
 def test_a_place_of_one_is_the_best_unrated_item(pair: Pair, replay: Replay) -> None:
     found = compare(pair.exchange({11: 5.0}), 1, replay("noise"))
-    assert found.no_privacy == Quality(utility=1.0, place=1.0)
+    assert found.no_privacy == Quality(relative_score=1.0, place=1.0)
 
 
 def test_a_rule_that_needs_a_prior_is_played_without_one(pair: Pair) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +15,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.lattice import Lattice
+from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
-from askew.signal import Signal
+from askew.ranking import Slate
+from askew.signal import Query, Signal
+from askew.wire.convert import query_to_bytes
+from askew_client.companion import Companion
 from askew_client.exchange import Exchange
+from askew_client.local_transport import LocalTransport
+from askew_client.outcomes import Answer
+from askew_client.profile_store import PassingProfile
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits
@@ -114,6 +124,7 @@ def _seen_from_outside(
     play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
 ) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
+    pair.retrieve(Query(_frozen(pair), 4))  # the server, in this process too, reads its codebook
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
@@ -152,6 +163,67 @@ def test_a_planted_leak_makes_two_people_look_different(
 ) -> None:
     fan = _seen_from_outside(leak, pair, memory, FAN, replay("fan"))
     assert _seen_from_outside(leak, pair, memory, STRANGER, replay("stranger")) != fan
+
+
+class Recorder(LocalTransport):
+    """A server in this process that writes down every call and the bytes of every question."""
+
+    def __init__(self, pair: Pair) -> None:
+        super().__init__(pair.card, pair.catalog)
+        self.calls: list[bytes | str] = []
+
+    async def model_card(self) -> ModelCard:
+        self.calls.append("card")
+        return await super().model_card()
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        self.calls.append("catalog")
+        return await super().catalog(card)
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        self.calls.append(query_to_bytes(query))
+        return await super().retrieve(query, card)
+
+
+async def _calls_of(
+    pair: Pair, directory: Path, ratings: dict[int, float], bits: SilentBits
+) -> list[bytes | str]:
+    """What a server hears of a person who looks around and asks twice, the noise being drawn."""
+    network = Recorder(pair)
+    signals = SignalStore(directory / "signals.sqlite", Fraction(1000))
+    charge = SignalCharge(Fraction(8), Fraction(2))
+    signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
+    device = Companion(
+        network,
+        ClientSettings(epsilon=Fraction(2), k=4, max_diameter=32.0),
+        profile=PassingProfile(),
+        signals=signals,
+        bits=bits,
+        today=lambda: datetime.date(2026, 11, 21),
+    )
+    for item, rating in ratings.items():
+        device.rate(pair.catalog.items[item].label, rating)
+    for _ in range(2):
+        assert isinstance(await device.ask(), Answer)
+        device.search("film")
+        device.bars()
+        device.history()
+        device.budget()
+        device.undo()
+        device.rate(pair.catalog.items[0].label, 1 + len(ratings) % 5)
+    return network.calls
+
+
+@pytest.mark.parametrize("other", [STRANGER, dict.fromkeys(range(12), 2.5)])
+async def test_under_frozen_noise_a_server_hears_the_same_of_two_whole_visits(
+    pair: Pair, tmp_path: Path, silent_bits: SilentBits, other: dict[int, float]
+) -> None:
+    """Planted bugs: searching on the server, reporting an edit, asking again after a bad pick."""
+    fan = await _calls_of(pair, tmp_path / "fan", FAN, silent_bits)
+    assert await _calls_of(pair, tmp_path / "other", other, silent_bits) == fan
+    assert fan[:2] == ["card", "catalog"]
+    assert len(fan) == 4
+    assert fan[2] == fan[3]
 
 
 def test_two_people_look_the_same_when_printed(pair: Pair) -> None:

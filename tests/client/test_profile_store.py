@@ -130,9 +130,10 @@ def test_nothing_private_prints() -> None:
 
 
 def test_encrypting_leaves_nothing_readable_in_the_file(path: Path) -> None:
-    """Planted bugs: no VACUUM, and pages of the plain profile stay in the file."""
-    store = rated(path, **{f"Title {n}": 3.0 for n in range(200)})
-    assert CANARY.encode() in bytes_on_disk(path)
+    """Planted bug: neither secure_delete nor VACUUM, each of which is enough for this."""
+    store = rated(path, **{f"Title {n}": 3.0 for n in range(2000)})
+    assert b"Title 7" in bytes_on_disk(path)
+    store.change(lambda _: ProfileDocument().edited({CANARY: (5.0,)}))  # frees most of its pages
     store.encrypt(PASSPHRASE)
     assert CANARY.encode() not in bytes_on_disk(path)
     assert b"Title 7" not in bytes_on_disk(path)
@@ -175,11 +176,18 @@ def test_an_open_profile_stays_encrypted_when_it_is_edited(path: Path) -> None:
     assert set(again.read().ratings) == {CANARY, "Second Canary"}
 
 
+def sealed_size(path: Path) -> int:
+    with opened(path)._file.transaction() as database:
+        size: int = database.execute("SELECT length(body) FROM profile").fetchone()[0]
+    return size
+
+
 def test_the_size_of_an_encrypted_file_does_not_count_ratings(path: Path, tmp_path: Path) -> None:
     """Planted bug: no padding."""
     few, many = tmp_path / "few" / "p.sqlite", tmp_path / "many" / "p.sqlite"
     rated(few).encrypt(PASSPHRASE)
     rated(many, **{f"Title {n}": 3.0 for n in range(30)}).encrypt(PASSPHRASE)
+    assert sealed_size(few) == sealed_size(many)
     assert few.stat().st_size == many.stat().st_size
 
 

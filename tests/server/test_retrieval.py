@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,7 +20,7 @@ from askew_server.retrieval import Retriever
 HALF = Lattice(9, 1024)  # epsilon 1/2, step 1/512
 
 
-def retriever_of(vectors: list[tuple[float, ...]], rule: RuleName = "codebook") -> Retriever:
+def retriever_of(vectors: Sequence[tuple[float, ...]], rule: RuleName = "codebook") -> Retriever:
     """Points of a square of width 8; ranks are linear from -8 to 8, directions the first axes."""
     encoder = made_encoder(d=2, ranking=2, width=8.0, unit=8.0)
     space = made_space(encoder, made_buckets(ranking=2))
