@@ -10,11 +10,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test check lint types imports figures bench bench-placement bench-selection \
-<<<<<<< HEAD
-  codebooks demo-model proto proto-check proto-release lock clean
-=======
-  bench-device codebooks proto proto-check proto-release lock clean
->>>>>>> 8f60c7541f1b6ae65f97e016ecf393659bdacbb8
+  bench-device codebooks demo-model proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
