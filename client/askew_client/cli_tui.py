@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.errors import ParameterError
 from askew_client import cli_options as options
 
 if TYPE_CHECKING:
@@ -57,7 +56,10 @@ def tui(
         switches = [flag for flag, on in (("--demo", demo), ("--light", light)) if on]
         _serve(context, [*switches, *_words(flags)], port)
         return
-    from askew_client.tui.app import AskewApp
+    try:
+        from askew_client.tui.app import AskewApp
+    except ImportError:
+        raise click.UsageError("the app needs Textual: install askew[tui]") from None
 
     def opening() -> AbstractAsyncContextManager[Companion]:
         return _companion(context, demo=demo, **flags)
@@ -85,7 +87,7 @@ def _serve(context: click.Context, arguments: list[str], port: int) -> None:
     try:
         from askew_client.tui.web import BrowserServer
     except ImportError:
-        raise ParameterError("--web", "no textual-serve", "installed: askew[web]") from None
+        raise click.UsageError("--web needs textual-serve: install askew[web]") from None
     from askew.randomness import SystemBits
 
     config = ["--config", str(context.obj)] if context.obj else []
