@@ -175,6 +175,11 @@ class AskewApp(App[AskewError]):
         self.read_profile()
         self.read_budget()
 
+    def learn_connection(self) -> None:
+        """A question connects by itself if it must: after a failure, or to a new space."""
+        if self.companion is not None and self.companion.connection is not None:
+            self.connection = self.companion.connection
+
     def on_profile_read(self, message: ProfileRead) -> None:
         """Keep the profile where the screens watch it."""
         self.profile = message.view

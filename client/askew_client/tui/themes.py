@@ -55,7 +55,7 @@ LIGHT: Final = Theme(
     panel="#e9e3d5",
     dark=False,
     variables={
-        "soft": "#6a665c",
+        "soft": "#636055",
         "faint": "#b3aa97",
         "block-cursor-background": "#e4dbc7",
         "block-cursor-foreground": "#1d1b18",

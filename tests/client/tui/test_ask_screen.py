@@ -161,6 +161,19 @@ async def test_without_a_server_the_profile_is_still_there_to_be_seen(rated: Dev
         assert not person.shows("cannot be reached")
 
 
+async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
+    rated: Device,
+) -> None:
+    rated.network.unreachable = Unreachable("no connection to the server")
+    async with rated.opened() as person:
+        rated.network.unreachable = None
+        await person.press("f3")
+        await person.press("a")
+        person.reads("◀ your pick")
+        await person.press("f2")
+        person.reads("12 found", "direction 1")
+
+
 async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: Device) -> None:
     """Planted bug: awaiting the network in the handler of the key."""
     rated.network.silent = True

@@ -128,6 +128,7 @@ class AskScreen(FrameScreen):
                 self._show_glow(None, ())
             case Setback() as setback:
                 self._show_setback(setback)
+        self.desk.learn_connection()
         self.desk.read_budget()
 
     # What it shows
