@@ -13,8 +13,8 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
-  bench-selection bench-scale bench-device bench-counting codebooks proto proto-check proto-release \
-  lock clean
+  bench-selection bench-scale bench-device bench-counting codebooks demo-model proto proto-check \
+  proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -59,6 +59,10 @@ bench-counting: $(STAMP)
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)
 	$(BIN)/python benchmarks/fit_codebooks.py
+
+# What `askew tui --demo` plays with, from what `askew-server serve --demo` serves.
+demo-model: $(STAMP)
+	$(BIN)/python benchmarks/write_demo_model.py
 
 check: lint types imports proto-check
 

@@ -21,6 +21,7 @@ from askew_client.cli_completion import completion
 from askew_client.cli_demo import demo
 from askew_client.cli_doctor import doctor
 from askew_client.cli_profile import profile
+from askew_client.cli_tui import tui
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
@@ -41,6 +42,7 @@ def cli(context: click.Context, config_file: Path | None) -> None:
       askew profile import my-ratings.csv
       askew ask
       askew budget
+      askew tui --demo
       askew doctor
 
     A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
@@ -52,7 +54,7 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     context.obj = config_file
 
 
-for _command in (ask, budget, catalog, completion, demo, doctor, profile):
+for _command in (ask, budget, catalog, completion, demo, doctor, profile, tui):
     cli.add_command(_command)
 
 

@@ -53,7 +53,8 @@ def exact_number(name: str, value: object) -> Fraction:
     raise ParameterError(name, value, "a number such as 2, 0.5 or 1/3")
 
 
-def _whole(name: str, value: object) -> int:
+def whole_number(name: str, value: object) -> int:
+    """A whole number. Raises ParameterError."""
     if not re.fullmatch("-?[0-9]{1,9}", str(value)):
         raise ParameterError(name, value, "a whole number")
     return int(str(value))
@@ -72,7 +73,7 @@ def _text(name: str, value: object) -> str:
 _PARSERS: dict[str, Callable[[str, object], object]] = {
     "mechanism": _text,
     "epsilon": exact_number,
-    "k": _whole,
+    "k": whole_number,
     "lifetime_cap": exact_number,
     "max_diameter": _decimal,
     "timeout": _decimal,

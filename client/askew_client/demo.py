@@ -16,25 +16,12 @@ from askew_client.demo_server import demo_server, wait_until_healthy
 from askew_client.exchange import Exchange
 from askew_client.expectation import Expectation
 from askew_client.grpc_transport import GrpcTransport
+from askew_client.made_up_person import FAVORITES
 from askew_client.paths import ledger_file
 from askew_client.ratings_csv import read_ratings
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
-
-# A person who loves a crime story and would rather not be sung to.
-FAVORITES = """title,rating
-Chinatown (1974),5
-The Godfather (1972),5
-Goodfellas (1990),5
-Fargo (1996),4.5
-Double Indemnity (1944),4.5
-L.A. Confidential (1997),4.5
-Heat (1995),4
-Toy Story (1995),2
-Frozen (2013),1.5
-Mary Poppins (1964),1
-"""
 
 
 async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:

@@ -1,0 +1,104 @@
+"""`askew tui`: the app, in the terminal or in a browser on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_client import cli_options as options
+
+if TYPE_CHECKING:
+    from askew_client.companion import Companion
+
+
+@click.command()
+@click.option("--demo", is_flag=True, help="A made-up person and a simulated model: no server.")
+@click.option("--light", is_flag=True, help="Begin with the light theme.")
+@options.all_of(options.server, options.k, options.epsilon, options.lifetime_cap, options.data)
+@click.option("--web", is_flag=True, help="In a browser on this machine, at a secret address.")
+@click.option("--port", default=8571, show_default=True, help="Where --web listens.")
+@click.pass_context
+def tui(
+    context: click.Context,
+    demo: bool,
+    light: bool,
+    server: str | None,
+    k: int | None,
+    epsilon: Fraction | None,
+    lifetime_cap: Fraction | None,
+    data: Path | None,
+    web: bool,
+    port: int,
+) -> None:
+    """Rate, ask, and see what it costs, on a screen of its own.
+
+    --demo leaves the stored profile and ledger alone, and nothing of itself behind.
+
+    \b
+    Examples:
+      askew tui --demo
+      askew tui --server 127.0.0.1:7571
+      askew tui --demo --web
+    """
+    flags = {
+        "server": server,
+        "k": k,
+        "epsilon": epsilon,
+        "lifetime_cap": lifetime_cap,
+        "data": data,
+    }
+    if web:
+        switches = [flag for flag, on in (("--demo", demo), ("--light", light)) if on]
+        _serve(context, [*switches, *_words(flags)], port)
+        return
+    try:
+        from askew_client.tui.app import AskewApp
+    except ImportError:
+        raise click.UsageError("the app needs Textual: install askew[tui]") from None
+
+    def opening() -> AbstractAsyncContextManager[Companion]:
+        return _companion(context, demo=demo, **flags)
+
+    error = AskewApp(opening, note="demo" if demo else "", light=light).run()
+    if error is not None:
+        raise error
+
+
+def _companion(
+    context: click.Context, *, demo: bool, **flags: object
+) -> AbstractAsyncContextManager[Companion]:
+    """The device. The app calls this when its first screen stands, since the imports take long."""
+    config = options.load(context, **flags)
+    if demo:
+        from askew_client.tui.simulation import simulated_companion
+
+        return simulated_companion(config.settings)
+    from askew_client.client import open_companion
+
+    return open_companion(config.settings, server=config.server, directory=config.data)
+
+
+def _serve(context: click.Context, arguments: list[str], port: int) -> None:
+    try:
+        from askew_client.tui.web import BrowserServer
+    except ImportError:
+        raise click.UsageError("--web needs textual-serve: install askew[web]") from None
+    from askew.randomness import SystemBits
+
+    config = ["--config", str(context.obj)] if context.obj else []
+    BrowserServer([*config, "tui", *arguments], port, SystemBits()).serve()
+
+
+def _words(flags: Mapping[str, object]) -> list[str]:
+    """Options as they are typed."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    return [
+        word
+        for name, value in given.items()
+        for word in ("-k" if name == "k" else f"--{name.replace('_', '-')}", str(value))
+    ]

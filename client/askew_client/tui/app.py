@@ -1,0 +1,249 @@
+"""The app: it opens the device, keeps what every screen shows, and runs what must not block.
+
+Workers bring messages; handlers set the app's state; screens watch the state and touch widgets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from askew.errors import AskewError
+from askew_client.outcomes import Budget, Connection
+from askew_client.setbacks import Setback, setback_of
+from askew_client.tui.messages import (
+    BudgetRead,
+    Connected,
+    Done,
+    Opened,
+    ProfileRead,
+    ProfileView,
+    Refused,
+)
+from askew_client.tui.screens.ask import AskScreen
+from askew_client.tui.screens.frame import TABS, FrameScreen
+from askew_client.tui.screens.history import HistoryScreen
+from askew_client.tui.screens.privacy import PrivacyScreen
+from askew_client.tui.screens.profile import ProfileScreen
+from askew_client.tui.screens.settings import SettingsScreen
+from askew_client.tui.screens.unlock import UnlockScreen
+from askew_client.tui.themes import DARK, INKS, LIGHT
+from askew_client.tui.widgets.bent_header import BentHeader
+
+if TYPE_CHECKING:
+    from askew_client.companion import Companion
+
+_Value = TypeVar("_Value")
+Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
+
+
+class AskewApp(App[AskewError]):
+    """A person's device on a terminal."""
+
+    TITLE = "Askew"
+    CSS_PATH = Path(__file__).with_name("askew.tcss")
+    ENABLE_COMMAND_PALETTE = True
+    MODES: ClassVar = {
+        "profile": ProfileScreen,
+        "ask": AskScreen,
+        "privacy": PrivacyScreen,
+        "history": HistoryScreen,
+        "settings": SettingsScreen,
+    }
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
+    BINDINGS = [
+        Binding("f1,question_mark", "explain", "Help", key_display="?", priority=False),
+        *(
+            Binding(tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False, priority=True)
+            for tab in TABS
+        ),
+        Binding("left_square_bracket", "step(-1)", "Previous screen", show=False),
+        Binding("right_square_bracket", "step(1)", "Next screen", show=False),
+        Binding("ctrl+t", "flip_theme", "Light or dark", show=False, priority=True),
+    ]
+
+    companion: reactive[Companion | None] = reactive(None)
+    connection: reactive[Connection | Setback | None] = reactive(None)
+    profile: reactive[ProfileView] = reactive(ProfileView())
+    budget: reactive[Budget | Setback | None] = reactive(None)
+
+    def __init__(self, opening: Opening, *, note: str = "", light: bool = False) -> None:
+        """`opening` is called in a thread after the first screen stands, since its imports are
+        heavy; what it returns is entered for as long as the app runs.
+        """
+        super().__init__()
+        self._opening = opening
+        self._turn = asyncio.Lock()
+        self.note = note
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = LIGHT.name if light else DARK.name
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Inks for themes that have none."""
+        return dict(INKS)
+
+    def on_mount(self) -> None:
+        """Show the first screen; everything else comes by message."""
+        self.switch_mode("profile")
+        self.call_after_refresh(self.live)
+
+    # Workers
+
+    @work(group="live")
+    async def live(self) -> None:
+        """Keep the device open until the app ends."""
+        try:
+            opened = await asyncio.to_thread(self._opening)
+            async with opened as companion:
+                locked = await asyncio.to_thread(lambda: companion.locked)
+                self.post_message(Opened(companion, locked))
+                await asyncio.Event().wait()
+        except AskewError as error:  # without its files there is nothing to show
+            self.exit(error)
+
+    @work(exclusive=True, group="connect")
+    async def connect(self) -> None:
+        """Ask the server who it is."""
+        if self.companion is not None:
+            self.post_message(Connected(await self.companion.connect()))
+
+    @work(group="edits")
+    async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:
+        """Change something on the device, say so, and bring the profile as it is then.
+
+        What `act` returns is said in place of `said` if it is text. Edits happen in the order of
+        the keys: the lock is fair.
+        """
+        outcome = await self.on_device(act)
+        if isinstance(outcome, Setback):
+            self.post_message(Refused(outcome))
+        elif text := outcome if isinstance(outcome, str) else said:
+            self.post_message(Done(text))
+        await self._bring_profile()
+
+    @work(group="edits")
+    async def read_profile(self) -> None:
+        """Bring the profile as it is."""
+        await self._bring_profile()
+
+    @work(exclusive=True, group="budget")
+    async def read_budget(self) -> None:
+        """Bring the ledger."""
+        self.post_message(BudgetRead(await self.on_device(lambda device: device.budget())))
+
+    async def on_device(self, act: Callable[[Companion], _Value]) -> _Value | Setback:
+        """Run one thing on the device in a thread, one at a time; an error is a Setback."""
+        device = self.companion
+        if device is None:
+            return setback_of(AskewError("the device is still opening its files"))
+        async with self._turn:
+            try:
+                return await asyncio.to_thread(act, device)
+            except AskewError as error:
+                return setback_of(error)
+
+    async def _bring_profile(self) -> None:
+        view = await self.on_device(_profile_of)
+        self.post_message(Refused(view) if isinstance(view, Setback) else ProfileRead(view))
+
+    # Messages
+
+    def on_opened(self, message: Opened) -> None:
+        """The device is open: unlock it if it must be, read it, connect."""
+        self.companion = message.companion
+        self.connect()
+        self.read_budget()
+        if message.locked:
+            self.push_screen(UnlockScreen())
+        else:
+            self.read_profile()
+
+    def on_connected(self, message: Connected) -> None:
+        """The catalog is there, or it is not; the bars depend on it."""
+        self.connection = message.outcome
+        self.read_profile()
+        self.read_budget()
+
+    def learn_connection(self) -> None:
+        """A question connects by itself if it must: after a failure, or to a new space."""
+        if self.companion is not None and self.companion.connection is not None:
+            self.connection = self.companion.connection
+
+    def on_profile_read(self, message: ProfileRead) -> None:
+        """Keep the profile where the screens watch it."""
+        self.profile = message.view
+
+    def on_budget_read(self, message: BudgetRead) -> None:
+        """Keep the ledger where the screens watch it."""
+        self.budget = message.outcome
+
+    def on_refused(self, message: Refused) -> None:
+        """Say why, calmly."""
+        text = f"{message.setback.text}. {message.setback.hint}"
+        self.notify(text, title=message.setback.trouble.value, severity="warning", markup=False)
+
+    def on_done(self, message: Done) -> None:
+        """Say what was done."""
+        self.notify(message.text, markup=False, timeout=3)
+
+    def on_bent_header_chosen(self, message: BentHeader.Chosen) -> None:
+        """Go to the screen whose name was clicked."""
+        self.action_go(message.mode)
+
+    # Actions
+
+    def action_go(self, mode: str) -> None:
+        """Show a screen, unless a dialog wants an answer first."""
+        if isinstance(self.screen, FrameScreen) and mode != self.current_mode:
+            self.screen.leave()
+            self.switch_mode(mode)
+
+    def action_step(self, by: int) -> None:
+        """Show the next screen, or the one before."""
+        modes = [tab.mode for tab in TABS]
+        self.action_go(modes[(modes.index(self.current_mode) + by) % len(modes)])
+
+    def action_explain(self) -> None:
+        """Help for the screen that shows."""
+        if isinstance(self.screen, FrameScreen):
+            self.screen.explain()
+
+    def action_flip_theme(self) -> None:
+        """Light becomes dark and the other way round."""
+        self.use_theme(dark=not self.current_theme.dark)
+
+    def use_theme(self, *, dark: bool) -> None:
+        """One of the two themes."""
+        self.theme = DARK.name if dark else LIGHT.name
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """What the command palette offers: every screen, and what it can do."""
+        for tab in TABS:
+            yield SystemCommand(
+                f"Go to {tab.title}", tab.says, lambda mode=tab.mode: self.action_go(mode)
+            )
+        if isinstance(screen, FrameScreen):
+            yield SystemCommand("Help", "What this screen is for, and its keys", screen.explain)
+            yield from screen.commands()
+        yield SystemCommand("Connect again", "Fetch card and catalog once more", self.connect)
+        yield SystemCommand("Light or dark", "The other of the two themes", self.action_flip_theme)
+        yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
+
+
+def _profile_of(device: Companion) -> ProfileView:
+    """What can be shown: nothing of a locked profile, and no bars without a catalog."""
+    if device.locked:
+        return ProfileView(lock=None)
+    bars = () if device.connection is None else device.bars()
+    return ProfileView(device.ratings(), bars, device.lock)

@@ -1,0 +1,114 @@
+"""What workers bring to the screens. Some of it is private, so no message shows its content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from askew_client.outcomes import (
+    Answer,
+    Bar,
+    Budget,
+    Connection,
+    Forecast,
+    Match,
+    NoisePicture,
+    PastAnswer,
+    Rated,
+    SharedAnswer,
+)
+from askew_client.setbacks import Setback
+
+if TYPE_CHECKING:
+    from askew_client.companion import Companion
+
+
+@dataclass(frozen=True, repr=False)
+class ProfileView:
+    """The profile as the screens show it. lock says how it is kept, None if it is not open."""
+
+    ratings: tuple[Rated, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    lock: str | None = "none"
+
+
+@dataclass(repr=False)
+class Opened(Message):
+    """The device's files are open; a profile that is locked needs its passphrase."""
+
+    companion: Companion
+    locked: bool
+
+
+@dataclass(repr=False)
+class Unlocked(Message):
+    """A passphrase was tried; setback says why it does not fit."""
+
+    setback: Setback | None
+
+
+@dataclass(repr=False)
+class Connected(Message):
+    """The server said who it is, or it could not."""
+
+    outcome: Connection | Setback
+
+
+@dataclass(repr=False)
+class ProfileRead(Message):
+    """The profile after an edit, or at the start."""
+
+    view: ProfileView
+
+
+@dataclass(repr=False)
+class BudgetRead(Message):
+    """The ledger, or why it cannot be read."""
+
+    outcome: Budget | Setback
+
+
+@dataclass(repr=False)
+class Refused(Message):
+    """Something on the device was refused, such as an edit of the profile."""
+
+    setback: Setback
+
+
+@dataclass(repr=False)
+class Done(Message):
+    """Something on the device was done; text says what, without a private value."""
+
+    text: str
+
+
+@dataclass(repr=False)
+class Found(Message):
+    """What a search found."""
+
+    matches: tuple[Match, ...]
+
+
+@dataclass(repr=False)
+class Answered(Message):
+    """What became of a question, and the picture of its noise where there was one."""
+
+    outcome: Answer | SharedAnswer | Setback
+    noise: NoisePicture | None = None
+
+
+@dataclass(repr=False)
+class Foreseen(Message):
+    """What other settings would give, and the picture of their noise."""
+
+    forecast: Forecast | Setback
+    noise: NoisePicture | Setback
+
+
+@dataclass(repr=False)
+class HistoryRead(Message):
+    """Past answers, newest first, or why they cannot be read."""
+
+    outcome: tuple[PastAnswer, ...] | Setback

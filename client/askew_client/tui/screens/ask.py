@@ -1,0 +1,188 @@
+"""Ask: one key, and everything that happens between a question and a pick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Static
+
+from askew_client.outcomes import Answer, Departure, NoisePicture, SharedAnswer
+from askew_client.setbacks import Setback
+from askew_client.tui import sentences
+from askew_client.tui.messages import Answered
+from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.glow import Glow, Mark
+from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
+from askew_client.tui.widgets.result_list import ResultList
+
+
+class AskScreen(FrameScreen):
+    """The signal leaving, the results arriving, the ranking and the pick."""
+
+    MODE = "ask"
+    TITLE = "Ask"
+    PURPOSE = (
+        "One key asks the server. Your profile is bent by noise, and only the bent copy leaves: "
+        "the signal. The server answers with results for it; this device ranks them by your true "
+        "profile and picks. Neither the ranking nor the pick is ever sent. The signal is drawn "
+        "and paid for once a month; asking again in the same month sends the same one, at no "
+        "further cost."
+    )
+    KEYS = (
+        ("a, Enter", "ask"),
+        ("Esc", "stop waiting"),
+    )
+    BINDINGS = [
+        Binding("a,enter", "ask", "Ask", key_display="a"),
+        Binding("escape", "stop", "Stop asking"),
+    ]
+
+    def body(self) -> ComposeResult:
+        """What leaves on the left, what comes of it on the right."""
+        with Horizontal(id="asking"):
+            with VerticalScroll(id="leaving", can_focus=False):
+                yield Static("What leaves", classes="heading")
+                yield Static(sentences.WHAT_LEAVES, id="before", markup=False)
+                yield NumberLines()
+                yield Static("", id="facts", markup=False)
+                yield Glow()
+                yield Static("", id="caption", markup=False)
+            with Vertical(id="arriving"):
+                yield Static("What comes back", classes="heading")
+                yield Static("", id="flow", markup=False)
+                with VerticalScroll(id="results-window", can_focus=False):
+                    yield ResultList()
+                yield Static("", id="pick", markup=False)
+        with Horizontal(id="bar"):
+            yield Button("Ask", id="ask", variant="primary")
+            yield Static(sentences.BEFORE_ASKING, id="state", markup=False)
+
+    def on_mount(self) -> None:
+        """Everything is about to happen."""
+        companion = self.desk.companion
+        self.query_one("#flow", Static).update(
+            sentences.flow(companion.settings.k if companion else 8)
+        )
+        self.query_one("#pick").display = False
+        self.query_one(Button).focus()
+
+    # The worker
+
+    @work(exclusive=True, group="ask")
+    async def ask(self) -> None:
+        """Ask, and bring the answer. Asking again stops the question before."""
+        companion = self.desk.companion
+        if companion is None:
+            return
+        outcome = await companion.ask()
+        noise: NoisePicture | Setback | None = None
+        if isinstance(outcome, Answer):
+            epsilon, k = outcome.cost.epsilon, len(outcome.results)
+            noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
+        self.post_message(Answered(outcome, noise if isinstance(noise, NoisePicture) else None))
+
+    # Messages and keys
+
+    def on_button_pressed(self) -> None:
+        """The button is the same as the key."""
+        self.action_ask()
+
+    def action_ask(self) -> None:
+        """Ask."""
+        if self.desk.companion is None:
+            self._say("one moment: the device is opening its files")
+            return
+        self._show_connection(None)
+        self._say("asking ...  Esc stops")
+        self.set_class(True, "-waiting")
+        self.ask()
+
+    def action_stop(self) -> None:
+        """Stop waiting."""
+        if self.has_class("-waiting"):
+            self.workers.cancel_group(self, "ask")
+            self.set_class(False, "-waiting")
+            self._say("stopped; asking again sends the same signal, for nothing more")
+
+    def leave(self) -> None:
+        """Another screen: a question under way is stopped."""
+        self.action_stop()
+
+    def on_answered(self, message: Answered) -> None:
+        """Show what became of the question."""
+        if not self.has_class("-waiting"):
+            return
+        self.set_class(False, "-waiting")
+        match message.outcome:
+            case Answer() as answer:
+                self._show_answer(answer)
+                self._show_glow(message.noise, _marks(answer.departure))
+            case SharedAnswer() as shared:
+                self._show_shared(shared)
+                self._show_glow(None, ())
+            case Setback() as setback:
+                self._show_setback(setback)
+        self.desk.learn_connection()
+        self.desk.read_budget()
+
+    # What it shows
+
+    def _show_answer(self, answer: Answer) -> None:
+        self.query_one("#before").display = False
+        self.query_one(NumberLines).departure = answer.departure
+        self.query_one("#facts", Static).update(sentences.departure(answer.departure, answer.cost))
+        self._say(f"{answer.source}; ranked here{_left_out(answer)}")
+        at_once = self.app.animation_level == "none"
+        self.query_one(ResultList).show(answer.results, at_once=at_once)
+        self._show_pick(sentences.pick(answer))
+
+    def _show_glow(self, noise: NoisePicture | None, marks: tuple[Mark, ...]) -> None:
+        self.query_one(Glow).show(noise if marks else None, marks)
+        self.query_one("#caption", Static).update(sentences.GLOW if noise and marks else "")
+
+    def _show_shared(self, shared: SharedAnswer) -> None:
+        self.query_one("#before").display = False
+        self.query_one(NumberLines).departure = None
+        self.query_one("#facts", Static).update(sentences.NOTHING_LEFT)
+        self._say(shared.source)
+        self.query_one(ResultList).show(sentences.as_results(shared), at_once=True)
+        self._show_pick(Text(sentences.shared(shared)))
+
+    def _show_setback(self, setback: Setback) -> None:
+        self.query_one(Notice).tell(setback)
+        self._say("no answer this time")
+
+    def _show_pick(self, text: Text) -> None:
+        self.query_one("#flow").display = False
+        pick = self.query_one("#pick", Static)
+        pick.update(text)
+        pick.display = True
+
+    def _say(self, text: str) -> None:
+        self.query_one("#state", Static).update(text)
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
+        yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
+
+
+def _marks(departure: Departure) -> tuple[Mark, ...]:
+    """Where the person is within what the server can tell from the signal."""
+    if departure.point is None:
+        return ()
+    pairs = zip(departure.true_point, departure.point, strict=True)
+    away = tuple(true - sent for true, sent in pairs)
+    return (Mark((0.0,) * len(away), SENT, "public"), Mark(away, TRUE, "private"))
+
+
+def _left_out(answer: Answer) -> str:
+    if not answer.unused:
+        return ""
+    return f"; {answer.unused} of your ratings are of titles that this catalog does not have"

@@ -1,0 +1,73 @@
+"""What every screen has: header, notice, footer, help, and its place among the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from textual.app import ComposeResult, SystemCommand
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from askew_client.outcomes import Connection
+from askew_client.setbacks import Setback
+from askew_client.tui.screens.help import HelpScreen
+from askew_client.tui.widgets.bent_header import BentHeader, Tab
+from askew_client.tui.widgets.notice import Notice
+
+if TYPE_CHECKING:
+    from askew_client.tui.app import AskewApp
+
+TABS: Final = (
+    Tab("profile", "F2", "Profile", "Search the catalog, rate, see your profile"),
+    Tab("ask", "F3", "Ask", "Send a noisy signal, pick in private"),
+    Tab("privacy", "F4", "Privacy", "What was spent, and what other settings would give"),
+    Tab("history", "F5", "History", "Past answers, on this device only"),
+    Tab("settings", "F6", "Settings", "Theme, signals, encryption, forgetting"),
+)
+
+
+class FrameScreen(Screen[None]):
+    """One of the five screens."""
+
+    MODE: ClassVar[str]
+    PURPOSE: ClassVar[str]
+    KEYS: ClassVar[tuple[tuple[str, str], ...]]
+    AUTO_FOCUS = None
+
+    @property
+    def desk(self) -> AskewApp:
+        """The app, by its own type."""
+        return cast("AskewApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Header, notice, body, footer."""
+        yield BentHeader(TABS, self.MODE, self.desk.note)
+        yield Notice(id="notice")
+        yield from self.body()
+        yield Footer()
+
+    def body(self) -> ComposeResult:
+        """What this screen is made of."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Called before another screen shows."""
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """What the command palette offers on this screen."""
+        return ()
+
+    def explain(self) -> None:
+        """Open the help."""
+        self.app.push_screen(HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS))
+
+    def on_mount(self) -> None:
+        """Watch the connection: every screen says so when there is none."""
+        self.watch(self.app, "connection", self._show_connection)
+
+    def _show_connection(self, connection: Connection | Setback | None) -> None:
+        if isinstance(connection, Setback):
+            self.query_one(Notice).tell(connection)
+        else:
+            self.query_one(Notice).hush()

@@ -1,0 +1,111 @@
+"""History: past answers, kept on this device and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import OptionList, Static
+
+from askew_client.outcomes import PastAnswer
+from askew_client.setbacks import Setback
+from askew_client.tui.messages import HistoryRead
+from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.notice import Notice
+
+
+class HistoryScreen(FrameScreen):
+    """Answers on the left, the one under the cursor on the right."""
+
+    MODE = "history"
+    TITLE = "History"
+    PURPOSE = (
+        "What you were shown and what was picked, newest first. It is kept in a file on this "
+        "device, never sent, and you can forget it whenever you like."
+    )
+    KEYS = (
+        ("↑ ↓", "another answer"),
+        ("f", "forget all of them"),
+    )
+    BINDINGS = [Binding("f", "forget", "Forget all")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._past: tuple[PastAnswer, ...] = ()
+
+    def body(self) -> ComposeResult:
+        """Two columns."""
+        with Horizontal(id="history"):
+            yield OptionList(id="answers", markup=False)
+            with VerticalScroll(id="past", can_focus=False):
+                yield Static("", id="past-answer", markup=False)
+
+    def on_mount(self) -> None:
+        """Keys move through the answers."""
+        self.query_one(OptionList).focus()
+
+    def on_screen_resume(self) -> None:
+        """Read again whenever it shows: there may be a new answer."""
+        self.read()
+
+    @work(exclusive=True, group="history")
+    async def read(self) -> None:
+        """Bring the past answers."""
+        self.post_message(HistoryRead(await self.desk.on_device(lambda device: device.history())))
+
+    def on_history_read(self, message: HistoryRead) -> None:
+        """List them."""
+        if isinstance(message.outcome, Setback):
+            self.query_one(Notice).tell(message.outcome)
+            return
+        self._past = message.outcome
+        answers = self.query_one(OptionList)
+        answers.clear_options()
+        answers.add_options([_line(past) for past in self._past])
+        answers.highlighted = 0 if self._past else None
+        self._show(0)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the answer under the cursor."""
+        self._show(event.option_index)
+
+    def _show(self, index: int) -> None:
+        empty = Text("No answers yet. Ask (F3), and they will be kept here.")
+        shown = _page(self._past[index]) if self._past else empty
+        self.query_one("#past-answer", Static).update(shown)
+
+    def action_forget(self) -> None:
+        """Forget everything, after a second look."""
+        if self._past:
+            self.app.push_screen(ConfirmScreen("Forget every past answer?", "Forget"), self._forget)
+
+    def _forget(self, sure: bool | None) -> None:
+        if sure:
+            self.desk.edit(lambda device: device.forget_history(), "Past answers are forgotten.")
+            self.read()
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Forget all answers", "Empty the history", self.action_forget)
+
+
+def _line(past: PastAnswer) -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{past.when:%d %b}  ", "dim")
+    line.append(past.picked)
+    return line
+
+
+def _page(past: PastAnswer) -> Text:
+    page = Text()
+    page.append(f"{past.when:%-d %B %Y}", "bold")
+    page.append(f", with the signal of {past.slot}\n\n")
+    for place, label in enumerate(past.labels, 1):
+        mark = "  ◀ your pick" if label == past.picked else ""
+        page.append(f"{place:>3}  {label}{mark}\n", "bold" if mark else "")
+    return page

@@ -1,0 +1,158 @@
+"""Privacy: what was spent, and what other settings would give before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from textual import work
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Static
+
+from askew_client.outcomes import Budget, Connection, Forecast, NoisePicture
+from askew_client.setbacks import Setback
+from askew_client.tui import sentences
+from askew_client.tui.messages import Foreseen, ProfileView
+from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.budget_meter import BudgetMeter
+from askew_client.tui.widgets.forecast_bars import ForecastBars
+from askew_client.tui.widgets.glow import Glow, Mark
+from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.widgets.slider import Slider
+
+EPSILONS: Final = tuple(
+    Fraction(each)
+    for each in ("1/4", "1/2", "3/4", "1", "3/2", "2", "3", "4", "6", "8", "12", "16")
+)
+SIZES: Final = tuple(map(Fraction, (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32)))
+
+
+class PrivacyScreen(FrameScreen):
+    """The meter and the ledger on the left; sliders, forecast and noise on the right."""
+
+    MODE = "privacy"
+    TITLE = "Privacy"
+    PURPOSE = (
+        "On the left, what your signals have cost and what that means in words. On the right, "
+        "what other settings would give: move the sliders, and this device plays your question "
+        "again and again against the server's public rule. Nothing is sent, nothing is charged. "
+        "epsilon (ε) is how much a signal may tell; k is how many results come back. The map "
+        "shows the noise, and where around the signal the server looks for results."
+    )
+    KEYS = (
+        ("← →", "move a slider; the mouse can drag it"),
+        ("Tab", "the other slider, the ledger"),
+        ("w", "use these settings from now on"),
+        ("b", "back to the settings in force"),
+    )
+    BINDINGS = [
+        Binding("w", "apply", "Use these settings"),
+        Binding("b", "back", "Back to yours"),
+    ]
+
+    def body(self) -> ComposeResult:
+        """Two columns."""
+        with Horizontal(id="privacy"):
+            with Vertical(id="spending"):
+                yield Static("Your budget", classes="heading")
+                yield BudgetMeter()
+                with VerticalScroll(id="ledger-window"):
+                    yield Static("", id="ledger", markup=False)
+            with Vertical(id="what-if"):
+                yield Static("What if (nothing is sent)", classes="heading")
+                yield Slider("ε ", EPSILONS, Fraction(4), id="epsilon")
+                yield Slider("k ", SIZES, Fraction(8), id="size")
+                yield ForecastBars()
+                yield Static("", id="bound", markup=False)
+                yield Glow()
+                yield Static(sentences.CAPTION, id="caption", markup=False)
+
+    def on_mount(self) -> None:
+        """Start from the settings in force."""
+        self.watch(self.app, "budget", self._show_budget)
+        self.watch(self.app, "profile", self._profile_changed)
+        self.action_back()
+        self.query_one("#epsilon").focus()
+
+    # The worker
+
+    @work(exclusive=True, group="forecast")
+    async def foresee(self, epsilon: Fraction, k: int) -> None:
+        """Play other settings in a thread. A newer choice takes the place of an older one."""
+        noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
+        forecast = await self.desk.on_device(lambda device: device.forecast(epsilon, k))
+        self.post_message(Foreseen(forecast, noise))
+
+    # Messages and state
+
+    def on_slider_moved(self) -> None:
+        """Look at what the sliders say."""
+        self._look()
+
+    def on_foreseen(self, message: Foreseen) -> None:
+        """Show it."""
+        bars, bound = self.query_one(ForecastBars), self.query_one("#bound", Static)
+        bars.remove_class("-waiting")
+        if isinstance(message.noise, NoisePicture):
+            offsets = [Mark(at, "◆", "public") for at in message.noise.offsets]
+            self.query_one(Glow).show(message.noise, offsets)
+        if isinstance(message.forecast, Forecast):
+            bars.forecast = message.forecast
+            self.query_one(BudgetMeter).one_signal = Fraction(message.forecast.between_any_two)
+            bound.update(sentences.bound(message.forecast))
+        else:
+            bars.forecast = None
+            bound.update(sentences.no_forecast(message.forecast))
+
+    def _show_connection(self, connection: Connection | Setback | None) -> None:
+        super()._show_connection(connection)
+        self._look()
+
+    def _profile_changed(self, _: ProfileView) -> None:
+        self._look()
+
+    def _show_budget(self, budget: Budget | Setback | None) -> None:
+        meter, ledger = self.query_one(BudgetMeter), self.query_one("#ledger", Static)
+        if isinstance(budget, Setback):
+            self.query_one(Notice).tell(budget)
+            ledger.update("")
+        elif budget is not None:
+            meter.spent, meter.cap = budget.spent, budget.cap
+            ledger.update(sentences.ledger(budget))
+
+    def _look(self) -> None:
+        """Ask the device what the sliders' settings would give, once there is a catalog."""
+        epsilon, k = self._chosen()
+        if isinstance(self.desk.connection, Connection):
+            self.query_one(ForecastBars).add_class("-waiting")
+            self.foresee(epsilon, k)
+
+    def _chosen(self) -> tuple[Fraction, int]:
+        return self.query_one("#epsilon", Slider).value, int(self.query_one("#size", Slider).value)
+
+    # Actions
+
+    def action_back(self) -> None:
+        """Move the sliders to the settings in force."""
+        if self.desk.companion is not None:
+            settings = self.desk.companion.settings
+            self.query_one("#epsilon", Slider).set_value(settings.epsilon)
+            self.query_one("#size", Slider).set_value(Fraction(settings.k))
+        self._look()
+
+    def action_apply(self) -> None:
+        """Use the sliders' settings from now on; a signal already drawn stays for its month."""
+        epsilon, k = self._chosen()
+        self.desk.edit(
+            lambda device: device.configure(replace(device.settings, epsilon=epsilon, k=k)),
+            sentences.settings_in_force(epsilon, k),
+        )
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Use these settings", "epsilon and k as the sliders", self.action_apply)
+        yield SystemCommand("Back to your settings", "Move the sliders back", self.action_back)

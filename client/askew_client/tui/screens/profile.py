@@ -1,0 +1,220 @@
+"""Profile: what the device knows of the person, all of it private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Key
+from textual.widgets import Input, Static
+
+from askew_client.outcomes import Connection, Match, Rated, Title
+from askew_client.setbacks import Setback
+from askew_client.tui.messages import Found, ProfileView, Refused
+from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.profile_bars import ProfileBars
+from askew_client.tui.widgets.stars import STARS, Stars
+from askew_client.tui.widgets.title_list import TitleList
+
+if TYPE_CHECKING:
+    from askew_client.companion import Companion
+
+_LIMIT = 500  # titles that a search lists
+_LATELY = 12  # ratings beside the bars, newest first
+
+
+class ProfileScreen(FrameScreen):
+    """Search, rate, and watch the profile move."""
+
+    MODE = "profile"
+    TITLE = "Profile"
+    PURPOSE = (
+        "Rate titles that you know. Your ratings make a profile, the bars on the right; both are "
+        "kept in a file on this device and never leave it. Start typing to search the catalog, "
+        "press Enter or the down arrow to go to the titles, and rate with the keys 1 to 5 or by "
+        "clicking the stars. A like counts as well."
+    )
+    KEYS = (
+        ("/", "search; Enter or ↓ goes to the titles"),
+        ("1 to 5", "rate with stars; a click on a star does the same"),
+        ("← →", "half a star less or more"),
+        ("l", "like, without a number"),
+        ("x", "take a rating back"),
+        ("u", "undo the last edit"),
+        ("r", "list only what is rated, or everything"),
+    )
+    BINDINGS = [
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("r", "flip_rated", "Rated"),
+        Binding("u,ctrl+z", "undo", "Undo", key_display="u"),
+        Binding("escape", "titles", "To the titles", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._only_rated = False
+
+    def body(self) -> ComposeResult:
+        """Titles on the left, the person on the right."""
+        with Horizontal(id="profile"):
+            with Vertical(id="catalog"):
+                yield Input(placeholder="search the catalog", id="search", select_on_focus=False)
+                yield Static("", id="listed", markup=False)
+                yield TitleList(id="titles")
+            with VerticalScroll(id="person", can_focus=False):
+                yield Static("Your profile", classes="heading")
+                yield ProfileBars()
+                yield Static("", id="summary", markup=False)
+                yield Static("", id="lately", markup=False)
+
+    def on_mount(self) -> None:
+        """Type at once."""
+        self.watch(self.app, "profile", self._show_profile)
+        self.query_one(Input).focus()
+
+    # Workers
+
+    @work(exclusive=True, group="search")
+    async def search(self, text: str, *, only_rated: bool) -> None:
+        """Look through the catalog in a thread."""
+        outcome = await self.desk.on_device(lambda device: _found(device, text, only_rated))
+        self.post_message(Refused(outcome) if isinstance(outcome, Setback) else Found(outcome))
+
+    # Messages
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search as the person types."""
+        self._only_rated = False
+        self._search_again()
+
+    def on_input_submitted(self) -> None:
+        """Enter goes to what was found."""
+        self.action_titles()
+
+    def on_found(self, message: Found) -> None:
+        """Show what was found."""
+        titles = self.query_one(TitleList)
+        same = [m.title.label for m in titles.matches] == [m.title.label for m in message.matches]
+        titles.show(message.matches, keep_cursor=same or self._only_rated)
+        self.query_one("#listed", Static).update(self._listed(len(message.matches)))
+
+    def on_title_list_starred(self, message: TitleList.Starred) -> None:
+        """Rate, or take a rating back."""
+        label, rating = message.label, message.rating
+        if rating is None:
+            self.desk.edit(lambda device: device.unrate(label))
+        else:
+            self.desk.edit(lambda device: device.rate(label, rating))
+
+    def on_title_list_liked(self, message: TitleList.Liked) -> None:
+        """Like."""
+        self.desk.edit(lambda device: device.like(message.label))
+
+    def on_key(self, event: Key) -> None:
+        """The down arrow leaves the search for what it found."""
+        if event.key == "down" and isinstance(self.focused, Input):
+            self.action_titles()
+
+    # State
+
+    def _show_connection(self, connection: Connection | Setback | None) -> None:
+        super()._show_connection(connection)
+        if isinstance(connection, Connection):
+            scale = Stars(connection.lowest_rating, connection.highest_rating)
+            self.query_one(TitleList).stars = scale
+            self.query_one(Input).placeholder = f"search {connection.n_items} titles"
+        self._show_profile(self.desk.profile)
+
+    def _show_profile(self, profile: ProfileView) -> None:
+        self.query_one(ProfileBars).show(profile.bars)
+        self.query_one("#summary", Static).update(_summary(profile))
+        self.query_one("#lately", Static).update(_lately(profile, self.query_one(TitleList).stars))
+        self._search_again()
+
+    def _search_again(self) -> None:
+        if self.desk.companion is not None:
+            self.search(self.query_one(Input).value, only_rated=self._only_rated)
+
+    def _listed(self, count: int) -> str:
+        if self.desk.profile.lock is None:
+            return "Locked."
+        if self._only_rated:
+            return f"{count} rated  (r: all titles)" if count else "Nothing is rated yet."
+        if not isinstance(self.desk.connection, Connection):
+            return "The catalog is not here yet; these are your ratings."
+        more = " or more" if count == _LIMIT else ""
+        return f"{count}{more} found" if count else "No title has all these words."
+
+    # Actions
+
+    def action_search(self) -> None:
+        """Type a search."""
+        self.query_one(Input).focus()
+
+    def action_titles(self) -> None:
+        """Go to the titles."""
+        self.query_one(TitleList).focus()
+
+    def action_flip_rated(self) -> None:
+        """Only what is rated, or everything."""
+        self._only_rated = not self._only_rated
+        self._search_again()
+
+    def action_undo(self) -> None:
+        """Take the last edit back."""
+        self.desk.edit(_undo)
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Search the catalog", "Type part of a title", self.action_search)
+        yield SystemCommand("Undo", "Take the last edit of the profile back", self.action_undo)
+        yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
+
+
+def _found(device: Companion, text: str, only_rated: bool) -> tuple[Match, ...]:
+    """Matches of the catalog; without a catalog, or on request, what the person rated."""
+    if device.locked:
+        return ()
+    if device.connection is not None and not only_rated:
+        return device.search(text, _LIMIT)
+    words = text.casefold().split() if not only_rated else ()
+    return tuple(
+        Match(Title(rated.label, rated.label), rated)
+        for rated in device.ratings()
+        if all(word in rated.label.casefold() for word in words)
+    )
+
+
+def _undo(device: Companion) -> str:
+    changed = device.undo()
+    return "Undone." if changed else "There is nothing to undo."
+
+
+def _summary(profile: ProfileView) -> Text:
+    unknown = sum(not rated.known for rated in profile.ratings)
+    if profile.lock is None:
+        return Text("Your profile is locked: its passphrase was not typed.")
+    text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
+    if unknown:
+        text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
+    return text
+
+
+def _lately(profile: ProfileView, scale: Stars) -> Text:
+    """The newest ratings, a line each."""
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for rated in profile.ratings[:_LATELY]:
+        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
+        text.append(f"{stars} {rated.label}\n")
+    return text
+
+
+def _rated(ratings: tuple[Rated, ...]) -> str:
+    if not ratings:
+        return "Rate a few titles that you know."
+    return f"{len(ratings)} title{'s' * (len(ratings) != 1)} rated."

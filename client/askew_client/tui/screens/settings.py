@@ -1,0 +1,185 @@
+"""Settings: how the app looks, how the device asks, how the profile is kept, and forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult, SystemCommand
+from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
+from textual.widgets import Button, Input, Label, Static
+
+from askew_client.outcomes import Budget
+from askew_client.setbacks import Setback
+from askew_client.tui import sentences
+from askew_client.tui.messages import ProfileView
+from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.screens.frame import FrameScreen
+
+if TYPE_CHECKING:
+    from askew_client.companion import Companion
+
+
+class SettingsScreen(FrameScreen):
+    """A form of four parts."""
+
+    MODE = "settings"
+    TITLE = "Settings"
+    PURPOSE = (
+        "Settings are the same for every question and never depend on your profile. The device "
+        "chooses them; no server does. What is typed here holds until you leave the app; the "
+        "file of settings keeps it for good."
+    )
+    KEYS = (
+        ("Tab", "the next field or button"),
+        ("Enter", "press the button, or use what was typed"),
+    )
+
+    def body(self) -> ComposeResult:
+        """Parts side by side where there is room."""
+        with VerticalScroll(id="form", can_focus=False), Grid(id="parts"):
+            yield from _part(
+                "How the device asks",
+                _field("ε of one signal", "epsilon"),
+                _field("k, results of one", "k"),
+                _field("lifetime cap", "cap"),
+                Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
+            )
+            yield from _part(
+                "How it looks",
+                Static("Warm stays on this device, cool leaves."),
+                Horizontal(
+                    Button("Dark", id="dark"), Button("Light", id="light"), classes="buttons"
+                ),
+            )
+            yield from _part(
+                "Your profile at rest",
+                Static("", id="rest", markup=False),
+                _field("passphrase", "passphrase", secret=True),
+                _field("once more", "again", secret=True),
+                Horizontal(
+                    Button("Encrypt", id="encrypt"),
+                    Button("Keep in the clear", id="decrypt"),
+                    classes="buttons",
+                ),
+            )
+            yield from _part(
+                "Forgetting, and the ledger",
+                Static(
+                    "Forgetting is for good. The ledger stays: it counts what has left.",
+                    id="ledger-state",
+                    markup=False,
+                ),
+                Horizontal(
+                    Button("Forget my profile", id="wipe", variant="error"),
+                    Button("Accept the ledger", id="unfreeze"),
+                    classes="buttons",
+                ),
+            )
+
+    def on_mount(self) -> None:
+        """Show what is in force."""
+        self.watch(self.app, "companion", self._show_settings)
+        self.watch(self.app, "budget", self._show_budget)
+        self.watch(self.app, "profile", self._show_lock)
+
+    def on_screen_resume(self) -> None:
+        """Another screen may have changed the settings."""
+        self._show_settings(self.desk.companion)
+
+    def _show_settings(self, companion: Companion | None) -> None:
+        if companion is None:
+            return
+        settings = companion.settings
+        values = {"epsilon": settings.epsilon, "k": settings.k, "cap": settings.lifetime_cap}
+        for name, value in values.items():
+            self.query_one(f"#{name}", Input).value = str(value)
+
+    def _show_budget(self, budget: Budget | Setback | None) -> None:
+        frozen = isinstance(budget, Budget) and budget.frozen is not None
+        self.query_one("#unfreeze", Button).display = frozen
+        if frozen:
+            self.query_one("#ledger-state", Static).update(sentences.FROZEN)
+
+    def _show_lock(self, profile: ProfileView) -> None:
+        self.query_one("#rest", Static).update(sentences.at_rest(profile.lock))
+
+    # What the buttons do
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """One action a button."""
+        act = {
+            "use": self._use,
+            "dark": self._dark,
+            "light": self._light,
+            "encrypt": self._encrypt,
+            "decrypt": self._decrypt,
+            "wipe": self._wipe,
+            "unfreeze": self._unfreeze,
+        }[str(event.button.id)]
+        act()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter is the button of the part."""
+        if event.input.password:
+            self._encrypt()
+        else:
+            self._use()
+
+    def _use(self) -> None:
+        typed = {name: self.query_one(f"#{name}", Input).value for name in ("epsilon", "k", "cap")}
+
+        def use(device: Companion) -> str:
+            from askew_client.config import exact_number, whole_number
+
+            epsilon, cap = (exact_number(name, typed[name].strip()) for name in ("epsilon", "cap"))
+            k = whole_number("k", typed["k"].strip())
+            device.configure(replace(device.settings, epsilon=epsilon, k=k, lifetime_cap=cap))
+            return sentences.settings_in_force(epsilon, k)
+
+        self.desk.edit(use)
+        self.desk.read_budget()
+
+    def _dark(self) -> None:
+        self.desk.use_theme(dark=True)
+
+    def _light(self) -> None:
+        self.desk.use_theme(dark=False)
+
+    def _encrypt(self) -> None:
+        fields = [self.query_one(f"#{name}", Input) for name in ("passphrase", "again")]
+        first, second = (field.value for field in fields)
+        for field in fields:
+            field.clear()
+        if not first or first != second:
+            self.notify("Type the same passphrase twice.", severity="warning", markup=False)
+            return
+        self.desk.edit(lambda device: device.encrypt(first), "Your profile is encrypted.")
+
+    def _decrypt(self) -> None:
+        self.desk.edit(lambda device: device.decrypt(), "Your profile is kept in the clear.")
+
+    def _wipe(self) -> None:
+        question = "Forget your profile and every past answer, for good?"
+        self.app.push_screen(ConfirmScreen(question, "Forget"), self._wipe_if)
+
+    def _wipe_if(self, sure: bool | None) -> None:
+        if sure:
+            self.desk.edit(lambda device: device.wipe(), "Your profile is forgotten.")
+
+    def _unfreeze(self) -> None:
+        self.desk.edit(lambda device: device.unfreeze(), "The ledger is accepted as it is.")
+        self.desk.read_budget()
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Forget my profile", "Ratings and past answers", self._wipe)
+
+
+def _part(title: str, *rows: Static | VerticalGroup | Horizontal) -> Iterable[VerticalGroup]:
+    yield VerticalGroup(Static(title, classes="heading"), *rows, classes="part")
+
+
+def _field(label: str, name: str, *, secret: bool = False) -> Horizontal:
+    return Horizontal(Label(label), Input(id=name, password=secret), classes="field")

@@ -1,0 +1,140 @@
+"""What the app says in words. Titles in it are rich Text: never markup."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from rich.text import Text
+from textual.content import Content
+
+from askew_client.outcomes import Answer, Budget, Cost, Departure, Forecast, Result, SharedAnswer
+from askew_client.setbacks import Setback
+
+BEFORE_ASKING: Final = "or press a: one question, one answer"
+CAPTION: Final = "noise, and ◆ where the server looks"
+WHAT_LEAVES: Final = (
+    "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
+    "the bent copy is sent: a few integers, the same size for everybody."
+)
+GLOW: Final = "you ● may be anywhere in the glow of ◆"
+NOTHING_LEFT: Final = "Nothing left this device: no signal was drawn, and nothing was charged."
+FROZEN: Final = (
+    "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
+    "lines. Accepting it books what may have been lost, and spending goes on."
+)
+
+
+def flow(k: int) -> Content:
+    """A question and its answer, before there is one: warm stays, cool leaves."""
+    warm, bend, cool = "$primary", "bold $accent", "$secondary"
+    return Content.assemble(
+        ("● you\n│\n", warm),
+        ("╰─╮", bend),
+        ("  noise, drawn on this device\n", "$soft"),
+        ("  ╲\n", bend),
+        ("   ◆ the signal ─────────╮\n", cool),
+        ("                      server\n", cool),
+        (f"   ◇ {k:>2} results ◀───────╯\n", cool),
+        ("  ╱\n", bend),
+        ("● your pick", warm),
+        ("  made here, never sent", "$soft"),
+    )
+
+
+def number(value: Fraction | float) -> str:
+    """A number as short as it is exact enough to read."""
+    return f"{float(value):.4g}"
+
+
+def departure(left: Departure, cost: Cost) -> Text:
+    """What left, and what it cost."""
+    text = Text()
+    text.append(f"\n{_integers(left.values)}", "bold")
+    text.append(" left, and k. No name, no rating, no clock.\n")
+    text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
+    text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
+    text.append(f"ε {number(cost.epsilon)} {_unit(metric=cost.metric)}, at most ")
+    text.append(f"{number(cost.one_rating)} for one rating and ")
+    text.append(f"{number(cost.between_any_two)} between any two people.\n")
+    text.append(f"Spent {number(cost.spent)} of {number(cost.cap)}.", "bold")
+    if cost.wanted != cost.epsilon:
+        text.append(f" Your ε of {number(cost.wanted)} counts from the next month on.")
+    return text
+
+
+def pick(answer: Answer) -> Text:
+    """The pick and why."""
+    best = answer.pick
+    text = Text()
+    text.append("Your pick, never sent\n", "italic")
+    text.append(f"{best.title.label}\n", "bold")
+    text.append(best.why)
+    return text
+
+
+def shared(answer: SharedAnswer) -> str:
+    """A cold start, said so."""
+    return (
+        f"You have rated nothing: this is {answer.origin}. "
+        "Rate a few titles (F2), and the answer will be about you."
+    )
+
+
+def as_results(answer: SharedAnswer) -> tuple[Result, ...]:
+    """What anybody is shown, as lines without a pick."""
+    return tuple(
+        Result(place, title, seen=False, picked=False, score=0.0, why="")
+        for place, title in enumerate(answer.titles, 1)
+    )
+
+
+def _unit(*, metric: bool) -> str:
+    return "per unit of distance" if metric else "between any two people"
+
+
+def _integers(values: tuple[int, ...]) -> str:
+    shown = ", ".join(str(value) for value in values[:8])
+    return f"({shown}{', ...' if len(values) > 8 else ''})"
+
+
+def ledger(budget: Budget) -> Text:
+    """The ledger, newest line first, then what it means."""
+    text = Text()
+    if budget.frozen is not None:
+        text.append("❄ Spending is frozen. ", "bold")
+        text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
+    for line in reversed(budget.lines):
+        text.append(f"{line.slot}  ", "bold")
+        text.append(f"{line.words} (space {line.space_version[:8]})\n\n")
+    if not budget.lines:
+        text.append("No signal has ever left this device.\n\n", "bold")
+    for words in budget.words:
+        text.append(f"{words}\n")
+    text.append(f"The next slot begins on {budget.next_slot:%-d %B %Y}.", "italic")
+    return text
+
+
+def bound(forecast: Forecast) -> str:
+    """The worst that one such signal may tell."""
+    return f"at most ε {number(forecast.between_any_two)} between any two people"
+
+
+def no_forecast(setback: Setback) -> str:
+    """Why there is no forecast."""
+    return f"No forecast: {setback.text}. {setback.hint}"
+
+
+def settings_in_force(epsilon: Fraction, k: int) -> str:
+    """What the person chose."""
+    return f"From now on: ε {number(epsilon)}, k {k}. A signal already drawn stays for its month."
+
+
+def at_rest(lock: str | None) -> str:
+    """How the profile is kept."""
+    if lock is None:
+        return "Encrypted, and locked."
+    return {
+        "passphrase": "Encrypted with your passphrase.",
+        "keyring": "Encrypted with a key in the system's keyring.",
+    }.get(lock, "Kept in the clear, in a file that only you can read.")

@@ -1,0 +1,51 @@
+"""The app without a server: a simulated model in this process, and stores that pass with it."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+
+from askew.model_card import Catalog, ModelCard
+from askew.wire import convert
+from askew_client.client import open_companion
+from askew_client.companion import Companion
+from askew_client.local_transport import LocalTransport
+from askew_client.made_up_person import FAVORITES
+from askew_client.profile_document import ProfileDocument
+from askew_client.profile_store import PassingProfile
+from askew_client.settings import ClientSettings
+
+
+@asynccontextmanager
+async def simulated_companion(settings: ClientSettings) -> AsyncIterator[Companion]:
+    """A made-up person's device. Leaves no file behind, and touches none of the real ones."""
+    transport = LocalTransport(*simulated_model())
+    with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
+        async with open_companion(
+            settings,
+            directory=Path(directory),
+            transport=transport,
+            profile=PassingProfile(ProfileDocument(_favorites())),
+        ) as companion:
+            yield companion
+
+
+def simulated_model() -> tuple[ModelCard, Catalog]:
+    """What `askew-server serve --demo` serves, as its own messages; `make demo-model` wrote them.
+
+    One message a line in base64: the card, then the catalog. They are read like any server's.
+    """
+    text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
+    card_bytes, *chunks = map(base64.b64decode, text.split())
+    card = convert.card_from_bytes(card_bytes)
+    return card, convert.catalog_from_chunks(chunks, card)
+
+
+def _favorites() -> dict[str, float | None]:
+    rows = csv.DictReader(FAVORITES.splitlines())
+    return {row["title"]: float(row["rating"]) for row in rows}

@@ -1,0 +1,87 @@
+"""The header: the name, the screens, and a straight line that the active screen bends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.events import Click
+from textual.message import Message
+from textual.widget import Widget
+
+_NAME = " ask╱ew "
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One screen of the app: its mode, its key, its name and what it is for."""
+
+    mode: str
+    key: str
+    title: str
+    says: str
+
+    @property
+    def text(self) -> str:
+        """What stands in the header."""
+        return f" {self.key} {self.title} "
+
+
+class BentHeader(Widget):
+    """Two rows: names on the first; on the second a line, bent upwards under the active one."""
+
+    COMPONENT_CLASSES = {
+        "header--ask",
+        "header--bend",
+        "header--ew",
+        "header--line",
+        "header--active",
+        "header--tab",
+        "header--key",
+    }
+
+    class Chosen(Message):
+        """A screen was clicked."""
+
+        def __init__(self, mode: str) -> None:
+            super().__init__()
+            self.mode = mode
+
+    def __init__(self, tabs: Sequence[Tab], active: str, note: str = "") -> None:
+        super().__init__()
+        self._tabs, self._active, self._note = tuple(tabs), active, note
+
+    def render(self) -> Text:
+        """Both rows."""
+        width = self.size.width
+        names, line = Text(no_wrap=True), Text(no_wrap=True)
+        style = self.get_component_rich_style
+        for part, name in ((" ask", "ask"), ("╱", "bend"), ("ew ", "ew")):
+            names.append(part, style(f"header--{name}", partial=True))
+        line.append("▁" * cell_len(_NAME))
+        for tab in self._tabs:
+            active = tab.mode == self._active
+            names.append(f" {tab.key} ", style("header--key", partial=True))
+            names.append(
+                f"{tab.title} ", style(f"header--{'active' if active else 'tab'}", partial=True)
+            )
+            room = cell_len(tab.text)
+            line.append("╱" + "▔" * (room - 2) + "╲" if active else "▁" * room)
+        line.append("▁" * max(0, width - line.cell_len))
+        line.stylize(style("header--line", partial=True))
+        space = width - names.cell_len - cell_len(self._note) - 1
+        if self._note and space >= 1:
+            names.append(" " * space + self._note, style("header--key", partial=True))
+        names.truncate(width)
+        line.truncate(width)
+        return names + "\n" + line
+
+    def on_click(self, event: Click) -> None:
+        """Go to the screen whose name was clicked."""
+        left = cell_len(_NAME)
+        for tab in self._tabs:
+            if left <= event.x < left + cell_len(tab.text):
+                self.post_message(self.Chosen(tab.mode))
+            left += cell_len(tab.text)

@@ -1,0 +1,133 @@
+"""The law of the noise as a glow, with points on it: a curve on a line, a map in two dimensions."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from rich.style import Style
+from rich.text import Text
+from textual.color import Color
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from askew_client.outcomes import NoisePicture
+from askew_client.tui.widgets.bars import place_on
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_SHADES = 24
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point, relative to the middle of the glow. kind: "private", "public"."""
+
+    at: tuple[float, ...]
+    sign: str
+    kind: str
+
+
+class Glow(Widget):
+    """The noise around the middle. Of more than two coordinates it shows the first two."""
+
+    COMPONENT_CLASSES = {"glow--field", "glow--peak", "glow--private", "glow--public", "glow--axis"}
+
+    picture: reactive[NoisePicture | None] = reactive(None)
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.marks: tuple[Mark, ...] = ()
+
+    def show(self, picture: NoisePicture | None, marks: Sequence[Mark]) -> None:
+        """Show a law and points."""
+        self.marks = tuple(marks)
+        self.picture = picture
+        self.refresh()
+
+    def render(self) -> Text:
+        """The picture, if there is one and room for it."""
+        picture, (width, height) = self.picture, self.size
+        if picture is None or not picture.density or width < 8 or height < 3:
+            return Text("")
+        on_a_line = all(len(mark.at) < 2 for mark in self.marks)
+        return self._curve(picture) if on_a_line else self._map(picture)
+
+    def _curve(self, picture: NoisePicture) -> Text:
+        (width, height), reach = self.size, self._reach(picture)
+        peak = max(picture.density)
+        heights = [
+            8 * (height - 1) * density_at(picture, _spread(reach, x, width)) / peak
+            for x in range(width)
+        ]
+        rows = []
+        for row in range(height - 2, -1, -1):
+            cells = "".join(_EIGHTHS[min(8, max(0, round(each - 8 * row)))] for each in heights)
+            rows.append(Text(cells, self._ink("peak"), no_wrap=True, end=""))
+        signs = {place_on(mark.at[0], -reach, reach, width): mark for mark in self.marks}
+        axis = Text(no_wrap=True, end="")
+        for x in range(width):
+            mark = signs.get(x)
+            axis.append(mark.sign if mark else "─", self._ink(mark.kind if mark else "axis"))
+        return Text("\n").join([*rows, axis])
+
+    def _map(self, picture: NoisePicture) -> Text:
+        """Two pixels a cell, its upper and its lower half: so they are about square."""
+        (width, height), reach = self.size, self._reach(picture)
+        across = reach * max(1.0, width / (2 * height))
+        down = across * 2 * height / width
+        peak, shades, edge = max(picture.density), self._shades(), sqrt(picture.density[-1])
+        xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
+        ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]
+        signs = {
+            (
+                place_on(mark.at[0], -across, across, width),
+                place_on(-mark.at[1], -down, down, height),
+            ): mark
+            for mark in self.marks
+        }
+        rows = []
+        for row in range(height):
+            line = Text(no_wrap=True, end="")
+            for x, density in enumerate(xs):
+                upper, lower = (
+                    shades[self._shade(density * ys[y], peak, edge)] for y in (2 * row, 2 * row + 1)
+                )
+                mark = signs.get((x, row))
+                style = Style(color=upper, bgcolor=lower)
+                if mark:
+                    style = self._ink(mark.kind) + Style(bgcolor=lower)
+                line.append(mark.sign if mark else "▀", style)
+            rows.append(line)
+        return Text("\n").join(rows)
+
+    @staticmethod
+    def _shade(density: float, peak: float, edge: float) -> int:
+        """The root lets the eye see the tails, where most of the noise is; it fades at the edge."""
+        least = edge * sqrt(peak)
+        return round(_SHADES * max(0.0, sqrt(density) - least) / (peak - least))
+
+    def _shades(self) -> list[str]:
+        field = self.get_component_styles("glow--field").background
+        peak: Color = self.get_component_styles("glow--peak").color
+        return [field.blend(peak, 0.7 * share / _SHADES).hex6 for share in range(_SHADES + 1)]
+
+    def _reach(self, picture: NoisePicture) -> float:
+        """How far from the middle the picture goes: every mark, and most of the noise."""
+        far = (1.25 * abs(x) for mark in self.marks for x in mark.at[:2])
+        return max(4 / float(picture.epsilon), *far, 0.0)
+
+    def _ink(self, kind: str) -> Style:
+        return self.get_component_rich_style(f"glow--{kind}", partial=True)
+
+
+def density_at(picture: NoisePicture, x: float) -> float:
+    """The density at a point, from the nearest one that was computed; nothing beyond the last."""
+    at = bisect_left(picture.reach, x)
+    return picture.density[at] if 0 < at < len(picture.density) else 0.0
+
+
+def _spread(reach: float, index: int, count: int) -> float:
+    """The place of one of `count` cells between -reach and reach."""
+    return reach * (2 * index / (count - 1) - 1)

@@ -1,0 +1,74 @@
+"""Results as they arrive: first in an order that says nothing, then ranked in private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.style import Style
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from askew_client.outcomes import Result
+from askew_client.tui.widgets.plain_text import fitted
+
+_BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats
+
+
+class ResultList(Widget):
+    """A line a result. Titles are text from outside, never markup."""
+
+    COMPONENT_CLASSES = {"results--arrived", "results--picked", "results--seen", "results--place"}
+
+    shown: reactive[int] = reactive(0)
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.results: tuple[Result, ...] = ()
+
+    @property
+    def ranked(self) -> bool:
+        """Whether everything has arrived and was ranked."""
+        return self.shown > len(self.results)
+
+    def show(self, results: Sequence[Result], *, at_once: bool) -> None:
+        """Let these results arrive."""
+        self.results = tuple(results)
+        self.shown = len(self.results) + 1 if at_once else 0
+        self.refresh(layout=True)
+        if not at_once:
+            self.set_timer(_BEAT, self._beat)
+
+    def _beat(self) -> None:
+        self.shown += 1
+        if not self.ranked:
+            pause = _BEAT if self.shown < len(self.results) else 6 * _BEAT
+            self.set_timer(pause, self._beat)
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        """A row a result."""
+        return len(self.results)
+
+    def render(self) -> Text:
+        """What has arrived so far."""
+        if self.ranked:
+            return Text("\n").join(self._ranked_line(result) for result in self.results)
+        arriving = sorted(self.results, key=lambda result: result.title.label)
+        ink = self._ink("results--arrived")
+        return Text("\n").join(
+            Text("   ◇ " + fitted(result.title.label, self.size.width - 5), ink, no_wrap=True)
+            for result in arriving[: self.shown]
+        )
+
+    def _ranked_line(self, result: Result) -> Text:
+        note = "◀ your pick" if result.picked else "already rated" if result.seen else ""
+        kind = "picked" if result.picked else "seen" if result.seen else "arrived"
+        line = Text(no_wrap=True, end="")
+        line.append(f"{result.place:>3}  ", self._ink("results--place"))
+        note = f"  {note}" if note else ""
+        label = fitted(result.title.label, self.size.width - 5 - len(note))
+        line.append(label + note, self._ink(f"results--{kind}"))
+        return line
+
+    def _ink(self, component: str) -> Style:
+        return self.get_component_rich_style(component, partial=True)

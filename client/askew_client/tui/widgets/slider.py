@@ -1,0 +1,119 @@
+"""A slider over a few values: arrow keys, or the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding
+from textual.events import MouseDown, MouseMove, MouseUp
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+_FIGURE = 6  # cells of the value at the right
+
+
+class Slider(Widget, can_focus=True):
+    """One of several values, in order."""
+
+    COMPONENT_CLASSES = {"slider--line", "slider--done", "slider--knob", "slider--label"}
+    BINDINGS = [
+        Binding("left,minus", "move(-1)", "Less", key_display="←"),
+        Binding("right,plus", "move(1)", "More", key_display="→"),
+        Binding("home", "move(-1000)", "Least", show=False),
+        Binding("end", "move(1000)", "Most", show=False),
+    ]
+
+    at: reactive[int] = reactive(0)
+
+    class Moved(Message):
+        """Another value was chosen."""
+
+        def __init__(self, slider: Slider) -> None:
+            super().__init__()
+            self.slider = slider
+
+        @property
+        def control(self) -> Slider:
+            """The slider, for selectors of handlers."""
+            return self.slider
+
+    def __init__(
+        self, label: str, values: Sequence[Fraction], value: Fraction, *, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self._label, self._dragged = label, False
+        self.values = tuple(values)
+        self.set_value(value)
+
+    @property
+    def value(self) -> Fraction:
+        """The chosen value."""
+        return self.values[self.at]
+
+    def set_value(self, value: Fraction) -> None:
+        """Choose the nearest value, without a message."""
+        nearest = min(range(len(self.values)), key=lambda at: abs(self.values[at] - value))
+        self.set_reactive(Slider.at, nearest)
+        self.refresh()
+
+    def set_values(self, values: Sequence[Fraction]) -> None:
+        """Offer other values."""
+        value = self.value
+        self.values = tuple(values)
+        self.set_value(value)
+
+    def validate_at(self, at: int) -> int:
+        """Stay on the line."""
+        return max(0, min(at, len(self.values) - 1))
+
+    def watch_at(self) -> None:
+        """Tell."""
+        self.post_message(self.Moved(self))
+
+    def action_move(self, by: int) -> None:
+        """Another value."""
+        self.at += by
+
+    def render(self) -> Text:
+        """A line with a knob, between the label and the value."""
+        width = self._line_width
+        knob = round(self.at * (width - 1) / max(1, len(self.values) - 1))
+        text = Text(no_wrap=True, end="")
+        text.append(self._label, self._ink("slider--label"))
+        text.append("━" * knob, self._ink("slider--done"))
+        text.append("◆", self._ink("slider--knob"))
+        text.append("─" * (width - 1 - knob), self._ink("slider--line"))
+        text.append(f"{float(self.value):g}".rjust(_FIGURE), self._ink("slider--knob"))
+        return text
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Jump to where the mouse is, and follow it."""
+        self.focus()
+        self.capture_mouse()
+        self._dragged = True
+        self._jump(event.get_content_offset_capture(self).x)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Follow the mouse while its button is down."""
+        if self._dragged:
+            self._jump(event.get_content_offset_capture(self).x)
+
+    def on_mouse_up(self, event: MouseUp) -> None:
+        """Let go."""
+        self._dragged = False
+        self.release_mouse()
+
+    def _jump(self, column: int) -> None:
+        share = (column - len(self._label)) / max(1, self._line_width - 1)
+        self.at = round(share * (len(self.values) - 1))
+
+    @property
+    def _line_width(self) -> int:
+        return max(4, self.size.width - len(self._label) - _FIGURE)
+
+    def _ink(self, component: str) -> Style:
+        return self.get_component_rich_style(component, partial=True)

@@ -1,0 +1,165 @@
+"""A list of titles with stars: any length, drawn line by line, rated by key or mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding
+from textual.events import Click
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from askew_client.outcomes import Match, Rated
+from askew_client.tui.widgets.plain_text import fitted
+from askew_client.tui.widgets.stars import STARS, Stars
+
+_EDGE = 2  # blank cells on either side of the stars
+
+
+class TitleList(ScrollView, can_focus=True):
+    """Titles from outside, so text and never markup. Says what was rated; changes nothing."""
+
+    COMPONENT_CLASSES = {"titles--cursor", "titles--detail", "titles--stars", "titles--unrated"}
+    BINDINGS = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "move(-1000000)", "First", show=False),
+        Binding("end", "move(1000000)", "Last", show=False),
+        Binding("1", "rate(1)", "Rate", key_display="1-5"),
+        *(Binding(str(n), f"rate({n})", show=False) for n in range(2, STARS + 1)),
+        Binding("left", "nudge(-0.5)", "Half a star less", show=False),
+        Binding("right", "nudge(0.5)", "Half a star more", show=False),
+        Binding("l", "like", "Like"),
+        Binding("x,delete,backspace", "unrate", "Unrate", key_display="x"),
+    ]
+
+    cursor: reactive[int] = reactive(0)
+
+    class Starred(Message):
+        """The person rated a title, or took the rating back: rating is None."""
+
+        def __init__(self, label: str, rating: float | None) -> None:
+            super().__init__()
+            self.label, self.rating = label, rating
+
+    class Liked(Message):
+        """The person likes a title, without a number."""
+
+        def __init__(self, label: str) -> None:
+            super().__init__()
+            self.label = label
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.matches: tuple[Match, ...] = ()
+        self.stars = Stars(1, 5)
+
+    def show(self, matches: Sequence[Match], *, keep_cursor: bool) -> None:
+        """Replace what is listed."""
+        self.matches = tuple(matches)
+        self._measure()
+        self.cursor = self.cursor if keep_cursor else 0
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the window."""
+        width = self.scrollable_content_region.width
+        at = y + self.scroll_offset.y
+        if not 0 <= at < len(self.matches):
+            return Strip.blank(width, self.rich_style)
+        return self._strip(self.matches[at], width, chosen=at == self.cursor)
+
+    def _strip(self, match: Match, width: int, *, chosen: bool) -> Strip:
+        base = self.rich_style
+        if chosen and self.has_focus:
+            base += self.get_component_rich_style("titles--cursor")
+        detail_room = max(0, min(30, width - 60))
+        label_room = width - STARS - 2 * _EDGE - 2 - detail_room
+
+        def ink(component: str) -> Style:
+            return base + self.get_component_rich_style(component, partial=True)
+
+        segments = [
+            Segment("▌ " if chosen else "  ", ink("titles--stars")),
+            Segment(fitted(match.title.label, label_room), base),
+            Segment(fitted(" · ".join(match.title.genres), detail_room), ink("titles--detail")),
+            Segment(" " * _EDGE, base),
+            Segment(*self._stars_of(match.rated, ink)),
+            Segment(" " * _EDGE, base),
+        ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _stars_of(self, rated: Rated | None, ink: Callable[[str], Style]) -> tuple[str, Style]:
+        if rated is None:
+            return self.stars.text(None), ink("titles--unrated")
+        if rated.rating is None:
+            return "♥".ljust(STARS), ink("titles--stars")
+        return self.stars.text(rated.rating), ink("titles--stars")
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor."""
+        self.cursor = self.cursor + by
+
+    def action_page(self, by: int) -> None:
+        """Move the cursor by what the window shows."""
+        self.cursor = self.cursor + by * max(1, self.scrollable_content_region.height - 1)
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Stay on the list."""
+        return max(0, min(cursor, len(self.matches) - 1))
+
+    def watch_cursor(self) -> None:
+        """Keep the cursor in the window."""
+        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
+        self.refresh()
+
+    def action_rate(self, stars: int) -> None:
+        """Rate the title under the cursor."""
+        if self.matches:
+            self._star(self.matches[self.cursor], stars)
+
+    def action_nudge(self, by: float) -> None:
+        """Half a star more or less; what has no stars yet starts at three."""
+        if not self.matches:
+            return
+        match = self.matches[self.cursor]
+        rating = None if match.rated is None else match.rated.rating
+        now = 3 - by if rating is None else self.stars.count(rating)
+        self._star(match, min(max(now + by, 0.5), STARS))
+
+    def action_like(self) -> None:
+        """Like the title under the cursor."""
+        if self.matches:
+            self.post_message(self.Liked(self.matches[self.cursor].title.label))
+
+    def action_unrate(self) -> None:
+        """Take the rating back."""
+        if self.matches and self.matches[self.cursor].rated is not None:
+            self.post_message(self.Starred(self.matches[self.cursor].title.label, None))
+
+    def on_click(self, event: Click) -> None:
+        """Choose a title, or rate it where the stars are."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y + self.scroll_offset.y >= len(self.matches):
+            return
+        self.cursor = offset.y + self.scroll_offset.y
+        star = offset.x - (self.scrollable_content_region.width - _EDGE - STARS) + 1
+        if 1 <= star <= STARS:
+            self._star(self.matches[self.cursor], star)
+
+    def on_resize(self) -> None:
+        """Lines are as wide as the window."""
+        self._measure()
+
+    def _measure(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self.matches))
+
+    def _star(self, match: Match, stars: float) -> None:
+        self.post_message(self.Starred(match.title.label, self.stars.rating(stars)))

@@ -1,0 +1,175 @@
+"""A person at the app: real stores in a directory, a server in this process, keys and the mouse."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from rich.console import Console
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.widget import Widget
+from textual.worker import Worker, WorkerCancelled
+
+from askew.errors import AskewError
+from askew.model_card import Catalog, ModelCard
+from askew.randomness import RandomBits, SystemBits
+from askew.ranking import Slate
+from askew.signal import Query
+from askew_client.companion import Companion
+from askew_client.local_transport import LocalTransport
+from askew_client.profile_store import ProfileStore
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
+from askew_client.tui.app import AskewApp
+
+TODAY = datetime.date(2026, 11, 21)
+SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
+
+
+class Network(LocalTransport):
+    """A server in this process that can be told to fail, or never to answer."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
+        super().__init__(card, catalog)
+        self.asked: list[Query] = []
+        self.stopped = 0
+        self.unreachable: AskewError | None = None
+        self.failure: AskewError | None = None
+        self.silent = False
+
+    async def model_card(self) -> ModelCard:
+        """The card, unless nobody is there."""
+        if self.unreachable is not None:
+            raise self.unreachable
+        return await super().model_card()
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        """The answer, a failure, or silence for ever."""
+        self.asked.append(query)
+        if self.silent:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.stopped += 1
+        if self.failure is not None:
+            raise self.failure
+        return await super().retrieve(query, card)
+
+
+class Device:
+    """Everything of one person that outlives the app: the stores, the server, the calendar."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog, directory: Path) -> None:
+        self.network = Network(card, catalog)
+        self.settings = SETTINGS
+        self.today = TODAY
+        self.bits: RandomBits = SystemBits()
+        self.directory = directory
+        self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.lifetime_cap)
+        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+
+    def companion(self) -> Companion:
+        """A companion of this device, as the app or a test opens one."""
+        return Companion(
+            self.network,
+            self.settings,
+            profile=self.profile,
+            signals=self.signals,
+            bits=self.bits,
+            today=lambda: self.today,
+        )
+
+    async def rated(self, **stars: float) -> None:
+        """Rate films by their number: film_4=5."""
+        companion = self.companion()
+        await companion.connect()
+        for name, rating in stars.items():
+            companion.rate(f"Film {name.removeprefix('film_')}", rating)
+
+    @asynccontextmanager
+    async def opened(
+        self, size: tuple[int, int] = (80, 24), *, light: bool = False
+    ) -> AsyncIterator[Person]:
+        """The app of this device, with a person before it."""
+
+        @asynccontextmanager
+        async def companion() -> AsyncIterator[Companion]:
+            yield self.companion()
+
+        desk = AskewApp(companion, light=light)
+        desk.animation_level = "none"
+        async with desk.run_test(size=size, notifications=True) as pilot:
+            person = Person(desk, pilot, self.network)
+            while desk.connection is None:
+                await pilot.pause()
+            await person.settled()
+            yield person
+
+
+@dataclass
+class Person:
+    """What a person can do at the app, and see."""
+
+    app: AskewApp
+    pilot: Pilot[AskewError]
+    network: Network
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait for what they start."""
+        await self.pilot.press(*keys)
+        await self.settled()
+
+    async def write(self, text: str) -> None:
+        """Type a text, letter by letter."""
+        await self.press(*("space" if letter == " " else letter for letter in text))
+
+    async def click(self, widget: type[Widget] | str, at: tuple[int, int] = (0, 0)) -> None:
+        """Click into a widget, so far from its upper left corner."""
+        await self.pilot.click(widget, offset=at)
+        await self.settled()
+
+    async def settled(self) -> None:
+        """Wait for all that is under way, but for what never ends."""
+        await self.pilot.pause()
+        while busy := [worker for worker in self.app.workers if self._ends(worker)]:
+            for worker in busy:
+                with suppress(WorkerCancelled):
+                    await worker.wait()
+            await self.pilot.pause()
+
+    def _ends(self, worker: Worker[object]) -> bool:
+        silent = worker.group == "ask" and self.network.silent
+        return not worker.is_finished and worker.group != "live" and not silent
+
+    def sees(self) -> str:
+        """The screen as text, with the dialogs over it."""
+        width, height = self.app.size
+        console = Console(width=width, height=height, file=io.StringIO(), record=True)
+        behind = self.app._background_screens
+        console.print(self.app.screen._compositor.render_update(full=True, screen_stack=behind))
+        return "\n".join(line.rstrip() for line in console.export_text().splitlines())
+
+    def reads(self, *parts: str) -> None:
+        """Fails unless each of these texts can be seen, wherever the lines of its widget break."""
+        missing = [part for part in parts if not self.shows(part)]
+        assert not missing, f"{missing} is not on the screen:\n{self.sees()}"
+
+    def shows(self, part: str) -> bool:
+        """Whether a text can be seen."""
+        lines = self.sees().splitlines()
+        screen = self.app.screen
+        regions = [screen.region, *(each.content_region for each in screen.query("*"))]
+        return any(part in _text_of(lines, region) for region in regions)
+
+
+def _text_of(lines: list[str], region: Region) -> str:
+    """What stands in a part of the screen, on one line."""
+    rows = lines[max(0, region.y) : max(0, region.bottom)]
+    return " ".join(" ".join(row[region.x : region.right] for row in rows).split())

@@ -1,0 +1,232 @@
+"""Ask: one key, and what becomes of it, good and bad."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from client.tui.person import SETTINGS, Device, Person
+from textual.widgets import Static
+
+from askew.errors import (
+    AskewError,
+    Malformed,
+    Overloaded,
+    ServerFailed,
+    StaleSpace,
+    TooSlow,
+    Unreachable,
+)
+from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.widgets.number_lines import NumberLines
+from askew_client.tui.widgets.result_list import ResultList
+
+
+def results(person: Person) -> ResultList:
+    return person.app.screen.query_one(ResultList)
+
+
+def waiting(person: Person) -> bool:
+    return person.app.get_screen_stack("ask")[0].has_class("-waiting")
+
+
+async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f3")
+        person.reads("Nothing has left yet", "your pick", "never sent")
+        assert rated.network.asked == []
+        await person.press("a")
+        ranking = results(person).results
+        picked = next(result for result in ranking if result.picked)
+        person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 8 of 48")
+        person.reads("Your pick, never sent", picked.title.label, "◀ your pick")
+        person.reads("SIMULATED")
+    (query,) = rated.network.asked
+    assert query.k == len(ranking) == 4
+    assert [charge.epsilon for charge in rated.signals.charges()] == [8]
+
+
+async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        departure = person.app.screen.query_one(NumberLines).departure
+        assert departure is not None
+        assert departure.point is not None
+        for true, sent in zip(departure.true_point, departure.point, strict=True):
+            person.reads(f"● {true:.2f} → ◆ {sent:.2f}")
+    signal = rated.network.asked[0].signal
+    assert departure.point == tuple(signal.point().tolist())
+    assert departure.values == signal.values
+
+
+async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "enter", "a")
+        person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 8 of 48")
+    first, again = rated.network.asked
+    assert first == again
+
+
+async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
+    rated: Device,
+) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        shown = results(person)
+        shown.shown = 2
+        await person.settled()
+        arriving = sorted(result.title.label for result in shown.results)
+        person.reads(f"◇ {arriving[0]}", f"◇ {arriving[1]}")
+        assert not person.shows("◀ your pick")
+        shown.shown = len(arriving) + 1
+        await person.settled()
+        person.reads("◀ your pick")
+
+
+async def test_with_animation_the_results_come_one_after_the_other(rated: Device) -> None:
+    async with rated.opened() as person:
+        person.app.animation_level = "full"
+        await person.press("f3", "a")
+        seen = set()
+        while not results(person).ranked:
+            seen.add(results(person).shown)
+            await person.pilot.pause()
+        assert max(seen) == 4
+
+
+async def test_who_rated_nothing_is_shown_what_anybody_is_shown_and_told_so(
+    device: Device,
+) -> None:
+    async with device.opened() as person:
+        await person.press("f3", "a")
+        person.reads("Nothing left this device", "anybody", "Film 4 (1964)", "Rate a few")
+        assert not person.shows("◀ your pick")
+    assert device.network.asked == []
+    assert device.signals.charges() == ()
+
+
+# What happened, in words, and what to do.
+FAILURES = [
+    (Unreachable("no connection to the server"), ("cannot be reached", "Is the server running")),
+    (TooSlow("the deadline passed"), ("cannot be reached", "The deadline passed.")),
+    (Overloaded("the server is busy"), ("The server is busy.",)),
+    (ServerFailed("the server failed"), ("The server failed.",)),
+    (StaleSpace(), ("another feature space", "Connect again")),
+    (Malformed("the server's answer was refused: x"), ("refused", "Nothing of the answer was")),
+]
+
+
+@pytest.mark.parametrize(("failure", "words"), FAILURES, ids=lambda each: type(each).__name__)
+async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works(
+    rated: Device, failure: AskewError, words: tuple[str, ...]
+) -> None:
+    async with rated.opened() as person:
+        rated.network.failure = failure
+        await person.press("f3", "a")
+        person.reads("no answer this time", *words)
+        rated.network.failure = None
+        await person.press("a")
+        assert not person.app.screen.query_one(Notice).display
+        person.reads("◀ your pick", "Sent again")
+    assert len(rated.signals.charges()) == 1
+
+
+async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_slot(
+    rated: Device,
+) -> None:
+    rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
+    rated.signals = rated.signals.with_cap(Fraction(12))
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+    rated.today = datetime.date(2026, 12, 5)
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3", "a")
+        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise the lifetime cap")
+        await person.press("f4")
+        person.reads("too little is left")
+    assert len(rated.network.asked) == 1
+
+
+async def test_without_a_server_the_profile_is_still_there_to_be_seen(rated: Device) -> None:
+    rated.network.unreachable = Unreachable("no connection to the server")
+    async with rated.opened() as person:
+        person.reads("The server cannot be reached", "3 titles rated", "these are your")
+        person.reads("Film 2")
+        rated.network.unreachable = None
+        person.app.connect()
+        await person.settled()
+        person.reads("12 found")
+        assert not person.shows("cannot be reached")
+
+
+async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
+    rated: Device,
+) -> None:
+    rated.network.unreachable = Unreachable("no connection to the server")
+    async with rated.opened() as person:
+        rated.network.unreachable = None
+        await person.press("f3")
+        await person.press("a")
+        person.reads("◀ your pick")
+        await person.press("f2")
+        person.reads("12 found", "direction 1")
+
+
+async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: Device) -> None:
+    """Planted bug: awaiting the network in the handler of the key."""
+    rated.network.silent = True
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        person.reads("asking ...")
+        await person.press("question_mark")
+        person.reads("On this screen")
+        await person.press("escape")
+        assert waiting(person)
+        await person.press("escape")
+        assert not waiting(person)
+        assert rated.network.stopped == 1
+        person.reads("stopped; asking again sends the same signal")
+        rated.network.silent = False
+        await person.press("a")
+        person.reads("◀ your pick")
+    assert rated.network.asked[0] == rated.network.asked[1]
+    assert len(rated.signals.charges()) == 1
+
+
+async def test_asking_again_stops_the_question_before(rated: Device) -> None:
+    rated.network.silent = True
+    async with rated.opened() as person:
+        await person.press("f3", "a", "a", "a")
+        assert (len(rated.network.asked), rated.network.stopped) == (3, 2)
+    assert rated.network.stopped == 3
+
+
+async def test_going_to_another_screen_stops_the_question(rated: Device) -> None:
+    rated.network.silent = True
+    async with rated.opened() as person:
+        await person.press("f3", "a", "f2")
+        assert rated.network.stopped == 1
+        await person.press("down", "5")
+        person.reads("★★★★★")
+        await person.press("f3")
+        person.reads("stopped")
+
+
+async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: Device) -> None:
+    rated.network.silent = True
+    async with rated.opened() as person:
+        await person.press("f3", "a", "ctrl+q")
+    assert rated.network.stopped == 1
+    assert person.app.return_code == 0
+
+
+async def test_an_answer_that_comes_too_late_is_not_shown(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        shown = results(person).results
+        await person.press("escape")
+        state = person.app.screen.query_one("#state", Static)
+        assert "stopped" not in str(state.render())
+        assert results(person).results == shown

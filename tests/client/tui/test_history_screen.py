@@ -1,0 +1,64 @@
+"""History: what was shown before, here and nowhere else."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from client.tui.person import Device
+from textual.widgets import OptionList
+
+
+@pytest.fixture
+async def asked_twice(rated: Device) -> Device:
+    """An answer in November and another in December."""
+    for month in (11, 12):
+        rated.today = datetime.date(2026, month, 3)
+        companion = rated.companion()
+        await companion.connect()
+        await companion.ask()
+    return rated
+
+
+async def test_nothing_was_asked_yet(device: Device) -> None:
+    async with device.opened() as person:
+        await person.press("f5")
+        person.reads("No answers yet.")
+
+
+async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
+    asked_twice: Device,
+) -> None:
+    newest, oldest = asked_twice.companion().history()
+    async with asked_twice.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        answers = person.app.screen.query_one(OptionList)
+        assert answers.option_count == 2
+        person.reads("03 Dec", "3 December 2026, with the signal of 2026-12", *newest.labels)
+        await person.press("down")
+        person.reads("3 November 2026, with the signal of 2026-11", *oldest.labels)
+        person.reads(f"{oldest.picked} ◀ your pick")
+
+
+async def test_a_new_answer_is_there_when_one_comes_back(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f5")
+        person.reads("No answers yet.")
+        await person.press("f3", "a")
+        await person.press("f5")
+        person.reads("21 November 2026", "◀ your pick")
+
+
+async def test_forgetting_needs_a_second_look(asked_twice: Device) -> None:
+    """Planted bug: one stray key, and the past is gone."""
+    async with asked_twice.opened() as person:
+        await person.press("f5", "f")
+        person.reads("Forget every past answer?")
+        await person.press("enter")
+        assert len(asked_twice.companion().history()) == 2
+        await person.press("f", "escape")
+        assert len(asked_twice.companion().history()) == 2
+        await person.press("f", "y")
+        person.reads("No answers yet.", "Past answers are forgotten.")
+    assert asked_twice.companion().history() == ()
+    assert len(asked_twice.companion().ratings()) == 3

@@ -1,0 +1,173 @@
+"""Privacy: what was spent, and what other settings would give before anything is sent."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from fractions import Fraction
+
+import pytest
+from client.tui.person import Device, Person
+from textual.containers import VerticalScroll
+
+from askew_client.companion import Companion
+from askew_client.outcomes import Forecast
+from askew_client.tui.widgets.forecast_bars import ForecastBars, figure
+from askew_client.tui.widgets.glow import Glow
+from askew_client.tui.widgets.slider import Slider
+
+
+def forecast(person: Person) -> Forecast | None:
+    return person.app.screen.query_one(ForecastBars).forecast
+
+
+def slider(person: Person, name: str) -> Slider:
+    return person.app.screen.query_one(f"#{name}", Slider)
+
+
+async def test_before_the_first_question_nothing_is_spent_and_it_says_so(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f4")
+        person.reads("spent 0", "next 8", "of 48", "No signal has ever left this device.")
+
+
+async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: Device) -> None:
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3", "a")
+        await person.press("f4")
+        person.reads("spent 8", "2026-11 one signal, epsilon 2 per unit distance")
+        person.reads("times the diameter 8: the most between any two people")
+        person.reads("e^(2 r) better than by guessing", "The next slot begins on 1 December 2026.")
+
+
+async def test_moving_a_slider_shows_what_it_would_give_and_sends_nothing(rated: Device) -> None:
+    """Planted bug: a forecast that draws through the ledger, or asks the server."""
+    async with rated.opened() as person:
+        await person.press("f4")
+        first = forecast(person)
+        await person.press("left", "left", "tab", "right")
+        second = forecast(person)
+    assert first is not None
+    assert second is not None
+    assert (first.epsilon, first.k) == (Fraction(2), 4)
+    assert (second.epsilon, second.k) == (Fraction(1), 6)
+    assert second.between_any_two == first.between_any_two / 2
+    assert rated.network.asked == []
+    assert rated.signals.charges() == ()
+
+
+async def test_the_forecast_stands_beside_no_signal_and_no_privacy(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f4")
+        shown = forecast(person)
+        assert shown is not None
+        assert shown.place_without_privacy == 1
+        for name, place in (
+            ("no privacy", shown.place_without_privacy),
+            ("these settings", shown.place),
+            ("no signal", shown.place_without_signal),
+        ):
+            row = next(line for line in person.sees().splitlines() if name in line)
+            assert row.rstrip().endswith(f" {figure(place)}")
+
+
+async def test_a_slider_follows_the_mouse(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f4")
+        chosen = slider(person, "epsilon")
+        await person.click("#epsilon", (2, 0))
+        assert chosen.value == chosen.values[0]
+        await person.click("#epsilon", (chosen.size.width - 7, 0))
+        assert chosen.value == chosen.values[-1]
+
+
+async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rated: Device) -> None:
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        glow = person.app.screen.query_one(Glow)
+        assert [mark.sign for mark in glow.marks] == ["◆"] * 4
+        assert glow.picture is not None
+        assert glow.picture.epsilon == 2
+        await person.press("tab", "left")
+        assert len(glow.marks) == 3
+
+
+async def test_chosen_settings_count_from_now_on(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f4", "left", "tab", "left", "w")
+        assert person.app.companion is not None
+        settings = person.app.companion.settings
+        assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
+        await person.press("right", "b")
+        assert slider(person, "size").value == 3
+        await person.press("f3", "a")
+    (charge,) = rated.signals.charges()
+    assert charge.epsilon <= 4 * Fraction(3, 2)  # times the diameter
+    assert rated.network.asked[0].k == 3
+
+
+async def test_a_slow_forecast_freezes_nothing(
+    rated: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the forecast in the handler of the slider, not in a thread."""
+    begun, release = threading.Event(), threading.Event()
+    real = Companion.forecast
+
+    def slow(self: Companion, epsilon: Fraction, k: int, draws: int = 200) -> Forecast:
+        begun.set()
+        assert release.wait(20)
+        return real(self, epsilon, k, draws)
+
+    async with rated.opened() as person:
+        monkeypatch.setattr(Companion, "forecast", slow)
+        await person.pilot.press("f4")
+        while not begun.is_set():
+            await person.pilot.pause()
+        await person.pilot.press("tab", "right", "ctrl+t")
+        assert slider(person, "size").value == 6
+        assert person.app.theme == "askew-light"
+        assert forecast(person) is None
+        release.set()
+        await person.settled()
+        shown = forecast(person)
+        assert shown is not None
+        assert shown.k == 6
+
+
+async def test_without_ratings_there_is_no_forecast_and_it_says_why(device: Device) -> None:
+    async with device.opened() as person:
+        await person.press("f4")
+        assert forecast(person) is None
+        person.reads("No forecast")
+
+
+async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
+    rated: Device,
+) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+    (rated.directory / "anchor" / "signals.json").unlink()  # as when only the ledger was restored
+    rated.today = datetime.date(2026, 12, 1)
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        person.reads("Spending is frozen.", "anchor is missing", "no answer this time")
+        await person.press("f4")
+        person.reads("Spending is frozen.")
+        await person.press("f6")
+        person.reads("Accepting it books what may have been lost")
+        await person.click("#unfreeze")
+        person.reads("The ledger is accepted as it is.")
+        assert not person.app.screen.query_one("#unfreeze").display
+        await person.press("f3", "a")
+        person.reads("◀ your pick")
+    assert len(rated.network.asked) == 2
+
+
+async def test_a_long_ledger_scrolls_by_keyboard(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        await person.press("f4")
+        window = person.app.screen.query_one("#ledger-window", VerticalScroll)
+        window.focus()
+        await person.press("end")
+        person.reads("The next slot begins on 1 December 2026.")

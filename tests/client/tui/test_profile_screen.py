@@ -1,0 +1,140 @@
+"""Profile: what a person does with what is known about them."""
+
+from __future__ import annotations
+
+import pytest
+from client.tui.person import Device, Person
+from textual.widgets import Input
+
+from askew_client.tui.widgets.profile_bars import ProfileBars
+from askew_client.tui.widgets.title_list import TitleList
+
+
+def bars(person: Person) -> list[float]:
+    return [bar.value for bar in person.app.screen.query_one(ProfileBars).bars]
+
+
+def stars(device: Device) -> dict[str, float | None]:
+    return {rated.label: rated.rating for rated in device.companion().ratings()}
+
+
+async def test_somebody_rates_three_films_and_sees_the_bars_move(device: Device) -> None:
+    async with device.opened() as person:
+        person.reads("Nothing is rated yet.", "12 found")
+        seen = [bars(person)]
+        await person.press("enter")
+        for key in ("5", "4", "5"):
+            await person.press(key, "down")
+            seen.append(bars(person))
+        person.reads("3 titles rated", "direction 1", "direction 2")
+    assert seen[0] == []
+    assert len({tuple(each) for each in seen}) == 4
+    assert sorted(str(each) for each in stars(device).values()) == ["4.0", "5.0", "5.0"]
+
+
+async def test_titles_are_found_as_the_words_are_typed(device: Device) -> None:
+    async with device.opened() as person:
+        await person.write("196")
+        person.reads("10 found", "Film 0 (1960)", "Film 9 (1969)")
+        await person.write(" 4")
+        person.reads("1 found", "Film 4 (1964)")
+        assert not person.shows("Film 9")
+        await person.write(" nonsense")
+        person.reads("No title has all these words.")
+
+
+async def test_digits_in_the_search_are_text_and_rate_nothing(device: Device) -> None:
+    """Planted bug: rating keys that are caught before the search gets them."""
+    async with device.opened() as person:
+        await person.write("1964")
+        assert person.app.screen.query_one(Input).value == "1964"
+        await person.press("down", "5")
+    assert stars(device) == {"Film 4 (1964)": 5}
+
+
+async def test_a_click_on_the_third_star_is_three_stars(device: Device) -> None:
+    async with device.opened() as person:
+        titles = person.app.screen.query_one(TitleList)
+        first_star = titles.scrollable_content_region.width - 2 - 5
+        await person.click(TitleList, (first_star + 2, 1))
+        assert titles.cursor == 1
+        await person.click(TitleList, (3, 2))
+        assert titles.cursor == 2
+    assert list(stars(device).values()) == [3]
+
+
+async def test_arrows_give_and_take_half_a_star(device: Device) -> None:
+    async with device.opened() as person:
+        await person.press("enter", "5", "left")
+        assert list(stars(device).values()) == [4.5]
+        person.reads("★★★★½")
+        await person.press("right", "right")
+        assert list(stars(device).values()) == [5]
+
+
+async def test_a_like_an_unrate_and_an_undo(device: Device) -> None:
+    async with device.opened() as person:
+        await person.press("enter", "l")
+        assert list(stars(device).values()) == [None]
+        person.reads("♥")
+        await person.press("x")
+        assert stars(device) == {}
+        await person.press("u")
+        assert list(stars(device).values()) == [None]
+        await person.press("u", "u")
+        person.reads("There is nothing to undo.")
+    assert stars(device) == {}
+
+
+async def test_only_the_rated_titles_when_asked_for(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("escape", "r")
+        person.reads("3 rated")
+        assert len(person.app.screen.query_one(TitleList).matches) == 3
+        await person.press("r")
+        person.reads("12 found")
+
+
+async def test_fast_keys_are_edits_in_the_order_of_the_keys(device: Device) -> None:
+    """Planted bug: an edit a thread, without a queue; the last one written wins."""
+    async with device.opened() as person:
+        await person.press("enter", *"1234543212345", "x", "2")
+    assert list(stars(device).values()) == [2]
+
+
+async def test_ratings_are_there_again_tomorrow(device: Device) -> None:
+    async with device.opened() as person:
+        await person.press("enter", "5")
+    async with device.opened() as person:
+        person.reads("1 title rated", "★★★★★")
+        assert len(bars(person)) == 2
+
+
+async def test_rating_and_searching_send_nothing(device: Device) -> None:
+    async with device.opened() as person:
+        await person.write("film")
+        await person.press("down", "5", "down", "1", "u")
+    assert device.network.asked == []
+    assert device.signals.charges() == ()
+
+
+@pytest.mark.parametrize("keys", [("tab",), ("down",), ("escape",), ("enter",)])
+async def test_every_way_from_the_search_to_the_titles(
+    device: Device, keys: tuple[str, ...]
+) -> None:
+    async with device.opened() as person:
+        await person.press(*keys)
+        assert isinstance(person.app.focused, TitleList)
+        await person.press("slash")
+        assert isinstance(person.app.focused, Input)
+
+
+async def test_a_long_list_scrolls_with_the_cursor(device: Device) -> None:
+    async with device.opened(size=(80, 12)) as person:
+        await person.press("enter", "end")
+        titles = person.app.screen.query_one(TitleList)
+        assert titles.cursor == 11
+        person.reads(titles.matches[-1].title.label)
+        await person.press("pageup", "home", "up")
+        assert titles.cursor == 0
+        person.reads(titles.matches[0].title.label)

@@ -1,0 +1,96 @@
+"""The first screen comes before everything that is slow; a demo touches nothing real."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from client.tui.person import Device
+from textual.worker import WorkerState
+
+from askew.errors import LedgerError
+from askew_client.settings import ClientSettings
+from askew_client.tui.app import AskewApp
+from askew_client.tui.simulation import simulated_companion, simulated_model
+from askew_server.demo.model import demo_model
+
+# Prints the modules that were loaded when the first screen was painted, and the time is not ours.
+FIRST_PAINT = """
+import asyncio, json, sys
+from askew_client.cli import cli
+from askew_client.tui import app as module
+
+class Probe(module.AskewApp):
+    def live(self):
+        print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+        self.exit()
+
+module.AskewApp = Probe
+Probe.run = lambda self: asyncio.run(self.run_async(headless=True))
+cli.main(["tui", "--demo"], standalone_mode=False)
+"""
+
+
+def test_nothing_heavy_is_loaded_before_the_first_screen_stands() -> None:
+    """Planted bug: numpy or gRPC at the top of a module of the app."""
+    run = subprocess.run(
+        [sys.executable, "-c", FIRST_PAINT], capture_output=True, text=True, check=True
+    )
+    loaded = set(json.loads(run.stderr))
+    heavy = {"numpy", "scipy", "sklearn", "grpc", "google.protobuf", "sqlite3", "cryptography"}
+    assert loaded & heavy == set()
+    assert "askew_client.tui.screens.privacy" in loaded
+
+
+@pytest.mark.parametrize("module", ["askew_client.cli", "askew_client.client"])
+def test_no_command_but_the_app_loads_textual(module: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {each.partition(".")[0] for each in run.stdout.split()} & {"textual"} == set()
+
+
+def files_in(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
+    home: Path,
+) -> None:
+    async with simulated_companion(ClientSettings()) as companion:
+        connection = await companion.connect()
+        assert getattr(connection, "simulated", None) is True
+        assert len(companion.ratings()) == 10
+        assert all(rated.known for rated in companion.ratings())
+        assert getattr(await companion.ask(), "simulated", None) is True
+        assert len(companion.budget().lines) == 1
+    assert files_in(home) == []
+
+
+def test_the_simulated_model_is_what_the_demo_server_serves() -> None:
+    """`make demo-model` writes it again; digits may differ from machine to machine."""
+    card, catalog = simulated_model()
+    served = demo_model()
+    assert catalog.items == served.catalog.items
+    assert catalog.shared_slate == served.catalog.shared_slate
+    assert np.abs(catalog.vectors - served.catalog.vectors).max() < 1e-3
+    assert (card.source, card.rule) == (served.card.source, served.card.rule)
+    assert card.space.dimension == served.card.space.dimension
+
+
+async def test_files_that_cannot_be_opened_end_the_app_with_their_error(device: Device) -> None:
+    def opening() -> object:
+        raise LedgerError("the ledger is no ledger")
+
+    app = AskewApp(opening)  # type: ignore[arg-type]  # it never returns
+    async with app.run_test() as pilot:
+        while app.is_running and not any(w.state is WorkerState.SUCCESS for w in app.workers):
+            await pilot.pause()
+    assert isinstance(app.return_value, LedgerError)
