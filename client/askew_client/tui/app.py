@@ -177,8 +177,10 @@ class AskewApp(App[AskewError]):
 
     def learn_connection(self) -> None:
         """A question connects by itself if it must: after a failure, or to a new space."""
-        if self.companion is not None and self.companion.connection is not None:
-            self.connection = self.companion.connection
+        found = None if self.companion is None else self.companion.connection
+        if found is not None and found != self.connection:
+            self.connection = found
+            self.read_profile()
 
     def on_profile_read(self, message: ProfileRead) -> None:
         """Keep the profile where the screens watch it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import Device
+from client.tui.person import TODAY, Device
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -15,6 +15,8 @@ from textual.widgets import OptionList
 
 from askew.errors import OutOfRange
 from askew.model_card import MAX_TEXT, Item
+from askew_client.outcomes import PastAnswer
+from askew_client.profile_document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.title_list import TitleList
 
@@ -70,6 +72,21 @@ async def test_every_screen_shows_hostile_titles_as_they_are(
         await person.press("f6")
         await person.press("f2")
     assert person.app.return_code is None
+
+
+async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(hostile: Device) -> None:
+    def answered(document: ProfileDocument) -> ProfileDocument:
+        for title in HOSTILE:
+            document = document.answered(PastAnswer(TODAY, "2026-11", HOSTILE, title))
+        return document
+
+    hostile.profile.change(answered)
+    async with hostile.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        person.reads("[/]", "[@click=app.quit]click me[/]", "[link=https://evil.example]see[/link]")
+        for _ in HOSTILE[1:]:
+            await person.press("down")
+        person.reads("1 [@click=app.quit]click me[/] ◀ your pick")
 
 
 async def test_a_click_on_a_title_only_chooses_it(hostile: Device) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from client.tui.person import Device, Person
 from textual.widgets import Input
 
+from askew_client.companion import Companion
 from askew_client.tui.widgets.profile_bars import ProfileBars
 from askew_client.tui.widgets.title_list import TitleList
 
@@ -95,11 +98,32 @@ async def test_only_the_rated_titles_when_asked_for(rated: Device) -> None:
         person.reads("12 found")
 
 
-async def test_fast_keys_are_edits_in_the_order_of_the_keys(device: Device) -> None:
-    """Planted bug: an edit a thread, without a queue; the last one written wins."""
+async def test_fast_keys_are_edits_in_the_order_of_the_keys(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: an edit a thread without a queue; the slower one, not the later one, stays."""
+    begun, release = threading.Event(), threading.Event()
+    rate, order = Companion.rate, list[float]()
+
+    def slow_at_first(self: Companion, label: str, rating: float) -> None:
+        if not begun.is_set():
+            begun.set()
+            assert release.wait(20)
+        order.append(rating)
+        rate(self, label, rating)
+
+    monkeypatch.setattr(Companion, "rate", slow_at_first)
     async with device.opened() as person:
-        await person.press("enter", *"1234543212345", "x", "2")
-    assert list(stars(device).values()) == [2]
+        await person.press("enter")
+        await person.pilot.press("1")
+        while not begun.is_set():
+            await person.pilot.pause()
+        await person.pilot.press("2", "3")
+        assert order == []
+        release.set()
+        await person.settled()
+    assert order == [1, 2, 3]
+    assert list(stars(device).values()) == [3]
 
 
 async def test_ratings_are_there_again_tomorrow(device: Device) -> None:
