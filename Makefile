@@ -1,6 +1,7 @@
 # make demo      one private exchange, end to end
 # make test      every check that a change must pass
 # make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
+# make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
 PYTHON ?= python3
@@ -10,8 +11,8 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test audit check lint types imports figures bench bench-placement bench-selection \
-  codebooks proto proto-check proto-release lock clean
+.PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
+  bench-selection bench-counting codebooks proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -20,7 +21,14 @@ demo: $(STAMP)
 	@$(BIN)/askew demo
 
 test: check
-	$(BIN)/python -m pytest -n 2 -rs
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+
+# With them, java and PostgreSQL, `make test` counts on real engines; see .ci/run.
+engines: $(VENV)/.engines
+
+$(VENV)/.engines: requirements-engines.lock $(STAMP)
+	$(call add,requirements-engines.lock)
+	@touch $@
 
 audit: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -rs -m audit --durations=0 --durations-min=1
@@ -28,13 +36,17 @@ audit: $(STAMP)
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
 
-bench: bench-placement bench-selection
+bench: bench-placement bench-selection bench-counting
 
 bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py
 
 bench-selection: $(STAMP)
 	@$(BIN)/python benchmarks/selection.py $(COUNTS)
+
+# 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
+bench-counting: $(STAMP)
+	@$(BIN)/python benchmarks/counting.py $(ROWS)
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)
@@ -59,12 +71,18 @@ define environment
 @$(UV) venv -q --allow-existing --python $(PYTHON) $(1)
 @$(UV) pip install -q --python $(1)/bin/python --require-hashes -r $(2)
 endef
+define add
+@$(UV) pip install -q --python $(BIN)/python --require-hashes -r $(1)
+endef
 PIP_INSTALL = $(UV) pip install -q --python $(BIN)/python
 else
 define environment
 @$(PYTHON) -m venv $(1) 2>/dev/null || $(PYTHON) -m venv --without-pip $(1)
 @$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(1)/bin/python install -q pip
 @$(1)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(2)
+endef
+define add
+@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(1)
 endef
 PIP_INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
@@ -82,6 +100,9 @@ lock:
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 	uv pip compile -q --group proto --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
+	uv pip compile -q pyproject.toml --extra spark --extra postgres --extra clickhouse \
+	  --group engines --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-engines.lock
 
 # Generated code is committed. The oldest supported grpcio-tools makes it, away from the
 # development environment, because generated code sets the floor of what can run it.

@@ -40,7 +40,8 @@ def _create(path: Path, key: bytes) -> None:
     """Writes the whole file under another name first: whoever sees the name sees a whole key."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    draft.unlink(missing_ok=True)  # what a crash left behind
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(f"{_MARK} {key.hex()} {_checksum(key)}\n")

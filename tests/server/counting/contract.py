@@ -176,7 +176,7 @@ class CountingContract:
 
     def test_a_failing_statement_says_nothing_of_the_rows(self, bench: Bench) -> None:
         source = bench.events([("p", "hidden")])
-        [table] = bench.engine.table(source)
+        table = ".".join(bench.engine.table(source))
         sql = f"SELECT CAST(item AS INTEGER) FROM {table}"
         with pytest.raises(DataError) as error:
             bench.engine.execute(sql)

@@ -10,6 +10,7 @@ from server.counting.availability import require_driver, require_postgres
 from server.counting.contract import Bench, CountingContract
 from server.counting.parquet import Columns, quoted
 
+from askew.errors import DataError
 from askew_server.counting.engines.postgres import PostgresEngine
 
 require_driver("psycopg")
@@ -47,3 +48,31 @@ class TestPostgresCounts(CountingContract):
         bench = PostgresBench(postgres)
         yield bench
         bench.close()
+
+    def test_a_database_of_another_encoding_is_refused(self, postgres: str, bench: Bench) -> None:
+        """MD5 of other bytes would keep other events."""
+        assert isinstance(bench, PostgresBench)
+        bench.owner.execute("DROP DATABASE IF EXISTS latin")
+        bench.owner.execute(
+            "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc"
+            " TEMPLATE template0"
+        )
+        with pytest.raises(DataError, match="must be UTF8, it is LATIN1"):
+            PostgresEngine(postgres.replace("dbname=postgres", "dbname=latin"))
+
+    def test_a_statement_cannot_write(self, bench: Bench) -> None:
+        with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
+            bench.engine.execute("CREATE TABLE t (c TEXT)")
+
+    def test_a_file_is_refused(self, bench: Bench) -> None:
+        with pytest.raises(DataError, match="load the file"):
+            bench.engine.table("log.parquet")
+
+    def test_no_server_is_a_data_error(self, postgres: str) -> None:
+        with pytest.raises(DataError, match="no connection"):
+            PostgresEngine(postgres.replace("host=/tmp", "host=/tmp/nowhere"))
+
+    def test_an_address_that_cannot_be_parsed_is_not_repeated(self) -> None:
+        with pytest.raises(DataError, match="no connection") as error:
+            PostgresEngine("host password=hunter2")
+        assert "hunter2" not in str(error.value)

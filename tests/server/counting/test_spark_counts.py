@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 from server.counting.availability import require_driver, require_java
-from server.counting.contract import Bench, CountingContract
+from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, write_parquet
+from server.counting.reference import KEY
 
+from askew.errors import DataError
+from askew_server.counting import Engine, count_top
+from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
 
 require_driver("pyspark")
@@ -31,3 +35,32 @@ class TestSparkCounts(CountingContract):
     @pytest.fixture
     def bench(self, spark: SparkEngine, tmp_path: Path) -> Bench:
         return SparkBench(spark, tmp_path)
+
+    def test_a_csv_is_read_as_duckdb_reads_it(self, spark: SparkEngine, tmp_path: Path) -> None:
+        path = tmp_path / "log.csv"
+        path.write_text('unit,item\n01,1.0\n#a, b \n"x,""y""","two\nlines"\nNULL,true\n\\,a\n')
+        duck = DuckDBEngine()
+        assert self.events(spark, path) == self.events(duck, path)
+
+    @pytest.mark.parametrize("line", ["p,", 'p,""'])
+    def test_an_empty_field_of_a_csv_is_a_missing_id_as_in_duckdb(
+        self, spark: SparkEngine, tmp_path: Path, line: str
+    ) -> None:
+        path = tmp_path / "log.csv"
+        path.write_text(f"unit,item\n{line}\n")
+        for engine in (DuckDBEngine(), spark):
+            with pytest.raises(DataError, match="1 rows have no value in column 'item'"):
+                count_top(engine, task(str(path)), KEY)
+
+    def test_a_short_line_of_a_csv_is_refused_and_not_shown(
+        self, spark: SparkEngine, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "log.csv"
+        path.write_text("unit,item\np,a\nhidden\n")
+        with pytest.raises(DataError) as error:
+            count_top(spark, task(str(path)), KEY)
+        assert "hidden" not in str(error.value)
+
+    def events(self, engine: Engine, path: Path) -> list[tuple[object, ...]]:
+        [view] = engine.table(str(path))
+        return sorted(engine.execute(f"SELECT unit, item FROM {view}"), key=repr)

@@ -52,7 +52,9 @@ def driver(module: str, extra: str) -> ModuleType:
 
 @contextmanager
 def failures_named(
-    where: str, failure: type[Exception], reason: Callable[[Exception], str]
+    where: str,
+    failure: type[Exception] | tuple[type[Exception], ...],
+    reason: Callable[[Exception], str],
 ) -> Iterator[None]:
     """An engine's failure as a DataError; its own words may quote a row, `reason` knows which."""
     try:

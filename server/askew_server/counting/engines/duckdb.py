@@ -122,6 +122,7 @@ class DuckDBEngine:
         finally:
             done.set()
             watcher.join()
+        self._progress(1.0)
 
     def _watch(self, progress: Progress, done: threading.Event) -> None:
         while not done.wait(_PROGRESS_SECONDS):

@@ -35,7 +35,10 @@ class SparkEngine:
         ours = {"spark.sql.caseSensitive": "true"}
         for name, value in {**ours, **(settings or {})}.items():
             builder = builder.config(name, value)
-        self._failure: type[Exception] = driver("pyspark.errors", "spark").PySparkException
+        self._failures: tuple[type[Exception], ...] = (
+            driver("pyspark.errors", "spark").PySparkException,
+            driver("py4j.protocol", "spark").Py4JError,  # what PySpark does not translate
+        )
         with failures_named(f"Spark at {master}", Exception, _reason):
             self._session: SparkSession = builder.getOrCreate()
         self._views: dict[str, str] = {}
@@ -78,7 +81,7 @@ class SparkEngine:
         return reader.options(**_CSV).csv(path)
 
     def _failures_named(self, where: str) -> AbstractContextManager[None]:
-        return failures_named(where, self._failure, _reason)
+        return failures_named(where, self._failures, _reason)
 
 
 def _reason(error: Exception) -> str:

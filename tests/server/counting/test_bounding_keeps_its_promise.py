@@ -1,0 +1,199 @@
+"""One unit more or less changes at most Delta counts, by one each: whatever the events are.
+
+On DuckDB, by properties and by planted bugs. Power: dropping the DISTINCT, the bound, the partition
+by unit (an order that depends on the events of others) or our hash for the engine's own each fails
+a test below; so does bounding before the catalog is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from server.counting.contract import task
+from server.counting.reference import KEY, Pair, columns_of, reference_counts, varied_events
+
+from askew.errors import ParameterError
+from askew_server.counting import ContributionBound, CountingTask, count_top, statements
+from askew_server.counting.engines.duckdb import DuckDBEngine
+
+Count = Callable[[list[Pair], int], dict[str, int]]
+ids = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4)
+few = st.sampled_from(["a", "b", "c", "d", "e", "f"])
+logs = st.lists(st.tuples(few | ids, few | ids), max_size=40)
+shared = settings(
+    deadline=None,
+    max_examples=60,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture
+def count() -> Iterator[Count]:
+    """Every count of some events, under a bound."""
+    engine = DuckDBEngine(threads=1)
+    column = "unnest(from_json(${}, '[\"VARCHAR\"]')) AS {}"
+    columns = ", ".join(column.format(name, name) for name in ("unit", "item"))
+
+    def counted(events: list[Pair], max_items: int) -> dict[str, int]:
+        units, items = map(json.dumps, columns_of(events))
+        sql = f"CREATE OR REPLACE TABLE events AS SELECT {columns}"
+        engine.execute(sql, {"unit": units, "item": items})
+        asked = task("events", max_items=max_items, limit=10_000)
+        top = count_top(engine, asked, KEY)
+        return dict(zip(top.items, top.counts, strict=True))
+
+    yield counted
+    engine.close()
+
+
+def changes(before: dict[str, int], after: dict[str, int]) -> list[int]:
+    """By how much each count fell."""
+    return [before.get(item, 0) - after.get(item, 0) for item in before.keys() | after.keys()]
+
+
+def require_bounded_changes(count: Count, events: list[Pair], max_items: int) -> None:
+    """Without any one unit at most max_items counts are lower, each by one, and none is higher."""
+    everybody = count(events, max_items)
+    for gone in {unit for unit, _ in events}:
+        fell = changes(everybody, count([e for e in events if e[0] != gone], max_items))
+        assert set(fell) <= {0, 1}
+        assert sum(fell) <= max_items
+
+
+@shared
+@given(events=logs, max_items=st.integers(1, 4))
+def test_one_unit_changes_few_counts_by_one(
+    count: Count, events: list[Pair], max_items: int
+) -> None:
+    require_bounded_changes(count, events, max_items)
+
+
+@shared
+@given(events=logs, max_items=st.integers(1, 4))
+def test_any_events_are_counted_as_the_definition_says(
+    count: Count, events: list[Pair], max_items: int
+) -> None:
+    assert count(events, max_items) == dict(reference_counts(events, max_items))
+
+
+@shared
+@given(events=logs, again=st.integers(2, 3), max_items=st.integers(1, 4))
+def test_a_repeated_event_counts_once(
+    count: Count, events: list[Pair], again: int, max_items: int
+) -> None:
+    assert count(events * again, max_items) == count(events, max_items)
+
+
+def test_a_bound_that_nobody_reaches_changes_nothing(count: Count) -> None:
+    events = varied_events()
+    bare = {item: len({u for u, i in events if i == item}) for item in {i for _, i in events}}
+    assert count(events, 1000) == bare
+
+
+def test_the_choice_is_spread_evenly_over_items(count: Count) -> None:
+    """4,000 units with the same 8 items, 2 counted each: every item 1,000 times, but for chance.
+
+    The count of an item is binomial(4000, 1/4), sd 27.4; six of them are 164: false alarms in
+    2e-8 of all keys, and this key is fixed. An order by item alone would count 4,000 and 0.
+    """
+    events = [(f"person {n}", item) for n in range(4000) for item in "abcdefgh"]
+    counts = count(events, 2)
+    assert sum(counts.values()) == 8000
+    assert all(abs(n - 1000) < 164 for n in counts.values())
+
+
+PLANTED = {
+    "no dedupe": ("SELECT DISTINCT e.unit_column", "SELECT e.unit_column"),
+    "no bound": ("placed.place <= {bound}", "placed.place > 0"),
+    "an order among the events of others": ("PARTITION BY pairs.unit", ""),
+    "a bound on the units of an item": ("PARTITION BY pairs.unit", "PARTITION BY pairs.item"),
+}
+# Light and heavy units, duplicates, and more units than the bound.
+WITNESS = [(unit, item) for unit in "pqrs" for item in "abcdef"[: 1 + "pqrs".index(unit) * 2]] * 2
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
+    for name in ("_PAIRS", "_COUNTS"):
+        text = getattr(statements, name)
+        monkeypatch.setattr(statements, name, text.replace(right, wrong))
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_breaks_the_promise(
+    count: Count, monkeypatch: pytest.MonkeyPatch, bug: str
+) -> None:
+    require_bounded_changes(count, WITNESS, 2)
+    plant(monkeypatch, *PLANTED[bug])
+    with pytest.raises(AssertionError):
+        require_bounded_changes(count, WITNESS, 2)
+
+
+def test_an_engines_own_hash_is_noticed(count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It bounds as well, but no other engine would keep the same events."""
+    events = varied_events()
+    plant(monkeypatch, "LEFT(MD5(", "(HASH(")
+    plant(monkeypatch, ", 12)", ")")
+    assert count(events, 3) != dict(reference_counts(events, 3))
+
+
+class TestTheTask:
+    def test_it_prints_its_public_fields(self) -> None:
+        asked = CountingTask(events="log.parquet", bound=ContributionBound(10), limit=21)
+        assert "log.parquet" in repr(asked)
+        assert "max_items_per_unit=10" in repr(asked)
+
+    def test_counts_print_without_what_they_hold(self, tmp_path: Path) -> None:
+        source = tmp_path / "events.csv"
+        source.write_text("unit,item\nsomebody,hidden\n")
+        top = count_top(DuckDBEngine(), task(str(source)), KEY)
+        assert (top.items, top.counts) == (("hidden",), (1,))
+        assert repr(top) == str(top) == "TopCounts()"
+
+    @pytest.mark.parametrize("wrong", [0, -1, True, 1.0])
+    def test_a_bound_is_a_whole_number_from_one(self, wrong: int) -> None:
+        with pytest.raises(ParameterError, match="max_items_per_unit"):
+            ContributionBound(wrong)
+
+    @pytest.mark.parametrize("limit", [None, 0])
+    def test_an_unknown_domain_needs_a_limit(self, limit: int | None) -> None:
+        with pytest.raises(ParameterError, match="limit"):
+            task("log.parquet", limit=limit)
+
+    def test_a_catalog_excludes_a_limit(self) -> None:
+        with pytest.raises(ParameterError, match="limit"):
+            task("log.parquet", limit=3, catalog="catalog.csv")
+
+    @pytest.mark.parametrize("length", [0, 16, 31, 33])
+    def test_a_key_of_another_length_is_refused_and_not_shown(self, length: int) -> None:
+        with pytest.raises(ParameterError, match="bounding key") as error:
+            count_top(DuckDBEngine(), task("log.parquet"), b"\x7f" * length)
+        assert "7f" not in str(error.value)
+
+
+class Listening(DuckDBEngine):
+    """Writes down what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+
+    def execute(self, sql: str, parameters: object = None) -> list[tuple[object, ...]]:
+        self.heard.append(sql)
+        return super().execute(sql, parameters)  # type: ignore[arg-type]
+
+
+def test_neither_the_key_nor_what_is_made_of_it_becomes_sql(tmp_path: Path) -> None:
+    source = tmp_path / "events.csv"
+    source.write_text("unit,item\np,a\n")
+    engine = Listening()
+    count_top(engine, task(str(source)), KEY)
+    [statement] = [sql for sql in engine.heard if "MD5" in sql]
+    assert "$secret" in statement
+    assert KEY.hex()[:8] not in statement
+    assert "'" not in statement.replace("$secret || ", "")

@@ -1,0 +1,147 @@
+"""Engines by address, their drivers, and what their failures say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from askew.errors import DataError, ParameterError
+from askew_server.counting.engines import driver, is_file, table_parts
+from askew_server.counting.engines.address import open_engine
+from askew_server.counting.engines.duckdb import DuckDBEngine
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "logs/*.csv", "A.CSV.GZ", "[1]?.Parquet"])
+def test_a_file_is_known_by_its_ending(name: str) -> None:
+    assert is_file(name)
+
+
+@pytest.mark.parametrize("name", ["events", "public.events", "csv", "parquet", "a.csv.zip"])
+def test_anything_else_is_a_table(name: str) -> None:
+    assert not is_file(name)
+
+
+def test_a_table_has_up_to_three_parts_taken_as_they_are() -> None:
+    assert table_parts("events") == ("events",)
+    assert table_parts('Main."Events"') == ("Main", '"Events"')
+    assert table_parts("a.b.c") == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("name", ["", ".", "a..b", "a.b.c.d", ".events"])
+def test_what_names_neither_is_refused(name: str) -> None:
+    with pytest.raises(DataError, match="neither a file"):
+        table_parts(name)
+
+
+def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
+    with pytest.raises(DataError, match=r"pip install 'askew\[spark\]'"):
+        driver("a_driver_that_nobody_wrote.sql", "spark")
+
+
+def test_a_driver_with_a_missing_part_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_driver.py").write_text("import a_part_that_nobody_wrote")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="a_part_that_nobody_wrote"):
+        driver("broken_driver", "spark")
+
+
+class TestAddresses:
+    def test_the_default_is_duckdb_for_files(self) -> None:
+        engine = open_engine()
+        assert engine.dialect == "duckdb"
+        engine.close()
+
+    def test_a_duckdb_file_is_opened_for_reading(self, tmp_path: Path) -> None:
+        path = tmp_path / "events.duckdb"
+        with duckdb.connect(path) as owner:
+            owner.execute("CREATE TABLE events (unit VARCHAR, item VARCHAR)")
+        engine = open_engine(f"duckdb:{path}")
+        assert engine.columns(("events",)) == {"unit": "VARCHAR", "item": "VARCHAR"}
+        with pytest.raises(DataError):
+            engine.execute("DROP TABLE events")
+        engine.close()
+
+    def test_limits_reach_duckdb(self, tmp_path: Path) -> None:
+        engine = open_engine("duckdb:", memory_limit="123MiB", temp_directory=tmp_path)
+        settings = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
+        assert engine.execute(settings) == [("123.0 MiB", str(tmp_path))]
+        engine.close()
+
+    def test_a_wrong_limit_is_a_data_error(self) -> None:
+        with pytest.raises(DataError, match="DuckDB"):
+            open_engine("duckdb:", memory_limit="much")
+
+    def test_an_unknown_address_is_refused_without_repeating_it(self) -> None:
+        with pytest.raises(ParameterError, match="clickhouse://") as error:
+            open_engine("mysql://name:hunter2@host")
+        assert "hunter2" not in str(error.value)
+
+
+class TestDuckDBFiles:
+    def test_a_pattern_reads_every_file_it_matches(self, tmp_path: Path) -> None:
+        for n in range(3):
+            (tmp_path / f"day{n}.csv").write_text(f"unit,item\np{n},a\n")
+        assert self.events(tmp_path / "day*.csv") == [("p0", "a"), ("p1", "a"), ("p2", "a")]
+
+    def test_a_csv_may_be_zipped(self, tmp_path: Path) -> None:
+        import gzip
+
+        path = tmp_path / "log.csv.gz"
+        path.write_bytes(gzip.compress(b"unit,item\np,01\n"))
+        assert self.events(path) == [("p", "01")]
+
+    def test_a_csv_is_text_as_it_is_written(self, tmp_path: Path) -> None:
+        """Nothing is guessed from the first lines: no number, no comment, no space cut off."""
+        path = tmp_path / "log.csv"
+        path.write_text('unit,item\n01,1.0\n#a, b\n"x,""y""","two\nlines"\nNULL,true\n')
+        assert self.events(path) == sorted(
+            [("01", "1.0"), ("#a", " b"), ('x,"y"', "two\nlines"), ("NULL", "true")]
+        )
+
+    def test_folders_do_not_become_columns(self, tmp_path: Path) -> None:
+        path = tmp_path / "unit=7" / "log.csv"
+        path.parent.mkdir()
+        path.write_text("unit,item\np,a\n")
+        assert self.events(path) == [("p", "a")]
+
+    def test_a_file_that_is_not_there_is_named(self) -> None:
+        with pytest.raises(DataError, match=r"absent\.parquet"):
+            DuckDBEngine().table("/absent.parquet")
+
+    def test_a_short_line_is_named_by_its_number_and_not_shown(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.csv"
+        lines = ["unit,item", *(f"p{n},a" for n in range(30_000)), "hidden", "q,b"]
+        path.write_text("\n".join(lines))
+        with pytest.raises(DataError, match="line 30002") as error:
+            self.events(path)
+        assert "hidden" not in str(error.value)
+
+    def test_what_is_no_parquet_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.parquet"
+        path.write_text("unit,item\nhidden,a\n")
+        with pytest.raises(DataError, match=r"log\.parquet: DuckDB cannot read this") as error:
+            self.events(path)
+        assert "hidden" not in str(error.value)
+
+    def test_too_little_memory_is_said_in_words(self) -> None:
+        engine = DuckDBEngine(memory_limit="10MB", threads=1)
+        with pytest.raises(DataError, match="memory"):
+            engine.execute("SELECT max(s) FROM (SELECT string_agg(i) s FROM range(9000000) t(i))")
+
+    def test_progress_is_a_share_that_ends_at_one(self) -> None:
+        seen: list[float] = []
+        engine = DuckDBEngine(progress=seen.append)
+        engine.execute("SELECT sum(hash(i)) FROM range(50000000) t(i)")
+        assert seen[-1] == 1
+        assert all(0 <= share <= 1 for share in seen)
+
+    def events(self, path: Path) -> list[tuple[object, ...]]:
+        engine = DuckDBEngine()
+        [view] = engine.table(str(path))
+        rows = engine.execute(f"SELECT unit, item FROM {view} ORDER BY ALL")
+        engine.close()
+        return rows
