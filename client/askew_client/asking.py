@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from askew.lattice import Lattice
 from askew.model_card import Catalog, Item
-from askew.privacy import MetricPrivacy
+from askew.privacy import SignalLoss
 from askew.randomness import SystemBits
 from askew_client.exchange import Exchange
 from askew_client.grpc_transport import GrpcTransport
@@ -22,28 +21,30 @@ from askew_client.signal_store import SignalStore
 class Cost:
     """What this month's signal costs, and what this device has spent in all."""
 
-    loss: MetricPrivacy
-    diameter: float
-    wanted: Fraction
+    loss: SignalLoss
+    wanted: SignalLoss
     spent: Fraction
     cap: Fraction
 
     def as_lines(self) -> Iterator[str]:
         """The cost in words."""
-        epsilon = float(self.loss.epsilon_per_distance)
-        worst = self.loss.at_distance(self.diameter)
+        epsilon, one = float(self.loss.epsilon), float(self.loss.epsilon_per_rating)
+        near = self.loss.epsilon_per_distance
+        rate = f"epsilon {float(near):.3g} per unit distance, " if near is not None else ""
         yield (
-            f"(this month's signal: epsilon {epsilon:g} per unit distance, at most {worst:.3g} "
-            f"between any two people; spent {float(self.spent):g} of {float(self.cap):g})"
+            f"(this month's signal: {rate}{one:.3g} for one rating, at most {epsilon:.3g} between "
+            f"any two people; spent {float(self.spent):.4g} of {float(self.cap):g})"
         )
-        if self.loss.epsilon_per_distance != self.wanted:
-            yield "(it was drawn earlier; the epsilon asked for now counts from next month on)"
+        if self.loss != self.wanted:
+            yield "(it was drawn earlier; the settings asked for now count from next month on)"
 
-    def as_json(self) -> dict[str, float]:
+    def as_json(self) -> dict[str, float | None]:
         """The cost as numbers."""
+        near = self.loss.epsilon_per_distance
         return {
-            "epsilon_per_distance": float(self.loss.epsilon_per_distance),
-            "epsilon_between_any_two": self.loss.at_distance(self.diameter),
+            "epsilon_per_distance": float(near) if near is not None else None,
+            "epsilon_per_rating": float(self.loss.epsilon_per_rating),
+            "epsilon_between_any_two": float(self.loss.epsilon),
             "spent": float(self.spent),
             "lifetime_cap": float(self.cap),
         }
@@ -90,9 +91,8 @@ async def ask_once(
         query = exchange.ask(slot, store, SystemBits())
         slate = await network.retrieve(query, card)
     cost = Cost(
-        loss=query.signal.lattice.privacy_loss(),
-        diameter=card.space.diameter,
-        wanted=Lattice.for_epsilon(settings.epsilon).epsilon,
+        loss=query.signal.mechanism.privacy_loss(card.space.encoder.reach()),
+        wanted=exchange.loss,
         spent=store.spent(),
         cap=settings.lifetime_cap,
     )

@@ -23,7 +23,7 @@ from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ProfileError, TransportError
 
 if TYPE_CHECKING:
-    from askew_client.settings import ClientSettings
+    from askew_client.settings import ClientSettings, MechanismName
 
 DEFAULT_SERVER = "127.0.0.1:7571"
 
@@ -52,7 +52,14 @@ _epsilon = click.option(
     default="4",
     show_default=True,
     type=RationalNumber(),
-    help="Privacy loss per unit distance of one signal; smaller is more private.",
+    help="Privacy loss of one signal, per unit distance or by bucket; smaller is more private.",
+)
+_mechanism = click.option(
+    "--mechanism",
+    default="geo_laplace",
+    show_default=True,
+    type=click.Choice(["geo_laplace", "bucket_rr"]),
+    help="Noise on a point, or a bucket named truthfully or not.",
 )
 _server = click.option(
     "--server", default=DEFAULT_SERVER, show_default=True, help="The server, as host:port."
@@ -87,10 +94,17 @@ def cli() -> None:
 @_server
 @_k
 @_epsilon
+@_mechanism
 @click.option("--data", type=click.Path(path_type=Path), help="Directory of the budget ledger.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ranking as JSON.")
 def ask(
-    ratings: TextIO, server: str, k: int, epsilon: Fraction, data: Path | None, as_json: bool
+    ratings: TextIO,
+    server: str,
+    k: int,
+    epsilon: Fraction,
+    mechanism: MechanismName,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
     """Ask once, and rank the results in private.
 
@@ -104,7 +118,7 @@ def ask(
     from askew_client.asking import ask_once
     from askew_client.paths import data_directory, ledger_file
 
-    settings = _settings(k, epsilon)
+    settings = _settings(k, epsilon, mechanism)
     try:
         lines = ratings.read().splitlines()
     except UnicodeDecodeError:
@@ -187,10 +201,12 @@ def _exit_code(error: Exception) -> int:
     return 4 if isinstance(error, TransportError) else 1
 
 
-def _settings(k: int, epsilon: Fraction) -> ClientSettings:
+def _settings(
+    k: int, epsilon: Fraction, mechanism: MechanismName = "geo_laplace"
+) -> ClientSettings:
     from askew_client.settings import ClientSettings
 
-    return ClientSettings(epsilon=epsilon, k=k)
+    return ClientSettings(mechanism=mechanism, epsilon=epsilon, k=k)
 
 
 def _today() -> str:

@@ -7,7 +7,6 @@ import signal
 import tempfile
 from pathlib import Path
 
-from askew.lattice import Lattice
 from askew.model_card import Catalog
 from askew.randomness import SystemBits
 from askew.vectors import FeatureSpace
@@ -23,16 +22,18 @@ from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
 
-# A person who loves science fiction and would rather not sing.
+# A person who loves a crime story and would rather not be sung to.
 FAVORITES = """title,rating
-Alien (1979),5
-Blade Runner (1982),5
-Arrival (2016),5
-The Matrix (1999),4.5
-2001: A Space Odyssey (1968),4.5
-Toy Story (1995),2.5
-Casablanca (1942),1.5
-Singin' in the Rain (1952),1
+Chinatown (1974),5
+The Godfather (1972),5
+Goodfellas (1990),5
+Fargo (1996),4.5
+Double Indemnity (1944),4.5
+L.A. Confidential (1997),4.5
+Heat (1995),4
+Toy Story (1995),2
+Frozen (2013),1.5
+Mary Poppins (1964),1
 """
 
 
@@ -53,7 +54,7 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
             await _measure(exchange, draws, screen)
             again = query_to_bytes(exchange.ask(slot, store, SystemBits()))
             screen.ledger(store.charges(), settings, same_bytes=again == sent)
-            screen.meaning(Lattice.for_epsilon(settings.epsilon).privacy_loss(), card.space)
+            screen.meaning(exchange.loss, card.space.encoder.reach())
     screen.closing()
 
 
@@ -68,7 +69,7 @@ async def _ask(
     query = exchange.ask(slot, store, SystemBits())
     sent = query_to_bytes(query)
     screen.question(exchange, query, sent)
-    screen.answer(exchange, query, await network.retrieve(query, exchange.card))
+    screen.answer(exchange, query, await network.retrieve(query, exchange.card), SystemBits())
     return sent
 
 

@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from askew.privacy import MetricPrivacy
-from askew.ranking import Slate, distances
+from askew.privacy import Reach, SignalLoss
+from askew.randomness import RandomBits
+from askew.ranking import Slate, scores
 from askew.signal import Query
-from askew.vectors import FeatureSpace
 from askew_client.exchange import Exchange
 from askew_client.expectation import Comparison, Quality
 from askew_client.map_picture import COLUMNS, draw_map
@@ -52,11 +52,13 @@ class DemoScreen:
 
     def question(self, exchange: Exchange, query: Query, sent: bytes) -> None:
         """What is true, and what left."""
-        signal = query.signal
+        signal, unit = query.signal, exchange.card.space.encoder.unit
         self._heading("2  What is true, and what left the device")
-        self._say(f"  true profile   {_point(exchange.profile.vector)}   on this screen only")
-        self._say(f"  noisy signal   {_point(signal.vector(len(signal.coordinates)))}   sent")
-        integers = ", ".join(str(z) for z in signal.coordinates)
+        self._say("  A point says where a person's likes put them among the people of the model:")
+        self._say(f"  from 0 to {unit:.2f} on each axis, and two people are typically 1 apart.")
+        self._say(f"  true point     {_point(exchange.profile.point)}   on this screen only")
+        self._say(f"  noisy signal   {_point(signal.point())}   sent")
+        integers = ", ".join(str(z) for z in signal.values)
         self._say(f"  The signal travels as the integers ({integers}), in steps of")
         self._say(
             f"  2^-{signal.lattice.step_exponent}. The whole question is {len(sent)} bytes, "
@@ -64,30 +66,26 @@ class DemoScreen:
         )
         self._say("  rating, no clock. Another person's question has the same size.")
         self._say("  k is how many results to send back. epsilon is how much the signal may tell:")
-        self._say(
-            f"  here {_number(signal.lattice.epsilon)} per unit distance, and 1 is the "
-            "median distance between two people."
-        )
+        self._say(f"  here {_number(signal.lattice.epsilon)} per unit distance.")
 
-    def answer(self, exchange: Exchange, query: Query, slate: Slate) -> None:
+    def answer(self, exchange: Exchange, query: Query, slate: Slate, bits: RandomBits) -> None:
         """What came back, ranked in private."""
         self._heading(f"3  The {query.k} results that came back, ranked on the device")
         order, picked = exchange.rank(slate), exchange.pick(slate)
-        far = dict(
-            zip(slate.item_ids, distances(exchange.profile.vector, slate.positions), strict=True)
-        )
+        found = scores(exchange.profile.taste, exchange.catalog.scoring)
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
-        table.add_column("distance", justify="right")
+        table.add_column("score", justify="right")
         table.add_column("film")
         table.add_column("")
         for item in order:
             seen = "already rated" if item in exchange.ratings else ""
             note = Text("the pick: never sent", "bold green") if item == picked else Text(seen)
-            table.add_row(f"{far[item]:.2f}", Text(exchange.catalog.items[item].label), note)
+            label = Text(exchange.catalog.items[item].label)
+            table.add_row(f"{100 * found[item]:.1f}", label, note)
         self._console.print(table)
         if exchange.card.space.dimension == 2 and self._console.width > COLUMNS + 2:
             self._say("")
-            self._say(draw_map(exchange, query, slate, picked))
+            self._say(draw_map(exchange, query, bits))
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Callable[[], None]]:
@@ -103,7 +101,7 @@ class DemoScreen:
         self._say(f"  Mean of {draws} draws of the noise, played on the device; nothing was sent.")
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
         table.add_column("")
-        table.add_column("distance", justify="right")
+        table.add_column("utility", justify="right")
         table.add_column("place among unrated", justify="right")
         rows: Sequence[tuple[str, Quality, str]] = (
             ("no privacy: the server sees the profile", comparison.no_privacy, ""),
@@ -112,8 +110,9 @@ class DemoScreen:
             (f"no signal at all: the same {k} for anybody", comparison.nothing_sent, ""),
         )
         for label, quality, style in rows:
-            table.add_row(label, f"{quality.distance:.2f}", f"{quality.place:.0f}", style=style)
+            table.add_row(label, f"{quality.utility:.2f}", f"{quality.place:.0f}", style=style)
         self._console.print(table)
+        self._say("  Utility is the score of the pick over that of the best film not yet rated.")
 
     def ledger(
         self, charges: Sequence[Charge], settings: ClientSettings, *, same_bytes: bool
@@ -121,20 +120,28 @@ class DemoScreen:
         """What it cost."""
         self._heading("5  What the budget ledger says")
         for charge in charges:
-            self._say(f"  {charge.slot}   one signal, epsilon {charge.epsilon} per unit distance")
+            near = charge.epsilon_per_distance
+            rate = f" (epsilon {_number(near)} per unit distance)" if near is not None else ""
+            self._say(f"  {charge.slot}   one signal, {_number(charge.epsilon)}{rate}")
         spent = sum((charge.epsilon for charge in charges), Fraction(0))
-        self._say(f"  spent {spent} of a lifetime cap of {settings.lifetime_cap}")
+        cap = settings.lifetime_cap
+        self._say(f"  spent {_number(spent)} of a lifetime cap of {_number(cap)}, counted as plain")
+        self._say("  local differential privacy: epsilon between any two people, near or far")
         sent = "the same bytes" if same_bytes else "OTHER BYTES"
         cost = "no new charge" if len(charges) == 1 else "A NEW CHARGE"
         self._say(f"  Asked again in the same month: {sent}, and {cost}.")
 
-    def meaning(self, loss: MetricPrivacy, space: FeatureSpace) -> None:
-        """The guarantee in words."""
-        typical, widest = (_odds(loss.at_distance(d)) for d in (1.0, space.diameter))
+    def meaning(self, loss: SignalLoss, reach: Reach) -> None:
+        """The guarantee in words, in its three units."""
+        near = loss.epsilon_per_distance or loss.epsilon
+        one, typical, widest = map(_odds, (loss.epsilon_per_rating, near, loss.epsilon))
         self._say("")
         self._say("  In words: whoever sees the signal and must tell which of two people sent it")
-        self._say(f"  gains odds of at most {typical} if the two are 1 apart,")
-        self._say(f"  and of {widest} if they are as far apart as can be ({space.diameter:.2f}).")
+        self._say("  gains odds of at most")
+        self._say(f"    {one:<24}if one rating is all in which they differ,")
+        self._say(f"    {typical:<24}if they are 1 apart, like two people typically,")
+        far = f"{float(reach.diameter):.2f}"
+        self._say(f"    {widest:<24}if they are as far apart as can be ({far}).")
 
     def closing(self) -> None:
         """Say that nothing is left running."""
@@ -150,11 +157,12 @@ class DemoScreen:
 
 
 def _number(value: Fraction) -> str:
-    return f"{float(value):g}"
+    return f"{float(value):.4g}"
 
 
-def _odds(loss: float) -> str:
+def _odds(epsilon: Fraction) -> str:
     """A privacy loss as odds: "e^4 (55 to 1)"."""
+    loss = float(epsilon)
     if loss > 30:
         return f"e^{loss:.3g}"
     odds = float(f"{math.exp(loss):.3g}" if loss < 3 else f"{math.exp(loss):.2g}")

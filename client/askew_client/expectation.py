@@ -1,7 +1,8 @@
 """What a choice of epsilon and k would give on average, computed on the device; nothing is sent.
 
 The server's rule is public (`askew.placement`), so the device can play it against its own profile
-with as many draws of the noise as it likes: what never leaves costs nothing.
+with as many draws of the noise as it likes: what never leaves costs nothing. A rule that weighs a
+prior, which no device has, is played as the codebook rule, which knows less.
 """
 
 from __future__ import annotations
@@ -13,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ProfileError
-from askew.lattice import Lattice
-from askew.placement import OffsetRule
+from askew.placement import OffsetRule, RetrievalRule, rule_of
 from askew.randomness import RandomBits
-from askew.ranking import distances
+from askew.ranking import scores
 from askew_client.exchange import Exchange
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How good picks are: the mean distance from the person, and the mean place of the pick among
-    all items that the person has not rated, 1 being the best.
+    """How good picks are: the mean score relative to the best item that the person has not rated,
+    and the mean place of the pick among all such items, 1 being the best.
     """
 
-    distance: float = field(repr=False)
+    utility: float = field(repr=False)
     place: float = field(repr=False)
 
 
@@ -43,25 +43,21 @@ class Comparison:
 class Expectation:
     """A running comparison: draw as often as you like, then read it.
 
-    Raises ProfileError when the person has rated the whole catalog.
+    Raises ProfileError when the person has rated the whole catalog, or liked nothing. `draw` raises
+    OutOfRange for signals by bucket, whose slates only the server knows.
     """
 
     def __init__(self, exchange: Exchange, bits: RandomBits) -> None:
         self._exchange, self._bits = exchange, bits
-        self._lattice = Lattice.for_epsilon(exchange.settings.epsilon)
-        self._rule = OffsetRule(exchange.card.space, exchange.catalog.positions)
-        self._offsets = [
-            (k, self._rule.offsets(self._lattice, k)) for k in (exchange.settings.k, 1)
-        ]
+        self._rule = played_rule(exchange)
         self._scores = _Scores(exchange)
         self._picks: tuple[list[float], list[float]] = ([], [])
 
     def draw(self) -> None:
         """Draw the noise once more, and pick from k results and from one."""
-        noisy = self._lattice.perturb(self._exchange.profile.vector, self._bits)
-        signal = np.array(noisy) * self._lattice.step
-        for (k, offsets), found in zip(self._offsets, self._picks, strict=True):
-            found.append(self._scores.best_of(self._rule.items(signal, offsets, k)))
+        signal = self._exchange.perturb(self._bits)
+        for k, found in zip((self._exchange.settings.k, 1), self._picks, strict=True):
+            found.append(self._scores.best_of(self._rule.answer(signal, k)))
 
     def comparison(self) -> Comparison:
         """The mean over the draws so far, at least one.
@@ -69,33 +65,42 @@ class Expectation:
         nothing_sent is the pick from the k items that the server would show to anybody. A slate of
         which the person has rated everything recommends nothing: it counts as a middling item.
         """
-        scores, catalog = self._scores, self._exchange.catalog
+        found, catalog = self._scores, self._exchange.catalog
         anybody = catalog.shared_slate[: self._exchange.settings.k]
         return Comparison(
-            no_privacy=scores.quality([scores.best_of(range(len(catalog)))]),
-            many=scores.quality(self._picks[0]),
-            one=scores.quality(self._picks[1]),
-            nothing_sent=scores.quality([scores.best_of(anybody)]),
+            no_privacy=found.quality([found.best_of(range(len(catalog)))]),
+            many=found.quality(self._picks[0]),
+            one=found.quality(self._picks[1]),
+            nothing_sent=found.quality([found.best_of(anybody)]),
         )
 
 
+def played_rule(exchange: Exchange) -> RetrievalRule:
+    """The server's rule, or what stands in for it on a device."""
+    if exchange.card.rule.name in {"posterior", "buckets"}:
+        return OffsetRule(exchange.card.space.encoder, exchange.catalog.scoring)
+    return rule_of(exchange.card, exchange.catalog)
+
+
 class _Scores:
-    """The true distances of one person to every item. Private."""
+    """The true scores of one person for every item. Private."""
 
     def __init__(self, exchange: Exchange) -> None:
-        self._far = distances(exchange.profile.vector, exchange.catalog.positions)
-        self._unseen = np.ones(len(self._far), dtype=np.bool_)
+        self._scores = scores(exchange.profile.taste, exchange.catalog.scoring)
+        self._unseen = np.ones(len(self._scores), dtype=np.bool_)
         self._unseen[list(exchange.ratings)] = False
-        self._sorted: NDArray[np.float64] = np.sort(self._far[self._unseen])
+        self._sorted: NDArray[np.float64] = np.sort(-self._scores[self._unseen])  # best first
         if not self._sorted.size:
             raise ProfileError("every item is rated: there is nothing left to recommend")
+        if not self._sorted[0] < 0:
+            raise ProfileError("nothing scores above zero: there is nothing to compare with")
 
     def best_of(self, items: Sequence[int]) -> float:
-        """The distance of the nearest unrated item, or the median one where all are rated."""
-        unrated = [self._far[item] for item in items if self._unseen[item]]
-        return float(min(unrated, default=self._sorted[len(self._sorted) // 2]))
+        """The score of the best unrated item, or the median one where all are rated."""
+        unrated = [self._scores[item] for item in items if self._unseen[item]]
+        return float(max(unrated, default=-self._sorted[len(self._sorted) // 2]))
 
     def quality(self, picks: Sequence[float]) -> Quality:
-        """The mean over picks, given by their distance."""
-        places = 1 + np.searchsorted(self._sorted, picks, side="left")
-        return Quality(float(np.mean(picks)), float(places.mean()))
+        """The mean over picks, given by their score."""
+        places = 1 + np.searchsorted(self._sorted, -np.array(picks), side="left")
+        return Quality(float(np.mean(picks) / -self._sorted[0]), float(places.mean()))

@@ -5,39 +5,60 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.placement.answer import check_k
+from askew.randomized_response import RandomizedResponse
+from askew.signal import Mechanism
+
+MechanismName = Literal["geo_laplace", "bucket_rr"]
 
 
 @dataclass(frozen=True)
 class ClientSettings:
     """How a device asks.
 
-    epsilon: per unit distance, for one fresh signal. k: results per question.
-    lifetime_cap: the sum of epsilon over all fresh signals that this device will ever send.
+    mechanism: geo_laplace hides a person among people like them, epsilon being per unit distance;
+    bucket_rr hides them among everybody alike, epsilon being between any two people.
+    epsilon: for one fresh signal. k: results per question.
+    lifetime_cap: the sum, over all fresh signals that this device will ever send, of their epsilon
+    between any two people, which is epsilon * diameter for geo_laplace. The default pays for twelve
+    months at the other defaults in the widest space that the device enters: 12 * 4 * 4.
     max_diameter: the widest feature space that this device enters. That distance 1 is the median
     distance between two people is only what a server says; epsilon * max_diameter bounds the loss
     of one signal between any two profiles whether that is true or not.
     timeout: seconds for one call. Raises ParameterError for a setting out of range.
     """
 
+    mechanism: MechanismName = "geo_laplace"
     epsilon: Fraction = Fraction(4)
     k: int = 8
-    lifetime_cap: Fraction = Fraction(48)
-    max_diameter: float = 6.0
+    lifetime_cap: Fraction = Fraction(192)
+    max_diameter: float = 4.0
     timeout: float = 5.0
 
     def __post_init__(self) -> None:
         check_k(self.k)
-        Lattice.for_epsilon(self.epsilon)
+        if self.mechanism not in {"geo_laplace", "bucket_rr"}:
+            raise ParameterError("mechanism", self.mechanism, "geo_laplace or bucket_rr")
+        self.mechanism_in(n_buckets=2)  # whether there is one for this epsilon
         if self.lifetime_cap <= 0:
             raise ParameterError("lifetime_cap", str(self.lifetime_cap), "positive")
         if not 0 < self.max_diameter < float("inf"):
             raise ParameterError("max_diameter", self.max_diameter, "positive and finite")
         if not 0 < self.timeout < float("inf"):
             raise ParameterError("timeout", self.timeout, "positive and finite")
+
+    def mechanism_in(self, n_buckets: int) -> Mechanism:
+        """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
+        if self.mechanism == "geo_laplace":
+            return Lattice.for_epsilon(self.epsilon)
+        if n_buckets == 0:
+            limit = "geo_laplace: this server's space has no buckets"
+            raise ParameterError("mechanism", self.mechanism, limit)
+        return RandomizedResponse.for_epsilon(n_buckets, self.epsilon)
 
 
 def slot_of(day: datetime.date) -> str:

@@ -7,18 +7,18 @@ budget, never privacy, and a retry, a restart or a changed setting finds the sto
 from __future__ import annotations
 
 import sqlite3
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from askew.errors import AskewError, BudgetExceeded, LedgerError, ParameterError
-from askew.lattice import Lattice
+from askew.errors import BudgetExceeded, LedgerError, ParameterError
+from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.signal_record import decode_signal, encode_signal
 
-_VERSION = 1
+_VERSION = 2
 _PATIENCE = 10  # seconds to wait for another process
 _APPLICATION = 0x41736B77  # marks the file as ours: "Askw"
 _SCHEMA = f"""
@@ -28,15 +28,14 @@ CREATE TABLE charges (
     space_version TEXT NOT NULL,
     slot TEXT NOT NULL,
     numerator INTEGER NOT NULL CHECK (numerator > 0),
-    denominator INTEGER NOT NULL CHECK (denominator > 0)
+    denominator INTEGER NOT NULL CHECK (denominator > 0),
+    per_distance TEXT
 ) STRICT;
 CREATE TABLE signals (
     space_version TEXT NOT NULL,
     slot TEXT NOT NULL,
     charge INTEGER NOT NULL UNIQUE REFERENCES charges (id),
-    step_exponent INTEGER NOT NULL,
-    inverse_rate INTEGER NOT NULL,
-    coordinates BLOB NOT NULL,
+    record BLOB NOT NULL,
     PRIMARY KEY (space_version, slot)
 ) STRICT;
 PRAGMA user_version = {_VERSION};
@@ -45,11 +44,14 @@ PRAGMA user_version = {_VERSION};
 
 @dataclass(frozen=True)
 class Charge:
-    """One fresh signal: when and where it was spent, and its epsilon per unit distance."""
+    """One fresh signal: when and where it was spent, and what: epsilon between any two people, and
+    epsilon per unit distance where the mechanism has one.
+    """
 
     space_version: str
     slot: str
     epsilon: Fraction
+    epsilon_per_distance: Fraction | None
 
 
 class SignalStore:
@@ -63,22 +65,22 @@ class SignalStore:
         self._cap = lifetime_cap
 
     def remember(
-        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
     ) -> Signal:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
         Raises BudgetExceeded, before drawing, if the charge would pass the lifetime cap, and
         ParameterError for a charge that is not positive.
         """
-        if charge <= 0:
-            raise ParameterError("charge", str(charge), "positive")
+        if charge.epsilon <= 0:
+            raise ParameterError("charge", str(charge.epsilon), "positive")
         with self._transaction() as database:
             stored = _find(database, space_version, slot)
             if stored is not None:
                 return stored
             spent = _spent(database)
-            if spent + charge > self._cap:
-                raise BudgetExceeded(charge, spent, self._cap)
+            if spent + charge.epsilon > self._cap:
+                raise BudgetExceeded(charge.epsilon, spent, self._cap)
             signal = draw()
             _insert(database, slot, charge, signal)
         return signal
@@ -89,7 +91,7 @@ class SignalStore:
             return _charges(database)
 
     def spent(self) -> Fraction:
-        """The sum of every charge, epsilon per unit distance."""
+        """The sum of every charge, epsilon between any two people."""
         with self._transaction() as database:
             return _spent(database)
 
@@ -149,18 +151,9 @@ def _pragma(database: sqlite3.Connection, name: str) -> int:
 
 def _find(database: sqlite3.Connection, space_version: str, slot: str) -> Signal | None:
     row = database.execute(
-        "SELECT step_exponent, inverse_rate, coordinates FROM signals"
-        " WHERE space_version = ? AND slot = ?",
-        (space_version, slot),
+        "SELECT record FROM signals WHERE space_version = ? AND slot = ?", (space_version, slot)
     ).fetchone()
-    if row is None:
-        return None
-    step_exponent, inverse_rate, packed = row
-    try:
-        coordinates = struct.unpack(f"<{len(packed) // 4}i", packed)
-        return Signal(space_version, Lattice(step_exponent, inverse_rate), coordinates)
-    except (struct.error, AskewError):
-        raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
+    return decode_signal(space_version, row[0]) if row is not None else None
 
 
 def _spent(database: sqlite3.Connection) -> Fraction:
@@ -169,20 +162,23 @@ def _spent(database: sqlite3.Connection) -> Fraction:
 
 def _charges(database: sqlite3.Connection) -> tuple[Charge, ...]:
     rows = database.execute(
-        "SELECT space_version, slot, numerator, denominator FROM charges ORDER BY id"
+        "SELECT space_version, slot, numerator, denominator, per_distance FROM charges ORDER BY id"
     )
-    return tuple(Charge(space, slot, Fraction(n, d)) for space, slot, n, d in rows)
+    return tuple(
+        Charge(space, slot, Fraction(n, d), Fraction(per) if per is not None else None)
+        for space, slot, n, d, per in rows
+    )
 
 
-def _insert(database: sqlite3.Connection, slot: str, charge: Fraction, signal: Signal) -> None:
+def _insert(database: sqlite3.Connection, slot: str, charge: SignalCharge, signal: Signal) -> None:
     where = (signal.space_version, slot)
+    epsilon, per_distance = charge.epsilon, charge.epsilon_per_distance
     cursor = database.execute(
-        "INSERT INTO charges (space_version, slot, numerator, denominator) VALUES (?, ?, ?, ?)",
-        (*where, charge.numerator, charge.denominator),
+        "INSERT INTO charges (space_version, slot, numerator, denominator, per_distance)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (*where, epsilon.numerator, epsilon.denominator, per_distance and str(per_distance)),
     )
-    packed = struct.pack(f"<{len(signal.coordinates)}i", *signal.coordinates)
-    lattice = signal.lattice
     database.execute(
-        "INSERT INTO signals VALUES (?, ?, ?, ?, ?, ?)",
-        (*where, cursor.lastrowid, lattice.step_exponent, lattice.inverse_rate, packed),
+        "INSERT INTO signals VALUES (?, ?, ?, ?)",
+        (*where, cursor.lastrowid, encode_signal(signal)),
     )

@@ -1,8 +1,8 @@
 """A model as a directory: arrays as safetensors, text as JSON, and a card that names every file.
 
-    card.json           schema version, space, catalog, training parameters, SHA-256 of each file
-    arrays.safetensors  positions (n_items, d) float32, shared_slate (m,) int64
-    items.json          [[title, year, [genres]], ...]
+    card.json           schema version, space, rule, training parameters, SHA-256 of each file
+    arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared slate
+    items.json          [[key, title, year, [genres]], ...]
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
 an ArtifactError, and trusts no size before it has checked it. The digests find damage; against
@@ -22,19 +22,21 @@ from numpy.typing import NDArray
 
 from askew.errors import ArtifactError, WireError
 from askew.model_card import Catalog
-from askew_server.card_file import (
-    ShapeFields,
-    decode_card,
-    decode_items,
-    describe,
-    encode_card,
-    encode_items,
-)
+from askew_server.card_file import decode_card, decode_items, describe, encode_card, encode_items
 from askew_server.item_model import ItemModel
 
 _CARD, _ARRAYS, _ITEMS = "card.json", "arrays.safetensors", "items.json"
 _LIMITS = {_CARD: 1 << 20, _ARRAYS: 1 << 32, _ITEMS: 1 << 30}  # bytes
-_KINDS = {"positions": np.float32, "shared_slate": np.int64}
+_KINDS = {
+    "vectors": np.float32,
+    "boosts": np.float32,
+    "shared_slate": np.int64,
+    "directions": np.float32,
+    "origin": np.float32,
+    "knots": np.float64,
+}
+_OPTIONAL_KINDS = {"bucket_directions": np.float32, "bucket_biases": np.float32}
+Arrays = dict[str, NDArray[Any]]
 
 
 def save(model: ItemModel, directory: Path) -> None:
@@ -44,12 +46,9 @@ def save(model: ItemModel, directory: Path) -> None:
     """
     from safetensors.numpy import save as encode_arrays
 
-    arrays: dict[str, NDArray[Any]] = {
-        "positions": np.ascontiguousarray(model.catalog.positions),
-        "shared_slate": np.array(model.catalog.shared_slate, dtype=np.int64),
-    }
-    files = {_ARRAYS: encode_arrays(arrays), _ITEMS: encode_items(model.catalog)}
-    files[_CARD] = encode_card(model, files)
+    arrays = _arrays_of(model)
+    files = {_ARRAYS: encode_arrays(arrays), _ITEMS: encode_items(model.keys, model.catalog.items)}
+    files[_CARD] = encode_card(model, {n: a.shape for n, a in arrays.items()}, files)
     try:
         if os.path.lexists(directory):  # a dangling link counts: somebody meant something by it
             raise ArtifactError(f"{directory} already exists; name a new directory")
@@ -72,14 +71,31 @@ def load(directory: Path) -> ItemModel:
         if fields.files.get(name) != describe(data):
             raise ArtifactError(f"{directory / name} is not the file that its card names")
     try:
-        positions, shared_slate = _arrays(files[_ARRAYS], fields.shapes)
-        catalog = Catalog(decode_items(files[_ITEMS]), positions, tuple(shared_slate.tolist()))
-        return ItemModel(fields.model_card(catalog), catalog, fields.training)
+        arrays = _decoded(files[_ARRAYS], fields.shapes)
+        keys, items = decode_items(files[_ITEMS])
+        slate = tuple(arrays["shared_slate"].tolist())
+        catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
+        return ItemModel(fields.model_card(catalog, arrays), catalog, keys, fields.training)
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 
 
-def _arrays(data: bytes, shapes: ShapeFields) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _arrays_of(model: ItemModel) -> Arrays:
+    catalog, encoder, buckets = model.catalog, model.card.space.encoder, model.card.space.buckets
+    arrays: Arrays = {
+        "vectors": catalog.vectors,
+        "boosts": catalog.boosts,
+        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
+        "directions": encoder.directions,
+        "origin": encoder.origin,
+        "knots": encoder.knots,
+    }
+    if buckets is not None:
+        arrays |= {"bucket_directions": buckets.directions, "bucket_biases": buckets.biases}
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _decoded(data: bytes, shapes: dict[str, list[int]]) -> Arrays:
     from safetensors import SafetensorError
     from safetensors.numpy import load as decode_arrays
 
@@ -87,12 +103,13 @@ def _arrays(data: bytes, shapes: ShapeFields) -> tuple[NDArray[np.float32], NDAr
         arrays = decode_arrays(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{_ARRAYS} is damaged: {error}") from None
-    if {name: array.dtype for name, array in arrays.items()} != _KINDS:
-        raise ArtifactError(f"{_ARRAYS} must hold float32 positions and an int64 shared_slate")
-    positions, shared_slate = arrays["positions"], arrays["shared_slate"]
-    if (positions.shape, shared_slate.shape) != (shapes.positions, shapes.shared_slate):
+    kinds = {name: array.dtype for name, array in arrays.items()}
+    expected = _KINDS | {name: kind for name, kind in _OPTIONAL_KINDS.items() if name in kinds}
+    if kinds != expected:
+        raise ArtifactError(f"{_ARRAYS} does not hold the arrays of a model")
+    if {name: list(array.shape) for name, array in arrays.items()} != shapes:
         raise ArtifactError(f"{_ARRAYS} does not have the shapes that the card names")
-    return positions, shared_slate
+    return arrays
 
 
 def _read(directory: Path, name: str) -> bytes:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from numpy.typing import NDArray
 
+from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import COVERS, Catalog, Item, ModelCard, RuleName, ServingRule
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.item_model import ItemModel
 
@@ -22,7 +25,7 @@ Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Count = Annotated[int, Meta(ge=0)]
 Year = Annotated[int, Meta(ge=1, le=9999)]
-_Items = list[tuple[str, Year | None, tuple[str, ...]]]
+_Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,15 +33,38 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SpaceFields(_Strict, frozen=True):
-    """A feature space."""
+    """A feature space, but for its arrays. rating_scale: lowest, highest, like_from."""
 
     metric: Literal["l1"]
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-    gain: float
-    weight_floor: float
-    rating_scale: tuple[float, float]
-    basis: Sha256
+    rating_scale: tuple[float, float, float]
+    clip: float
+    least_likes: Count
+    unit: float
+
+    def space(self, arrays: Mapping[str, NDArray[Any]]) -> FeatureSpace:
+        """The core's space. Raises ArtifactError for half a set of buckets, else as the core."""
+        encoder = Encoder(
+            arrays["directions"],
+            arrays["origin"],
+            arrays["knots"],
+            self.clip,
+            self.least_likes,
+            self.unit,
+        )
+        given = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
+        if len(given) == 1:
+            raise ArtifactError("buckets need directions and biases")
+        buckets = Buckets(*given) if given else None
+        return FeatureSpace(RatingScale(*self.rating_scale), encoder, buckets, self.metric)
+
+
+class RuleFields(_Strict, frozen=True):
+    """The serving rule."""
+
+    name: RuleName
+    epsilon: float
+    k: Count
+    prior: str
 
 
 class FileFields(_Strict, frozen=True):
@@ -48,25 +74,20 @@ class FileFields(_Strict, frozen=True):
     sha256: Sha256
 
 
-class ShapeFields(_Strict, frozen=True):
-    """The shape of each array."""
-
-    positions: tuple[Count, Count]
-    shared_slate: tuple[Count]
-
-
 class CardFields(_Strict, frozen=True):
     """The card: `card_sha256` is a digest of every other field."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     space_version: Version
     catalog_version: Version
     source: str
     simulated: bool
     max_slate_size: Count
-    shapes: ShapeFields
+    guarantee_covers: str
+    rule: RuleFields
+    shapes: dict[str, list[Count]]
     space: SpaceFields
-    training: dict[str, int | float | str]
+    training: dict[str, int | float | str | None]
     files: dict[str, FileFields]
     card_sha256: Sha256
 
@@ -77,23 +98,15 @@ class CardFields(_Strict, frozen=True):
         del fields["card_sha256"]
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
-    def model_card(self, catalog: Catalog) -> ModelCard:
+    def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
         """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
-        space = FeatureSpace(
-            lower=self.space.lower,
-            upper=self.space.upper,
-            gain=self.space.gain,
-            weight_floor=self.space.weight_floor,
-            scale=RatingScale(*self.space.rating_scale),
-            basis=self.space.basis,
-            metric=self.space.metric,
-        )
+        space = self.space.space(arrays)
         if space.version != self.space_version:
             raise ArtifactError("the space is not the one that the card names")
         if catalog.version != self.catalog_version:
             raise ArtifactError("the catalog is not the one that the card names")
-        if catalog.positions.shape[1] != space.dimension:
-            raise ArtifactError("the catalog has another dimension than the space")
+        if catalog.vectors.shape[1] != space.ranking_dimension:
+            raise ArtifactError("the catalog has another ranking dimension than the space")
         return ModelCard(
             space=space,
             catalog_version=catalog.version,
@@ -101,6 +114,7 @@ class CardFields(_Strict, frozen=True):
             max_slate_size=self.max_slate_size,
             source=self.source,
             simulated=self.simulated,
+            rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
         )
 
 
@@ -109,26 +123,27 @@ def describe(data: bytes) -> FileFields:
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
-def encode_card(model: ItemModel, files: dict[str, bytes]) -> bytes:
+def encode_card(
+    model: ItemModel, shapes: Mapping[str, tuple[int, ...]], files: dict[str, bytes]
+) -> bytes:
     """The card of a model and of the files that hold the rest of it."""
-    card, space, catalog = model.card, model.card.space, model.catalog
-    n, dimension = catalog.positions.shape
+    card, space, rule = model.card, model.card.space, model.card.rule
     fields = CardFields(
-        schema_version=1,
+        schema_version=2,
         space_version=space.version,
         catalog_version=card.catalog_version,
         source=card.source,
         simulated=card.simulated,
         max_slate_size=card.max_slate_size,
-        shapes=ShapeFields((n, dimension), (len(catalog.shared_slate),)),
+        guarantee_covers=COVERS,
+        rule=RuleFields(rule.name, rule.epsilon, rule.k, rule.prior),
+        shapes={name: list(shape) for name, shape in shapes.items()},
         space=SpaceFields(
             metric=space.metric,
-            lower=space.lower,
-            upper=space.upper,
-            gain=space.gain,
-            weight_floor=space.weight_floor,
-            rating_scale=(space.scale.lowest, space.scale.highest),
-            basis=space.basis,
+            rating_scale=(space.scale.lowest, space.scale.highest, space.scale.like_from),
+            clip=space.encoder.clip,
+            least_likes=space.encoder.least_likes,
+            unit=space.encoder.unit,
         ),
         training=dict(model.training),
         files={name: describe(data) for name, data in files.items()},
@@ -149,15 +164,19 @@ def decode_card(data: bytes) -> CardFields:
     return fields
 
 
-def encode_items(catalog: Catalog) -> bytes:
-    """Titles, years and genres, in order of item id."""
-    return msgspec.json.encode([(item.title, item.year, item.genres) for item in catalog.items])
+def encode_items(keys: Sequence[str], items: Sequence[Item]) -> bytes:
+    """Keys, titles, years and genres, in order of item id."""
+    rows = [(key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True)]
+    return msgspec.json.encode(rows)
 
 
-def decode_items(data: bytes) -> tuple[Item, ...]:
-    """The items of a catalog. Raises ArtifactError for anything else."""
+def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
+    """The keys and the items of a catalog. Raises ArtifactError for anything else."""
     try:
         rows = msgspec.json.decode(data, type=_Items)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the items cannot be read: {error}") from None
-    return tuple(Item(title, year, genres) for title, year, genres in rows)
+    keys = tuple(key for key, *_ in rows)
+    if len(set(keys)) != len(keys):
+        raise ArtifactError("two items have the same key")
+    return keys, tuple(Item(title, year, genres) for _, title, year, genres in rows)

@@ -13,9 +13,10 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, ParameterError
-from askew_server.ratings import RatingTable, Rejects, read_items, read_ratings
+from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
 
 if TYPE_CHECKING:
+    from askew.model_card import RuleName
     from askew_server.item_model import ItemModel  # brings scipy
 
 DEFAULT_PORT = 7571
@@ -33,20 +34,40 @@ def cli() -> None:
 @click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
 @click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
-@click.option("--dimension", default=2, show_default=True, help="Dimension of the feature space.")
+@click.option(
+    "--epsilon", default=4.0, show_default=True, help="The epsilon that devices will choose."
+)
+@click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
+@click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")
+@click.option("--ranking-dimension", default=32, show_default=True, help="Of the factors.")
+@click.option("--long-tail", is_flag=True, help="Rank by score / sqrt(likes): rarer items.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
-@click.option("--item-radius", default=0.5, show_default=True, help="Spread of the items.")
+@click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
+@click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option(
+    "--rule",
+    default="codebook",
+    show_default=True,
+    type=click.Choice(["offsets", "codebook", "none"]),
+    help="How to answer a signal.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
     items: Path,
     out: Path,
-    dimension: int,
+    epsilon: float,
+    k: int,
+    dimension: int | None,
+    ranking_dimension: int,
+    long_tail: bool,
     min_ratings: int,
-    item_radius: float,
+    least_likes: int,
+    like_from: float | None,
+    rule: RuleName,
     seed: int,
 ) -> None:
-    """Train a model on ratings.
+    """Train a model on ratings. Same ratings, same options: the same bytes.
 
     Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
     and any csv or parquet file with the columns user, item, rating.
@@ -59,24 +80,78 @@ def train(
     from askew_server.item_model import TrainingOptions
     from askew_server.item_model import train as fit
 
-    options = TrainingOptions(dimension, min_ratings, item_radius, seed=seed)
-    if out.exists() or out.is_symlink():
-        raise ParameterError("--out", str(out), "a directory that does not exist yet")
-    table = _loaded(read_ratings, ratings, "Reading ratings")
-    rows = _loaded(read_items, items, "Reading items")
+    options = TrainingOptions(
+        epsilon=epsilon,
+        k=k,
+        dimension=dimension,
+        ranking_dimension=ranking_dimension,
+        boost_exponent=0.5 if long_tail else 0.0,
+        min_ratings=min_ratings,
+        least_likes=least_likes,
+        like_from=like_from,
+        rule=rule,
+        seed=seed,
+    )
+    table, rows = _training_data(ratings, items, out)
     click.echo("Training ...", err=True)
     model = fit(table, rows, options, source=f"ratings of {table.n_people:,} people")
     artifact.save(model, out)
     _report(model, table, out)
 
 
+@cli.command()
+@click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
+@click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
+@click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
+def update(model: Path, ratings: Path, items: Path, out: Path) -> None:
+    """Make a new catalog in a model's space, without training.
+
+    New items are folded in, items no longer rated are dropped, popularity and the shared slate are
+    made anew. Devices keep their signals and pay nothing.
+
+    \b
+    Example:
+      askew-server update --model model --ratings new.csv --items movies.csv --out model-2
+    """
+    from askew_server import artifact
+    from askew_server.catalog_update import update as renew
+
+    old = artifact.load(model)
+    table, rows = _training_data(ratings, items, out)
+    new = renew(old, table, rows, source=f"ratings of {table.n_people:,} people")
+    artifact.save(new, out)
+    added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
+    click.echo(f"items      {added:,} new, {dropped:,} dropped")
+    _report(new, table, out)
+
+
+def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, dict[str, ItemRow]]:
+    if out.exists() or out.is_symlink():
+        raise ParameterError("--out", str(out), "a directory that does not exist yet")
+    table = _loaded(read_ratings, ratings, "Reading ratings")
+    return table, _loaded(read_items, items, "Reading items")
+
+
 def _report(model: ItemModel, table: RatingTable, out: Path) -> None:
-    space = model.card.space
+    space, rule = model.card.space, model.card.rule
+    reach, epsilon = space.encoder.reach(), rule.epsilon
     size = f"{len(table.rating):,} by {table.n_people:,} people of {len(table.item_keys):,} items"
     click.echo(f"ratings    {size}")
     click.echo(f"catalog    {model.card.n_items:,} items, version {model.card.catalog_version}")
-    click.echo(f"space      {space.dimension} dimensions, version {space.version}")
-    click.echo(f"diameter   {space.diameter:.2f} times the median distance between two people")
+    click.echo(
+        f"space      {space.ranking_dimension} ranking dimensions, {space.dimension} in a signal, "
+        f"version {space.version}"
+    )
+    click.echo(
+        f"distances  1 the median of two people, at most {float(reach.one_rating):.3f} by one "
+        f"rating, {float(reach.diameter):.2f} the farthest"
+    )
+    click.echo(
+        f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
+        f"{epsilon * float(reach.diameter):.3g} at these distances, for what rule "
+        f"{rule.name} was chosen"
+    )
     click.echo(f"model      {out}")
 
 

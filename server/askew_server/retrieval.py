@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
-from askew.placement import OffsetRule
+from askew.placement import RetrievalRule, SharedSlate, rule_of
 from askew.ranking import Slate
 from askew.signal import Query
-
-_CACHED_PLACEMENTS = 256  # devices choose epsilon and k, so the cache needs a limit
 
 
 class Retriever:
     """Answers queries that are valid for its card."""
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
+        """Raises ParameterError for a serving rule that needs more than a card and a catalog."""
         self.card = card
         self.catalog = catalog
-        self._rule = OffsetRule(card.space, catalog.positions)
-        self._offsets = lru_cache(maxsize=_CACHED_PLACEMENTS)(self._rule.offsets)
+        self._by_point: RetrievalRule = rule_of(card, catalog)
+        self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
 
     def answer(self, query: Query) -> Slate:
-        """The k items at the optimal offsets around the signal."""
-        signal = query.signal.vector(self.card.space.dimension)
-        offsets = self._offsets(query.signal.lattice, query.k)
-        chosen = self._rule.items(signal, offsets, query.k)
-        return Slate(self.card.catalog_version, chosen, self.catalog.positions[list(chosen)])
+        """The k items of the rule that reads the signal's mechanism, with their local model."""
+        by_point = isinstance(query.signal.mechanism, Lattice)
+        rule = self._by_point if by_point else self._by_bucket
+        chosen = rule.answer(query.signal, query.k)
+        return Slate(self.card.catalog_version, chosen, self.catalog.scoring[list(chosen)])

@@ -146,9 +146,9 @@ class Encoder:
         return self.unit * self.ranks(z)
 
     def ranks(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """F of each coordinate, (d,) -> (d,) in [0, 1]."""
-        ranks = [np.interp(value, row, _RANKS) for value, row in zip(z, self.knots, strict=True)]
-        inside: NDArray[np.float64] = np.clip(ranks, 0.0, 1.0)
+        """F of each coordinate, (..., d) -> (..., d) in [0, 1]."""
+        ranks = [np.interp(z[..., j], row, _RANKS) for j, row in enumerate(self.knots)]
+        inside: NDArray[np.float64] = np.clip(np.stack(ranks, axis=-1), 0.0, 1.0)
         return inside
 
     def decode(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -156,8 +156,8 @@ class Encoder:
 
         Public: it is applied to signals and probes, never to a profile.
         """
-        ranks = np.clip(points / self.unit, 0.0, 1.0)
-        z = np.array([np.interp(ranks[:, j], _RANKS, row) for j, row in enumerate(self.knots)]).T
+        ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
+        z = np.stack([np.interp(ranks[:, j], _RANKS, row) for j, row in enumerate(self.knots)], 1)
         origin = self.origin.astype(np.float64)
         tastes: NDArray[np.float64] = origin + (z - origin @ self.directions) @ self._inverse
         return tastes

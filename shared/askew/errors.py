@@ -53,12 +53,12 @@ class ProfileError(AskewError):
 class BudgetExceeded(AskewError):
     """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (epsilon per unit distance, exact).
+    Attributes: requested, spent, cap (epsilon between any two people, exact).
     """
 
     def __init__(self, requested: Fraction, spent: Fraction, cap: Fraction) -> None:
         super().__init__(
-            f"this question would cost epsilon {float(requested):.6g} per unit distance; "
+            f"this question would cost epsilon {float(requested):.6g} between any two people; "
             f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent"
         )
         self.requested, self.spent, self.cap = requested, spent, cap

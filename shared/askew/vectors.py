@@ -138,6 +138,11 @@ class Profile:
             vector.setflags(write=False)
             object.__setattr__(self, name, vector)
 
+    @property
+    def bucket(self) -> int:
+        """The bucket of the taste, as private as it; 0 in a space without buckets."""
+        return self.space.buckets.of(self.taste) if self.space.buckets is not None else 0
+
 
 def fold_in(
     ratings: Mapping[int, float], vectors: NDArray[np.float32], space: FeatureSpace

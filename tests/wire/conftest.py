@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
+from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal
-from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 
 
 @pytest.fixture(scope="session")
 def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
-    """Makes the card and the catalog of n_items in d dimensions."""
+    """Makes the card and the catalog of n_items in d dimensions, d + 1 of ranking, 4 buckets."""
 
     def make(dimension: int, n_items: int) -> tuple[ModelCard, Catalog]:
-        positions = np.arange(n_items * dimension) / 4 - 1
+        ranking = dimension + 1
+        vectors = np.arange(n_items * ranking) / 64 - 1
         items = (
             Item("Alien", 1979, ("Horror", "Science Fiction")),
             Item("Amélie & 'friends', 100 % «fun»", 2001, ("Comedy",)),
@@ -29,17 +32,12 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
         )
         catalog = Catalog(
             items[:n_items],
-            positions.astype(np.float32).reshape(n_items, dimension),
+            vectors.astype(np.float32).reshape(n_items, ranking),
+            (1 + np.arange(n_items) % 3).astype(np.float32),
             tuple(range(min(n_items, 8)))[::-1],
         )
-        space = FeatureSpace(
-            lower=tuple(-1.5 - i / 7 for i in range(dimension)),
-            upper=tuple(1.25 + i / 3 for i in range(dimension)),
-            gain=2.7182818284590451,
-            weight_floor=8.0,
-            scale=RatingScale(0.5, 5.0),
-            basis="c0ffee" + "0" * 58,
-        )
+        encoder = made_encoder(d=dimension, ranking=ranking, width=np.e)
+        space = made_space(encoder, made_buckets(ranking=ranking))
         card = ModelCard(
             space=space,
             catalog_version=catalog.version,
@@ -47,6 +45,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             max_slate_size=min(n_items, 64),
             source="ratings of 1,234 people",
             simulated=True,
+            rule=RULE,
         )
         return card, catalog
 
@@ -73,9 +72,16 @@ def request_bytes(card: ModelCard) -> bytes:
 
 
 @pytest.fixture(scope="session")
+def bucket_request_bytes(card: ModelCard) -> bytes:
+    """A proper request for three items, by bucket."""
+    signal = Signal(card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
+    return convert.query_to_bytes(Query(signal, 3))
+
+
+@pytest.fixture(scope="session")
 def reply_bytes(card: ModelCard, catalog: Catalog) -> bytes:
     """A proper reply of three items."""
-    slate = Slate(card.catalog_version, (0, 2, 4), catalog.positions[[0, 2, 4]])
+    slate = Slate(card.catalog_version, (0, 2, 4), catalog.scoring[[0, 2, 4]])
     return convert.slate_to_bytes(slate)
 
 

@@ -21,6 +21,7 @@ Parser = Callable[[bytes, ModelCard], object]
 
 PARSERS: dict[str, Parser] = {
     "query": convert.query_from_bytes,
+    "query by bucket": convert.query_from_bytes,
     "slate": lambda data, card: convert.slate_from_bytes(data, card, K),
     "card": lambda data, _: convert.card_from_bytes(data),
     "catalog": lambda data, card: convert.catalog_from_chunks([data], card),
@@ -32,9 +33,19 @@ fuzz = settings(max_examples=200, derandomize=True, database=None, deadline=None
 
 @pytest.fixture(scope="module")
 def valid(
-    request_bytes: bytes, reply_bytes: bytes, card_bytes: bytes, chunk: bytes
+    request_bytes: bytes,
+    bucket_request_bytes: bytes,
+    reply_bytes: bytes,
+    card_bytes: bytes,
+    chunk: bytes,
 ) -> dict[str, bytes]:
-    return {"query": request_bytes, "slate": reply_bytes, "card": card_bytes, "catalog": chunk}
+    return {
+        "query": request_bytes,
+        "query by bucket": bucket_request_bytes,
+        "slate": reply_bytes,
+        "card": card_bytes,
+        "catalog": chunk,
+    }
 
 
 @every_parser
@@ -66,64 +77,93 @@ def test_a_message_with_bytes_changed_parses_or_is_refused(
 
 
 words = st.integers(0, 2**32 - 1)
+longs = st.integers(0, 2**64 - 1)
 versions = st.binary(min_size=15, max_size=17)
-doubles = st.lists(st.floats(), max_size=3)
 texts = st.text(max_size=20)
+lattices = st.builds(
+    pb.LatticeNoise,
+    step_exponent=words | st.integers(0, 25),
+    inverse_rate=words | st.integers(0, 5000),
+)
+responses = st.builds(
+    pb.RandomizedResponse,
+    buckets=words | st.integers(0, 5),
+    odds=longs | st.integers(2**32, 2**62),
+)
 
 
 @given(
     version=versions | st.none(),
-    step_exponent=words | st.integers(0, 25),
-    inverse_rate=words | st.integers(0, 5000),
+    mechanism=lattices | responses | st.none(),
     k=words | st.integers(0, 7),
-    coordinates=st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3),
+    values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 4), max_size=3),
 )
 @fuzz
 def test_a_request_of_any_numbers_parses_or_is_refused(
     *,
     card: ModelCard,
     version: bytes | None,
-    step_exponent: int,
-    inverse_rate: int,
+    mechanism: pb.LatticeNoise | pb.RandomizedResponse | None,
     k: int,
-    coordinates: list[int],
+    values: list[int],
 ) -> None:
     message = pb.RetrieveRequest(
         space_version=bytes.fromhex(card.space.version) if version is None else version,
-        step_exponent=step_exponent,
-        inverse_rate=inverse_rate,
         k=k,
-        coordinates=coordinates,
+        values=values,
     )
+    if isinstance(mechanism, pb.LatticeNoise):
+        message.lattice.CopyFrom(mechanism)
+    elif isinstance(mechanism, pb.RandomizedResponse):
+        message.randomized_response.CopyFrom(mechanism)
+    data = message.SerializeToString()
     with contextlib.suppress(WireError):
-        query = convert.query_from_bytes(message.SerializeToString(), card)
-        assert (step_exponent, inverse_rate, k, tuple(coordinates)) == (
-            query.signal.lattice.step_exponent,
-            query.signal.lattice.inverse_rate,
-            query.k,
-            query.signal.coordinates,
-        )
+        query = convert.query_from_bytes(data, card)
+        assert convert.query_to_bytes(query) == data
+
+
+numbers = st.lists(st.floats(width=32), max_size=6).map(
+    lambda values: np.array(values, dtype="<f4").tobytes()
+)
+KNOTS = 33
 
 
 @given(
     space=st.builds(
         pb.FeatureSpace,
-        lower=doubles,
-        upper=doubles,
-        gain=st.floats(),
-        weight_floor=st.floats(),
-        lowest_rating=st.floats(),
-        highest_rating=st.floats(),
-        basis=st.just(bytes(32)) | st.binary(max_size=33),
+        lowest_rating=st.floats() | st.just(1.0),
+        highest_rating=st.floats() | st.just(5.0),
+        like_from=st.floats() | st.just(4.0),
+        knots=st.lists(st.floats(), max_size=3)
+        | st.lists(st.floats(-9, 9), min_size=KNOTS, max_size=KNOTS, unique=True).map(sorted),
+        directions=numbers | st.just(bytes(4)),
+        origin=numbers | st.just(bytes(4)),
+        clip=st.floats() | st.just(1.0),
+        least_likes=words | st.integers(0, 30),
+        unit=st.floats() | st.just(1.5),
+        bucket_directions=numbers | st.just(b""),
+        bucket_biases=numbers | st.just(b""),
     ),
-    version=versions,
+    rule=st.builds(
+        pb.ServingRule,
+        name=texts | st.just("none"),
+        epsilon=st.floats() | st.just(1.0),
+        k=words | st.just(4),
+        prior=texts,
+    ),
+    version=versions | st.just(bytes(16)),
     n_items=words | st.integers(0, 10),
     max_slate_size=words | st.integers(0, 10),
     source=texts,
 )
 @fuzz
-def test_a_card_of_any_numbers_parses_or_is_refused(
-    space: pb.FeatureSpace, version: bytes, n_items: int, max_slate_size: int, source: str
+def test_a_card_of_any_numbers_parses_or_is_refused(  # noqa: PLR0917
+    space: pb.FeatureSpace,
+    rule: pb.ServingRule,
+    version: bytes,
+    n_items: int,
+    max_slate_size: int,
+    source: str,
 ) -> None:
     message = pb.GetModelCardResponse(
         space=space,
@@ -131,6 +171,7 @@ def test_a_card_of_any_numbers_parses_or_is_refused(
         n_items=n_items,
         max_slate_size=max_slate_size,
         source=source,
+        rule=rule,
     )
     with contextlib.suppress(WireError):
         assert source == convert.card_from_bytes(message.SerializeToString()).source
@@ -141,18 +182,33 @@ def test_a_card_of_any_numbers_parses_or_is_refused(
         st.builds(pb.Item, title=texts, year=words, genres=st.lists(texts, max_size=2)),
         max_size=3,
     ),
-    numbers=st.lists(st.floats(width=32), max_size=6),
+    vectors=numbers,
+    boosts=numbers,
     shared_slate=st.lists(words | st.integers(0, 5), max_size=4),
 )
 @fuzz
 def test_a_catalog_of_anything_parses_or_is_refused(
-    card: ModelCard, items: list[pb.Item], numbers: list[float], shared_slate: list[int]
+    card: ModelCard, items: list[pb.Item], vectors: bytes, boosts: bytes, shared_slate: list[int]
 ) -> None:
     message = pb.GetCatalogResponse(
-        items=items,
-        positions=np.array(numbers, dtype="<f4").tobytes(),
-        shared_slate=shared_slate,
+        items=items, vectors=vectors, boosts=boosts, shared_slate=shared_slate
     )
     one = replace(card, n_items=1, max_slate_size=1)
     with contextlib.suppress(WireError):
         convert.catalog_from_chunks([message.SerializeToString()], one)
+
+
+@given(scales=numbers, codes=st.binary(max_size=5), ids=st.lists(words | st.integers(0, 5)))
+@fuzz
+def test_a_reply_of_anything_is_finite_or_refused(
+    card: ModelCard, scales: bytes, codes: bytes, ids: list[int]
+) -> None:
+    message = pb.RetrieveResponse(
+        catalog_version=bytes.fromhex(card.catalog_version),
+        item_ids=ids,
+        scales=scales,
+        codes=codes,
+    )
+    with contextlib.suppress(WireError):
+        slate = convert.slate_from_bytes(message.SerializeToString(), card, K)
+        assert np.isfinite(slate.vectors).all()

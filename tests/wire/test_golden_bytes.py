@@ -1,36 +1,47 @@
 """The exact bytes of the wire, written down, so that it cannot drift unnoticed.
 
-A tag byte is 8 * field number + wire type: 2 for bytes and packed numbers, 5 for four fixed bytes.
-All numbers are little-endian.
+A tag byte is 8 * field number + wire type: 1 for eight fixed bytes, 2 for bytes and packed numbers,
+5 for four fixed bytes. All numbers are little-endian.
 """
 
 from __future__ import annotations
 
-import hashlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from small_world import made_buckets, made_encoder, made_space
 
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import ModelCard, ServingRule
+from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal
-from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 
 VERSION = "000102030405060708090a0b0c0d0e0f"
-BASIS = "ab" * 32
 
 REQUEST = bytes.fromhex(
     "0a 10"  # field 1, bytes: 16 of them follow
     "000102030405060708090a0b0c0d0e0f"  # space_version
-    "15 05000000"  # field 2, fixed32: step_exponent 5, a step of 1/32
-    "1d 00040000"  # field 3, fixed32: inverse_rate 1024, so epsilon is 32/1024
-    "25 07000000"  # field 4, fixed32: k = 7
+    "15 07000000"  # field 2, fixed32: k = 7
+    "1a 0a"  # field 3, the lattice: 10 bytes
+    "0d 05000000"  # step_exponent 5, a step of 1/32
+    "15 00040000"  # inverse_rate 1024, so epsilon is 32/1024
     "2a 0c"  # field 5, packed: three sfixed32 take 12 bytes
     "00000000"  # 0 takes its four bytes too
     "ffffffff"  # -1, two's complement
     "ffffff7f"  # 2**31 - 1
+)
+
+BUCKET_REQUEST = bytes.fromhex(
+    "0a 10 000102030405060708090a0b0c0d0e0f"  # space_version
+    "15 07000000"  # k = 7
+    "22 0e"  # field 4, the randomized response: 14 bytes
+    "0d 10000000"  # 16 buckets
+    "11 0000008002000000"  # odds of 2.5, times 2**32
+    "2a 04"  # field 5, packed: one sfixed32
+    "00000000"  # bucket 0 takes its four bytes too
 )
 
 REPLY = bytes.fromhex(
@@ -39,32 +50,46 @@ REPLY = bytes.fromhex(
     "12 08"  # field 2, packed: two fixed32 take 8 bytes
     "00000000"  # item 0 takes its four bytes too
     "03010000"  # item 259 = 3 + 1 * 256
-    "1a 10"  # field 3, bytes: two positions of two float32
-    "0000803f 000020c0"  # 1.0 = 2**0 and -2.5 = -1.25 * 2**1
-    "00000000 0000003f"  # 0.0 and 0.5 = 2**-1
+    "1a 0c 0000803f 00000000 0000003f"  # field 3: three scales, 1, 0 and 1/2
+    "22 03"  # field 4: two items of three codes take 3 bytes
+    "8f"  # item 0: code 15 (7.5) and 8 (nothing at scale 0)
+    "00"  # item 0: code 0 (-3.75); item 259: code 0 (-7.5)
+    "78"  # item 259: code 8 (nothing) and 7 (-0.25)
 )
 
+# 33 knots of one dimension: -1, -15/16, ..., 1.
+KNOTS = np.linspace(-1, 1, 33).astype("<f8").tobytes().hex()
+
 CARD = bytes.fromhex(
-    "0a 5a"  # field 1, FeatureSpace: 90 bytes
-    "0a 08 000000000000f0bf"  # lower, packed double: -1.0
-    "12 08 000000000000f03f"  # upper, packed double: 1.0
-    "19 0000000000000440"  # gain 2.5
-    "21 0000000000002040"  # weight_floor 8.0
-    "29 000000000000e03f"  # lowest_rating 0.5
-    "31 0000000000001440"  # highest_rating 5.0
-    f"3a 20 {BASIS}"  # basis: 32 bytes
+    "0a ed02"  # field 1, FeatureSpace: 365 bytes
+    "09 000000000000f03f"  # lowest_rating 1.0
+    "11 0000000000001440"  # highest_rating 5.0
+    "19 0000000000001040"  # like_from 4.0
+    f"22 8802 {KNOTS}"  # knots, packed: 264 bytes
+    "2a 08 0000803f 00000000"  # directions: 1 and 0
+    "32 08 00000000 00000000"  # origin
+    "39 000000000000e03f"  # clip 1/2
+    "45 14000000"  # least_likes 20
+    "49 000000000000f83f"  # unit 1.5
+    "52 10 0000803f 00000000 000080bf 00000000"  # two buckets' directions
+    "5a 08 00000000 00000000"  # two buckets' biases
     "12 10 000102030405060708090a0b0c0d0e0f"  # field 2: catalog_version
     "1d 2c010000"  # field 3, fixed32: 300 items
     "25 40000000"  # field 4, fixed32: slates of at most 64
     "2a 05 6e6f747465"  # field 5: the source, "notte"
     "30 01"  # field 6: simulated
+    "3a 1a"  # field 7, ServingRule: 26 bytes
+    "0a 04 6e6f6e65"  # "none"
+    "11 0000000000001040"  # for epsilon 4.0
+    "1d 08000000"  # for k = 8
+    "22 04 6e6f6e65"  # prior "none"
 )
 
-SPACE = FeatureSpace((-1.0,), (1.0,), 2.5, 8.0, RatingScale(0.5, 5.0), BASIS)
-
-
-def card_of(space: FeatureSpace) -> ModelCard:
-    return ModelCard(space, VERSION, 300, 64, "notte", simulated=True)
+ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
+SPACE = made_space(ENCODER, made_buckets(2, ranking=2))
+THE_CARD = ModelCard(
+    SPACE, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule("none", 4.0, 8)
+)
 
 
 def test_a_request_is_these_bytes() -> None:
@@ -73,46 +98,47 @@ def test_a_request_is_these_bytes() -> None:
     assert expected == convert.query_to_bytes(query)
 
 
+def test_a_request_by_bucket_is_these_bytes() -> None:
+    query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7)
+    expected = BUCKET_REQUEST
+    assert expected == convert.query_to_bytes(query)
+
+
 def test_a_reply_is_these_bytes() -> None:
-    positions = np.array([[1.0, -2.5], [0.0, 0.5]], dtype=np.float32)
+    vectors = np.array([[7.5, 0.0, -3.75], [-7.5, 0.0, -0.25]], dtype=np.float32)
     expected = REPLY
-    assert expected == convert.slate_to_bytes(Slate(VERSION, (0, 259), positions))
+    assert expected == convert.slate_to_bytes(Slate(VERSION, (0, 259), vectors))
 
 
 def test_these_bytes_are_a_reply() -> None:
-    plane = FeatureSpace((-1.0,) * 2, (1.0,) * 2, 2.5, 8.0, RatingScale(0.5, 5.0), BASIS)
-    slate = convert.slate_from_bytes(REPLY, card_of(plane), 2)
-    expected = ((0, 259), [[1.0, -2.5], [0.0, 0.5]])
-    assert expected == (slate.item_ids, slate.positions.tolist())
+    space = made_space(made_encoder(d=1, ranking=3))
+    card = ModelCard(
+        space, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule("none", 4.0, 8)
+    )
+    slate = convert.slate_from_bytes(REPLY, card, 2)
+    expected = ((0, 259), [[7.5, 0.0, -3.75], [-7.5, 0.0, -0.25]])
+    assert expected == (slate.item_ids, slate.vectors.tolist())
 
 
 def test_a_card_is_these_bytes() -> None:
     expected = CARD
-    assert expected == convert.card_to_bytes(card_of(SPACE))
+    assert expected == convert.card_to_bytes(THE_CARD)
 
 
 def test_these_bytes_are_a_card() -> None:
-    assert card_of(SPACE) == convert.card_from_bytes(CARD)
+    assert convert.card_from_bytes(CARD) == THE_CARD
 
 
-def test_the_version_of_a_space_is_a_digest_of_this_text() -> None:
-    """Devices and servers compute it apart, so another spelling would make every signal stale."""
-    text = f'[[-1.0], [1.0], [2.5, 8.0, 0.5, 5.0], "{BASIS}", "l1"]'
-    assert hashlib.sha256(text.encode()).hexdigest()[:32] == SPACE.version
+GOLDEN = {"request": REQUEST, "bucket": BUCKET_REQUEST, "reply": REPLY, "card": CARD}
+SIZES = {
+    "request": 18 + 5 + 12 + 2 + 12,
+    "bucket": 18 + 5 + 16 + 2 + 4,
+    "reply": 18 + 10 + 14 + 5,
+    "card": 3 + 365 + 18 + 5 + 5 + 7 + 2 + 28,
+}
 
 
-def test_the_version_of_a_catalog_is_a_digest_of_these_bytes() -> None:
-    positions = np.array([[1.0], [-2.5]], dtype=np.float32)
-    catalog = Catalog((Item("Heat", 1995, ("Crime",)), Item("It's")), positions, (1, 0))
-    content = (
-        b"(2, 1)('Heat', 1995, ('Crime',))\n"
-        b'("It\'s", None, ())' + bytes.fromhex("0000803f 000020c0") + b"(1, 0)"
-    )
-    assert hashlib.sha256(content).hexdigest()[:32] == catalog.version
-
-
-@pytest.mark.parametrize("golden", [REQUEST, REPLY, CARD], ids=["request", "reply", "card"])
-def test_the_golden_bytes_hold_nothing_else(golden: bytes) -> None:
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_golden_bytes_hold_nothing_else(name: str) -> None:
     """The sizes by the sum of their fields: no room for an id or a clock."""
-    sizes = {REQUEST: 18 + 3 * 5 + 2 + 12, REPLY: 18 + 10 + 18, CARD: 92 + 18 + 5 + 5 + 7 + 2}
-    assert sizes[golden] == len(golden)
+    assert SIZES[name] == len(GOLDEN[name])

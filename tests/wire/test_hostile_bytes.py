@@ -72,11 +72,11 @@ def accepted_parts(whole: bytes, parse: Callable[[bytes], object]) -> list[int]:
 # -- requests -------------------------------------------------------------------------------------
 
 REQUESTS: dict[str, Case] = {
-    "no coordinates": ("coordinates", [], DimensionMismatch),
-    "a coordinate too few": ("coordinates", [0], DimensionMismatch),
-    "a coordinate too many": ("coordinates", [0, 0, 0], DimensionMismatch),
-    "a thousand coordinates": ("coordinates", [0] * 1000, DimensionMismatch),
-    "a coordinate below the limit": ("coordinates", [0, -(2**31)], OutOfRange),
+    "no coordinates": ("values", [], OutOfRange),
+    "a coordinate too few": ("values", [0], DimensionMismatch),
+    "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
+    "a thousand coordinates": ("values", [0] * 1000, DimensionMismatch),
+    "a coordinate below the limit": ("values", [0, -(2**31)], OutOfRange),
     "no space version": ("space_version", b"", Malformed),
     "a space version cut short": ("space_version", bytes(15), Malformed),
     "a space version too long": ("space_version", bytes(17), Malformed),
@@ -84,11 +84,26 @@ REQUESTS: dict[str, Case] = {
     "k = 0": ("k", 0, OutOfRange),
     "k = 6 of 5 items": ("k", 6, OutOfRange),
     "the largest k of 32 bits": ("k", 2**32 - 1, OutOfRange),
-    "a step exponent of 21": ("step_exponent", 21, OutOfRange),
-    "the largest step exponent of 32 bits": ("step_exponent", 2**32 - 1, OutOfRange),
-    "an inverse rate of 0": ("inverse_rate", 0, OutOfRange),
-    "an inverse rate of 4097": ("inverse_rate", 4097, OutOfRange),
-    "the largest inverse rate of 32 bits": ("inverse_rate", 2**32 - 1, OutOfRange),
+    "a step exponent of 21": ("lattice.step_exponent", 21, OutOfRange),
+    "the largest step exponent of 32 bits": ("lattice.step_exponent", 2**32 - 1, OutOfRange),
+    "an inverse rate of 0": ("lattice.inverse_rate", 0, OutOfRange),
+    "an inverse rate of 4097": ("lattice.inverse_rate", 4097, OutOfRange),
+    "the largest inverse rate of 32 bits": ("lattice.inverse_rate", 2**32 - 1, OutOfRange),
+}
+
+BUCKET_REQUESTS: dict[str, Case] = {
+    "no bucket": ("values", [], OutOfRange),
+    "two buckets": ("values", [0, 0], OutOfRange),
+    "a bucket below the first": ("values", [-1], OutOfRange),
+    "a bucket beyond the last": ("values", [4], OutOfRange),
+    "fewer buckets than the space has": ("randomized_response.buckets", 3, OutOfRange),
+    "more buckets than the space has": ("randomized_response.buckets", 5, OutOfRange),
+    "no buckets": ("randomized_response.buckets", 0, OutOfRange),
+    "one bucket": ("randomized_response.buckets", 1, OutOfRange),
+    "the most buckets of 32 bits": ("randomized_response.buckets", 2**32 - 1, OutOfRange),
+    "no odds": ("randomized_response.odds", 0, OutOfRange),
+    "even odds": ("randomized_response.odds", 2**32, OutOfRange),
+    "the largest odds of 64 bits": ("randomized_response.odds", 2**64 - 1, OutOfRange),
 }
 
 
@@ -102,6 +117,33 @@ def test_a_bad_request_is_refused(
     assert kind is caught.type
 
 
+@pytest.mark.parametrize(("path", "value", "kind"), BUCKET_REQUESTS.values(), ids=BUCKET_REQUESTS)
+def test_a_bad_request_by_bucket_is_refused(
+    card: ModelCard, bucket_request_bytes: bytes, path: str, value: object, kind: type[WireError]
+) -> None:
+    bad = altered(pb.RetrieveRequest.FromString(bucket_request_bytes), path, value)
+    with pytest.raises(WireError) as caught:
+        convert.query_from_bytes(bad, card)
+    assert kind is caught.type
+
+
+def test_a_request_without_a_mechanism_is_refused(card: ModelCard, request_bytes: bytes) -> None:
+    message = pb.RetrieveRequest.FromString(request_bytes)
+    message.ClearField("lattice")
+    with pytest.raises(Malformed, match="names no mechanism"):
+        convert.query_from_bytes(message.SerializeToString(), card)
+
+
+def test_a_bucket_is_refused_where_the_space_has_none(
+    card: ModelCard, bucket_request_bytes: bytes
+) -> None:
+    bare = replace(card, space=replace(card.space, buckets=None))
+    message = pb.RetrieveRequest.FromString(bucket_request_bytes)
+    message.space_version = bytes.fromhex(bare.space.version)
+    with pytest.raises(OutOfRange, match="the number of buckets"):
+        convert.query_from_bytes(message.SerializeToString(), bare)
+
+
 def test_a_slate_larger_than_the_server_allows_is_refused(
     card: ModelCard, request_bytes: bytes
 ) -> None:
@@ -110,15 +152,19 @@ def test_a_slate_larger_than_the_server_allows_is_refused(
         convert.query_from_bytes(request_bytes, replace(card, max_slate_size=2))
 
 
-def test_every_part_of_a_request_is_refused(card: ModelCard, request_bytes: bytes) -> None:
-    assert not accepted_parts(request_bytes, lambda data: convert.query_from_bytes(data, card))
+def test_every_part_of_a_request_is_refused(
+    card: ModelCard, request_bytes: bytes, bucket_request_bytes: bytes
+) -> None:
+    for whole in (request_bytes, bucket_request_bytes):
+        assert not accepted_parts(whole, lambda data: convert.query_from_bytes(data, card))
 
 
 # -- replies --------------------------------------------------------------------------------------
 
-FIRST_NAN = np.array([NAN, 0, 0, 0, 0, 0], dtype="<f4").tobytes()
-LAST_INF = np.array([0, 0, 0, 0, 0, INF], dtype="<f4").tobytes()
-LAST_MINUS_INF = np.array([0, 0, 0, 0, 0, -INF], dtype="<f4").tobytes()
+
+def scales(*values: float) -> bytes:
+    return np.array(values, dtype="<f4").tobytes()
+
 
 REPLIES: dict[str, Case] = {
     "no items": ("item_ids", [], Malformed),
@@ -133,15 +179,18 @@ REPLIES: dict[str, Case] = {
     "a catalog version cut short": ("catalog_version", bytes(15), Malformed),
     "a catalog version too long": ("catalog_version", bytes(17), Malformed),
     "another catalog": ("catalog_version", bytes(16), Malformed),
-    "no positions": ("positions", b"", Malformed),
-    "a byte too few": ("positions", bytes(23), Malformed),
-    "a byte too many": ("positions", bytes(25), Malformed),
-    "a position too few": ("positions", bytes(16), Malformed),
-    "a position too many": ("positions", bytes(32), Malformed),
-    "positions of another dimension": ("positions", bytes(36), Malformed),
-    "a NaN": ("positions", FIRST_NAN, OutOfRange),
-    "an infinity": ("positions", LAST_INF, OutOfRange),
-    "a negative infinity": ("positions", LAST_MINUS_INF, OutOfRange),
+    "no scales": ("scales", b"", Malformed),
+    "a scale too few": ("scales", scales(1, 1), Malformed),
+    "a scale too many": ("scales", scales(1, 1, 1, 1), Malformed),
+    "scales cut short": ("scales", bytes(11), Malformed),
+    "a NaN scale": ("scales", scales(NAN, 1, 1), OutOfRange),
+    "an infinite scale": ("scales", scales(1, INF, 1), OutOfRange),
+    "a negative scale": ("scales", scales(1, 1, -1), OutOfRange),
+    "a scale that overflows": ("scales", scales(1, 1, 3e38), OutOfRange),
+    "no codes": ("codes", b"", Malformed),
+    "a byte of codes too few": ("codes", bytes(4), Malformed),
+    "a byte of codes too many": ("codes", bytes(6), Malformed),
+    "something after the last code": ("codes", b"\0\0\0\0\x10", Malformed),
 }
 
 
@@ -167,34 +216,61 @@ def test_every_part_of_a_reply_is_refused(card: ModelCard, reply_bytes: bytes) -
 
 # -- cards ----------------------------------------------------------------------------------------
 
+STEPS = np.tile(np.linspace(-2, 2, 33), 2).tolist()  # knots of two dimensions
+
 CARDS: dict[str, Case] = {
-    "no dimension": ("space.lower", [], OutOfRange),
-    "more upper bounds than lower": ("space.upper", [2.0, 2.0, 2.0], OutOfRange),
-    "more lower bounds than upper": ("space.lower", [-2.0, -2.0, -2.0], OutOfRange),
-    "a NaN bound": ("space.lower", [-2.0, NAN], OutOfRange),
-    "a NaN upper bound": ("space.upper", [NAN, 2.0], OutOfRange),
-    "an infinite bound": ("space.upper", [2.0, INF], OutOfRange),
-    "a negative infinite bound": ("space.lower", [-INF, -2.0], OutOfRange),
-    "reversed bounds": ("space.lower", [2.0, 2.0], OutOfRange),
-    "bounds with nothing between": ("space.upper", [-1.5, 2.0], OutOfRange),
-    "a huge bound": ("space.upper", [64.5, 2.0], OutOfRange),
-    "a huge negative bound": ("space.lower", [-2.0, -1e300], OutOfRange),
-    "a gain of zero": ("space.gain", 0.0, OutOfRange),
-    "a negative gain": ("space.gain", -1.0, OutOfRange),
-    "a NaN gain": ("space.gain", NAN, OutOfRange),
-    "an infinite gain": ("space.gain", INF, OutOfRange),
-    "a weight floor of zero": ("space.weight_floor", 0.0, OutOfRange),
-    "a negative weight floor": ("space.weight_floor", -8.0, OutOfRange),
-    "a NaN weight floor": ("space.weight_floor", NAN, OutOfRange),
-    "an infinite weight floor": ("space.weight_floor", INF, OutOfRange),
+    "no dimension": ("space.knots", [], Malformed),
+    "a knot too few": ("space.knots", STEPS[1:], Malformed),
+    "knots of another dimension": ("space.knots", STEPS[:33], Malformed),
+    "knots that do not increase": ("space.knots", [*STEPS[33:], *[1.0] * 33], OutOfRange),
+    "knots that fall": ("space.knots", STEPS[::-1], OutOfRange),
+    "a NaN knot": ("space.knots", [NAN, *STEPS[1:]], OutOfRange),
+    "an infinite knot": ("space.knots", [-INF, *STEPS[1:]], OutOfRange),
+    "a huge knot": ("space.knots", [*STEPS[:-1], 1e300], OutOfRange),
+    "knots closer than a device can tell": (
+        "space.knots",
+        [*(1e-12 * i for i in range(33)), *STEPS[33:]],
+        OutOfRange,
+    ),
+    "no directions": ("space.directions", b"", Malformed),
+    "directions cut short": ("space.directions", bytes(23), Malformed),
+    "a NaN direction": ("space.directions", scales(*[0] * 5, NAN), OutOfRange),
+    "a huge direction": ("space.directions", scales(*[0] * 5, 2000), OutOfRange),
+    "no origin": ("space.origin", b"", Malformed),
+    "an origin of another dimension": ("space.origin", bytes(16), Malformed),
+    "half a number for an origin": ("space.origin", bytes(14), Malformed),
+    "an infinite origin": ("space.origin", scales(0, 0, INF), OutOfRange),
+    "a clip of zero": ("space.clip", 0.0, OutOfRange),
+    "a negative clip": ("space.clip", -1.0, OutOfRange),
+    "a NaN clip": ("space.clip", NAN, OutOfRange),
+    "an infinite clip": ("space.clip", INF, OutOfRange),
+    "no least likes": ("space.least_likes", 0, OutOfRange),
+    "the most least likes of 32 bits": ("space.least_likes", 2**32 - 1, OutOfRange),
+    "a unit of zero": ("space.unit", 0.0, OutOfRange),
+    "a NaN unit": ("space.unit", NAN, OutOfRange),
+    "a unit with too many digits": ("space.unit", 1.1, OutOfRange),
+    "a huge unit": ("space.unit", 1e300, OutOfRange),
     "a scale of one rating": ("space.lowest_rating", 5.0, OutOfRange),
     "a reversed scale": ("space.lowest_rating", 6.0, OutOfRange),
     "a scale from NaN": ("space.lowest_rating", NAN, OutOfRange),
     "a scale to NaN": ("space.highest_rating", NAN, OutOfRange),
     "a scale to infinity": ("space.highest_rating", INF, OutOfRange),
-    "no basis": ("space.basis", b"", Malformed),
-    "a basis cut short": ("space.basis", bytes(31), Malformed),
-    "a basis too long": ("space.basis", bytes(33), Malformed),
+    "likes from NaN": ("space.like_from", NAN, OutOfRange),
+    "everything liked": ("space.like_from", 1.0, OutOfRange),
+    "nothing liked": ("space.like_from", 5.5, OutOfRange),
+    "bucket directions without biases": ("space.bucket_biases", b"", Malformed),
+    "bucket biases without directions": ("space.bucket_directions", b"", Malformed),
+    "a bucket too few": ("space.bucket_biases", bytes(12), Malformed),
+    "a NaN bias": ("space.bucket_biases", scales(0, 0, 0, NAN), OutOfRange),
+    "a huge bucket direction": ("space.bucket_directions", scales(*[0] * 11, 2000), OutOfRange),
+    "no rule": ("rule.name", "", OutOfRange),
+    "an unknown rule": ("rule.name", "guess", OutOfRange),
+    "a rule for a NaN": ("rule.epsilon", NAN, OutOfRange),
+    "a rule for no results": ("rule.k", 0, OutOfRange),
+    **{
+        f"a prior of {name}": ("rule.prior", text, OutOfRange)
+        for name, text in HOSTILE_TEXTS.items()
+    },
     "no catalog version": ("catalog_version", b"", Malformed),
     "a catalog version too long": ("catalog_version", bytes(32), Malformed),
     "no items": ("n_items", 0, OutOfRange),
@@ -216,14 +292,22 @@ def test_a_bad_card_is_refused(
     assert kind is caught.type
 
 
-@pytest.mark.parametrize("dimension", [0, 65, 1000])
-def test_a_space_of_no_dimension_or_too_many_is_refused(card_bytes: bytes, dimension: int) -> None:
+@pytest.mark.parametrize("dimension", [17, 100])
+def test_a_space_of_too_many_dimensions_is_refused(card_bytes: bytes, dimension: int) -> None:
     message = pb.GetModelCardResponse.FromString(card_bytes)
-    message = pb.GetModelCardResponse.FromString(
-        altered(message, "space.lower", [-1.0] * dimension)
-    )
-    with pytest.raises(OutOfRange, match="dimension of a feature space must be from 1 to 64"):
-        convert.card_from_bytes(altered(message, "space.upper", [1.0] * dimension))
+    message.space.directions = bytes(4 * 3 * dimension)
+    bad = altered(message, "space.knots", STEPS[:33] * dimension)
+    with pytest.raises(OutOfRange, match="the number of directions must be from 1 to 16"):
+        convert.card_from_bytes(bad)
+
+
+@pytest.mark.parametrize("ranking", [257, 2000])
+def test_a_space_of_too_many_ranking_dimensions_is_refused(card_bytes: bytes, ranking: int) -> None:
+    message = pb.GetModelCardResponse.FromString(card_bytes)
+    message.space.directions = bytes(4 * 2 * ranking)
+    message.space.origin = bytes(4 * ranking)
+    with pytest.raises(OutOfRange, match="the ranking dimension must be from 1 to 256"):
+        convert.card_from_bytes(message.SerializeToString())
 
 
 def test_a_card_without_a_space_is_refused(card_bytes: bytes) -> None:
@@ -233,24 +317,30 @@ def test_a_card_without_a_space_is_refused(card_bytes: bytes) -> None:
         convert.card_from_bytes(message.SerializeToString())
 
 
-HOSTILE_SPACES = {
-    "a scale whose middle is its end": {
-        "lowest_rating": 1 + 2**-52,
-        "highest_rating": 1 + 2 * 2**-52,
+HOSTILE_SPACES: dict[str, dict[str, object]] = {
+    "a scale of neighboring numbers": {
+        "lowest_rating": 1.0,
+        "like_from": 1 + 2**-52,
+        "highest_rating": 1 + 2**-52,
     },
-    "a scale of the smallest numbers": {"lowest_rating": 5e-324, "highest_rating": 1e-323},
-    "a scale whose middle overflows": {"lowest_rating": 1e308, "highest_rating": 1.7e308},
+    "a scale of the smallest numbers": {
+        "lowest_rating": 0.0,
+        "like_from": 5e-324,
+        "highest_rating": 1e-323,
+    },
     "a scale of the largest numbers": {"lowest_rating": -1.7e308, "highest_rating": 1.7e308},
-    "the smallest gain": {"gain": 5e-324},
-    "the smallest weight floor": {"weight_floor": 5e-324},
-    "the largest weight floor": {"weight_floor": 1.7e308},
-    "the largest gain": {"gain": 1.7e308},
+    "the largest directions": {"directions": scales(*[1024] * 6)},
+    "the largest clip": {"clip": 1024.0},
+    "the smallest clip": {"clip": 5e-324},
+    "the most least likes": {"least_likes": 10_000},
+    "the smallest unit": {"unit": 2.0**-16},
+    "the largest unit": {"unit": 64.0},
 }
 
 
 @pytest.mark.parametrize("fields", HOSTILE_SPACES.values(), ids=HOSTILE_SPACES)
 def test_a_space_that_is_accepted_makes_a_profile_of_any_ratings(
-    card_bytes: bytes, catalog: Catalog, fields: dict[str, float]
+    card_bytes: bytes, catalog: Catalog, fields: dict[str, object]
 ) -> None:
     """A space is refused when it arrives, or it works: a person's ratings are never to blame."""
     message = pb.GetModelCardResponse.FromString(card_bytes)
@@ -261,27 +351,23 @@ def test_a_space_that_is_accepted_makes_a_profile_of_any_ratings(
     except WireError:
         return
     lowest, highest = space.scale.lowest, space.scale.highest
-    profile = fold_in({0: lowest, 1: lowest, 4: highest}, catalog.positions, space)
-    assert np.isfinite(profile.vector).all()
-    expected = (-1.0, 1.0)
-    assert expected == (space.scale.weight(lowest), space.scale.weight(highest))
+    profile = fold_in({0: lowest, 1: highest, 4: highest}, catalog.vectors, space)
+    assert np.isfinite(profile.taste).all()
+    assert np.isfinite(profile.point).all()
+    reach = space.encoder.reach()
+    assert 0 < reach.one_rating <= reach.diameter
+    assert (space.scale.is_like(lowest), space.scale.is_like(highest)) == (False, True)
 
 
 # -- catalogs -------------------------------------------------------------------------------------
 
 
-def with_positions(catalog: Catalog, value: float) -> bytes:
-    positions = catalog.positions.astype("<f4")
-    positions[3, 1] = value
-    return positions.tobytes()
-
-
 def test_a_catalog_with_items_too_few_is_refused(card: ModelCard, chunk: bytes) -> None:
     message = pb.GetCatalogResponse.FromString(chunk)
     del message.items[-1]
-    fewer = altered(message, "positions", message.positions[:-8])
+    message.vectors, message.boosts = message.vectors[:-12], message.boosts[:-4]
     with pytest.raises(Malformed, match="fewer items than its card says"):
-        convert.catalog_from_chunks([fewer], card)
+        convert.catalog_from_chunks([message.SerializeToString()], card)
 
 
 def test_a_catalog_of_no_chunks_is_refused(card: ModelCard) -> None:
@@ -303,24 +389,26 @@ def test_a_catalog_with_items_too_many_is_refused_before_its_end(
         convert.catalog_from_chunks(endless(), card)
 
 
-@pytest.mark.parametrize("change", [-8, -1, 1, 8], ids="{} bytes".format)
-def test_positions_of_another_length_than_the_items_are_refused(
-    card: ModelCard, chunk: bytes, change: int
+@pytest.mark.parametrize("change", [-12, -1, 1, 12], ids="{} bytes".format)
+@pytest.mark.parametrize("field", ["vectors", "boosts"])
+def test_numbers_of_another_length_than_the_items_are_refused(
+    card: ModelCard, chunk: bytes, field: str, change: int
 ) -> None:
     message = pb.GetCatalogResponse.FromString(chunk)
-    length = len(message.positions) + change
-    bad = altered(message, "positions", (message.positions + bytes(8))[:length])
-    with pytest.raises(Malformed, match="expected 5 positions of dimension 2"):
+    data: bytes = getattr(message, field)
+    bad = altered(message, field, (data + bytes(12))[: len(data) + change])
+    with pytest.raises(Malformed, match=f"expected {len(data)} bytes of {field}"):
         convert.catalog_from_chunks([bad], card)
 
 
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-def test_a_position_that_is_not_finite_is_refused(
-    card: ModelCard, catalog: Catalog, chunk: bytes, value: float
+@pytest.mark.parametrize("value", [NAN, INF, -INF, 1e30])
+@pytest.mark.parametrize(("field", "name"), [("vectors", "an item vector"), ("boosts", "a boost")])
+def test_a_number_that_is_not_small_and_finite_is_refused(
+    card: ModelCard, chunk: bytes, field: str, name: str, value: float
 ) -> None:
     message = pb.GetCatalogResponse.FromString(chunk)
-    bad = altered(message, "positions", with_positions(catalog, value))
-    with pytest.raises(OutOfRange, match="item position"):
+    bad = altered(message, field, getattr(message, field)[:-4] + scales(value))
+    with pytest.raises(OutOfRange, match=name):
         convert.catalog_from_chunks([bad], card)
 
 
@@ -337,8 +425,9 @@ def named(card: ModelCard, message: pb.GetCatalogResponse) -> ModelCard:
     """A card that names exactly the catalog of a message, as a hostile server's card would."""
     rows = [(item.title, item.year or None, tuple(item.genres)) for item in message.items]
     shared_slate = repr(tuple(message.shared_slate)).encode()
-    shape = repr((len(rows), card.space.dimension)).encode()
-    content = shape + "\n".join(map(repr, rows)).encode() + message.positions + shared_slate
+    shape = repr((len(rows), card.space.ranking_dimension)).encode()
+    numbers = message.vectors + message.boosts
+    content = shape + "\n".join(map(repr, rows)).encode() + numbers + shared_slate
     return replace(card, catalog_version=hashlib.sha256(content).hexdigest()[:32])
 
 

@@ -8,9 +8,7 @@ from askew_server.ratings import ItemRow, RatingTable
 
 SOURCE = "well-known films with SIMULATED ratings"
 N_PEOPLE = 2000
-# Items reach farther than people here, so that the map shows probes and their nearest films; the
-# best film then means the nearest one, not the one of the highest predicted rating.
-OPTIONS = TrainingOptions(dimension=2, item_radius=2.0)
+OPTIONS = TrainingOptions(ranking_dimension=8)  # as many as there are archetypes
 
 
 def demo_model() -> ItemModel:

@@ -30,7 +30,7 @@ from askew.placement.noise import (
     Symmetric,
     Uniform,
 )
-from askew.placement.retrieval_rules import OffsetRule, RetrievalRule, SharedSlate
+from askew.placement.retrieval_rules import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.placement.rule import place
 from askew.placement.snap import snap
 
@@ -57,5 +57,6 @@ __all__ = [
     "Threshold",
     "Uniform",
     "place",
+    "rule_of",
     "snap",
 ]

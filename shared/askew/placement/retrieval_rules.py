@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from askew.encoder import Encoder
 from askew.errors import ParameterError
 from askew.lattice import Lattice
+from askew.model_card import Catalog, ModelCard
 from askew.placement.disutility import Identity
 from askew.placement.grid import best_factors
 from askew.placement.grid import offsets as grid_offsets
@@ -99,6 +100,17 @@ class OffsetRule:
             noise = Laplace(epsilon, dimension)
             offsets = place(noise, Identity(), k, on_demand=False).offsets.reshape(-1, dimension)
         return offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
+
+
+def rule_of(card: ModelCard, catalog: Catalog) -> RetrievalRule:
+    """The card's rule, where a card and a catalog are all that it needs. Raises ParameterError."""
+    match card.rule.name:
+        case "offsets" | "codebook" as name:
+            return OffsetRule(card.space.encoder, catalog.scoring, name)
+        case "none":
+            return SharedSlate(catalog.shared_slate)
+        case name:
+            raise ParameterError("rule", name, "offsets, codebook or none")
 
 
 def _inside(

@@ -7,18 +7,22 @@ is valid because it exists. No function here trusts a length, a shape, an order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError, Message
-from numpy.typing import NDArray
 
-from askew.errors import DimensionMismatch, Malformed, OutOfRange, ParameterError, StaleSpace
+from askew.errors import Malformed, OutOfRange, ParameterError, StaleSpace
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.local_model import decode_vectors, encode_vectors
+from askew.model_card import RULE_NAMES, Catalog, Item, ModelCard, ServingRule
+from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.ranking import Slate
-from askew.signal import Query, Signal
-from askew.vectors import VERSION_BYTES, FeatureSpace, RatingScale
+from askew.signal import Mechanism, Query, Signal
+from askew.vectors import VERSION_BYTES
+from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
+from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 CHUNK_ITEMS = 1000
@@ -29,14 +33,17 @@ _Message = TypeVar("_Message", bound=Message)
 
 def query_to_bytes(query: Query) -> bytes:
     """The request on the wire. Its size depends on public settings alone."""
-    signal = query.signal
-    return pb.RetrieveRequest(
-        space_version=bytes.fromhex(signal.space_version),
-        step_exponent=signal.lattice.step_exponent,
-        inverse_rate=signal.lattice.inverse_rate,
-        k=query.k,
-        coordinates=signal.coordinates,
-    ).SerializeToString()
+    signal, mechanism = query.signal, query.signal.mechanism
+    message = pb.RetrieveRequest(
+        space_version=bytes.fromhex(signal.space_version), k=query.k, values=signal.values
+    )
+    if isinstance(mechanism, Lattice):
+        message.lattice.step_exponent = mechanism.step_exponent
+        message.lattice.inverse_rate = mechanism.inverse_rate
+    else:
+        message.randomized_response.buckets = mechanism.buckets
+        message.randomized_response.odds = int(mechanism.odds * 2**ODDS_BITS)
+    return message.SerializeToString()
 
 
 def query_from_bytes(data: bytes, card: ModelCard) -> Query:
@@ -44,29 +51,26 @@ def query_from_bytes(data: bytes, card: ModelCard) -> Query:
     message = _parse(pb.RetrieveRequest(), data)
     if _version(message.space_version) != card.space.version:
         raise StaleSpace
-    if len(message.coordinates) != card.space.dimension:
-        raise DimensionMismatch(len(message.coordinates), card.space.dimension)
     if not 1 <= message.k <= card.max_slate_size:
         raise OutOfRange("k", f"from 1 to {card.max_slate_size}")
-    try:
-        lattice = Lattice(message.step_exponent, message.inverse_rate)
-    except ParameterError as error:
-        raise OutOfRange(error.name, error.limit) from None
-    signal = Signal(card.space.version, lattice, tuple(message.coordinates))
+    signal = Signal(card.space.version, _mechanism(message), tuple(message.values))
+    signal.check(card.space.dimension, card.space.n_buckets)
     return Query(signal, message.k)
 
 
 def slate_to_bytes(slate: Slate) -> bytes:
-    """The reply on the wire. Its size depends on k and the dimension alone."""
+    """The reply on the wire. Its size depends on k and the ranking dimension alone."""
+    scales, codes = encode_vectors(slate.vectors)
     return pb.RetrieveResponse(
         catalog_version=bytes.fromhex(slate.catalog_version),
         item_ids=slate.item_ids,
-        positions=_floats_to_bytes(slate.positions),
+        scales=floats_to_bytes(scales),
+        codes=codes,
     ).SerializeToString()
 
 
 def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
-    """A reply of exactly k items of this card's catalog."""
+    """A reply of exactly k items of this card's catalog, with their decoded local model."""
     message = _parse(pb.RetrieveResponse(), data)
     if len(message.item_ids) != k:
         raise Malformed(f"the answer has {len(message.item_ids)} items, {k} were asked for")
@@ -74,28 +78,22 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
         raise Malformed("the answer is about another catalog than the model card's")
     if any(item >= card.n_items for item in message.item_ids):
         raise OutOfRange("an item id", f"below the number of items, {card.n_items}")
-    positions = _floats_from_bytes(message.positions, k, card.space.dimension)
-    return Slate(card.catalog_version, tuple(message.item_ids), positions)
+    scales = floats_from_bytes("scales", message.scales, (card.space.ranking_dimension,))
+    vectors = decode_vectors(scales, message.codes, k)
+    return Slate(card.catalog_version, tuple(message.item_ids), vectors)
 
 
 def card_to_bytes(card: ModelCard) -> bytes:
     """The model card on the wire."""
-    space = card.space
+    rule = card.rule
     return pb.GetModelCardResponse(
-        space=pb.FeatureSpace(
-            lower=space.lower,
-            upper=space.upper,
-            gain=space.gain,
-            weight_floor=space.weight_floor,
-            lowest_rating=space.scale.lowest,
-            highest_rating=space.scale.highest,
-            basis=bytes.fromhex(space.basis),
-        ),
+        space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
         n_items=card.n_items,
         max_slate_size=card.max_slate_size,
         source=card.source,
         simulated=card.simulated,
+        rule=pb.ServingRule(name=rule.name, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
     ).SerializeToString()
 
 
@@ -104,33 +102,31 @@ def card_from_bytes(data: bytes) -> ModelCard:
     message = _parse(pb.GetModelCardResponse(), data)
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
-    if len(message.space.basis) != 32:
-        raise Malformed("the basis of a feature space must be 32 bytes")
-    space = FeatureSpace(
-        lower=tuple(message.space.lower),
-        upper=tuple(message.space.upper),
-        gain=message.space.gain,
-        weight_floor=message.space.weight_floor,
-        scale=RatingScale(message.space.lowest_rating, message.space.highest_rating),
-        basis=message.space.basis.hex(),
-    )
+    rule = message.rule
+    if rule.name not in RULE_NAMES:
+        raise OutOfRange("the serving rule", f"one of {', '.join(RULE_NAMES)}")
     return ModelCard(
-        space=space,
+        space=space_from_message(message.space),
         catalog_version=_version(message.catalog_version),
         n_items=message.n_items,
         max_slate_size=message.max_slate_size,
         source=message.source,
         simulated=message.simulated,
+        rule=ServingRule(rule.name, rule.epsilon, rule.k, rule.prior),
     )
 
 
 def catalog_to_chunks(catalog: Catalog) -> Iterator[bytes]:
     """The catalog on the wire, in messages of at most CHUNK_ITEMS items."""
     for start in range(0, len(catalog), CHUNK_ITEMS):
-        items = catalog.items[start : start + CHUNK_ITEMS]
+        part = slice(start, start + CHUNK_ITEMS)
         yield pb.GetCatalogResponse(
-            items=[pb.Item(title=i.title, year=i.year or 0, genres=i.genres) for i in items],
-            positions=_floats_to_bytes(catalog.positions[start : start + CHUNK_ITEMS]),
+            items=[
+                pb.Item(title=i.title, year=i.year or 0, genres=i.genres)
+                for i in catalog.items[part]
+            ],
+            vectors=floats_to_bytes(catalog.vectors[part]),
+            boosts=floats_to_bytes(catalog.boosts[part]),
             shared_slate=catalog.shared_slate if start == 0 else (),
         ).SerializeToString()
 
@@ -138,21 +134,25 @@ def catalog_to_chunks(catalog: Catalog) -> Iterator[bytes]:
 def catalog_from_chunks(chunks: Iterable[bytes], card: ModelCard) -> Catalog:
     """The catalog that the card names; its version is computed and compared."""
     items: list[Item] = []
-    positions: list[NDArray[np.float32]] = []
+    vectors: list[Floats] = []
+    boosts: list[Floats] = []
     shared_slate: list[int] = []
     for chunk in chunks:
         message = _parse(pb.GetCatalogResponse(), chunk)
-        if len(items) + len(message.items) > card.n_items:
+        n, ranking = len(message.items), card.space.ranking_dimension
+        if len(items) + n > card.n_items:
             raise Malformed("the catalog has more items than its card says")
         items += [_item(each) for each in message.items]
-        rows = _floats_from_bytes(message.positions, len(message.items), card.space.dimension)
-        positions.append(rows)
+        vectors.append(floats_from_bytes("vectors", message.vectors, (n, ranking)))
+        boosts.append(floats_from_bytes("boosts", message.boosts, (n,)))
         if shared_slate and message.shared_slate:
             raise Malformed("the shared slate belongs to the first part of the catalog")
         shared_slate += message.shared_slate
     if len(items) != card.n_items:
         raise Malformed("the catalog has fewer items than its card says")
-    catalog = Catalog(tuple(items), np.concatenate(positions), tuple(shared_slate))
+    catalog = Catalog(
+        tuple(items), np.concatenate(vectors), np.concatenate(boosts), tuple(shared_slate)
+    )
     if catalog.version != card.catalog_version:
         raise Malformed("the catalog is not the one that its card names")
     return catalog
@@ -172,15 +172,19 @@ def _version(digest: bytes) -> str:
     return digest.hex()
 
 
+def _mechanism(message: pb.RetrieveRequest) -> Mechanism:
+    try:
+        match message.WhichOneof("mechanism"):
+            case "lattice":
+                return Lattice(message.lattice.step_exponent, message.lattice.inverse_rate)
+            case "randomized_response":
+                response = message.randomized_response
+                return RandomizedResponse(response.buckets, Fraction(response.odds, 2**ODDS_BITS))
+            case _:
+                raise Malformed("the request names no mechanism")
+    except ParameterError as error:
+        raise OutOfRange(error.name, error.limit) from None
+
+
 def _item(message: pb.Item) -> Item:
     return Item(message.title, message.year or None, tuple(message.genres))
-
-
-def _floats_to_bytes(rows: NDArray[np.float32]) -> bytes:
-    return np.ascontiguousarray(rows, dtype="<f4").tobytes()
-
-
-def _floats_from_bytes(data: bytes, n: int, dimension: int) -> NDArray[np.float32]:
-    if len(data) != 4 * n * dimension:
-        raise Malformed(f"expected {n} positions of dimension {dimension}")
-    return np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(n, dimension)

@@ -24,53 +24,108 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class RetrieveRequest(google.protobuf.message.Message):
-    """One noisy signal. Its size depends on public settings alone: the dimension and the lattice."""
+    """One noisy signal. Its size depends on public settings alone: the mechanism and the dimension."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SPACE_VERSION_FIELD_NUMBER: builtins.int
-    STEP_EXPONENT_FIELD_NUMBER: builtins.int
-    INVERSE_RATE_FIELD_NUMBER: builtins.int
     K_FIELD_NUMBER: builtins.int
-    COORDINATES_FIELD_NUMBER: builtins.int
+    LATTICE_FIELD_NUMBER: builtins.int
+    RANDOMIZED_RESPONSE_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
     space_version: builtins.bytes
     """The feature space in which the signal was made: 16 bytes."""
-    step_exponent: builtins.int
-    """The lattice step is 2 to the power -step_exponent, in units of distance."""
-    inverse_rate: builtins.int
-    """The noise ratio is inverse_rate / (inverse_rate + 1); epsilon is 2^step_exponent / inverse_rate."""
     k: builtins.int
     """How many items to return; a setting of the device that never depends on the person."""
     @property
-    def coordinates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The noisy coordinates, in lattice steps; as many as the space has dimensions."""
+    def lattice(self) -> Global___LatticeNoise:
+        """Noise on a lattice in the feature space."""
+
+    @property
+    def randomized_response(self) -> Global___RandomizedResponse:
+        """One of the space's buckets, named truthfully or not."""
+
+    @property
+    def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The noisy coordinates in lattice steps, as many as the space has dimensions; or one bucket.
+        Packed, so that a zero takes its four bytes too.
+        """
 
     def __init__(
         self,
         *,
         space_version: builtins.bytes = ...,
-        step_exponent: builtins.int = ...,
-        inverse_rate: builtins.int = ...,
         k: builtins.int = ...,
-        coordinates: collections.abc.Iterable[builtins.int] | None = ...,
+        lattice: Global___LatticeNoise | None = ...,
+        randomized_response: Global___RandomizedResponse | None = ...,
+        values: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["coordinates", b"coordinates", "inverse_rate", b"inverse_rate", "k", b"k", "space_version", b"space_version", "step_exponent", b"step_exponent"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["lattice", b"lattice", "mechanism", b"mechanism", "randomized_response", b"randomized_response"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["k", b"k", "lattice", b"lattice", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "randomized_response"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
 
 @typing.final
+class LatticeNoise(google.protobuf.message.Message):
+    """The noise of a lattice."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STEP_EXPONENT_FIELD_NUMBER: builtins.int
+    INVERSE_RATE_FIELD_NUMBER: builtins.int
+    step_exponent: builtins.int
+    """The lattice step is 2 to the power -step_exponent, in units of distance."""
+    inverse_rate: builtins.int
+    """The noise ratio is inverse_rate / (inverse_rate + 1); epsilon is 2^step_exponent / inverse_rate."""
+    def __init__(
+        self,
+        *,
+        step_exponent: builtins.int = ...,
+        inverse_rate: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["inverse_rate", b"inverse_rate", "step_exponent", b"step_exponent"]) -> None: ...
+
+Global___LatticeNoise: typing_extensions.TypeAlias = LatticeNoise
+
+@typing.final
+class RandomizedResponse(google.protobuf.message.Message):
+    """The lies of randomized response."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BUCKETS_FIELD_NUMBER: builtins.int
+    ODDS_FIELD_NUMBER: builtins.int
+    buckets: builtins.int
+    """How many buckets there are."""
+    odds: builtins.int
+    """The odds of the truth against each lie, times 2^32; epsilon is their logarithm."""
+    def __init__(
+        self,
+        *,
+        buckets: builtins.int = ...,
+        odds: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["buckets", b"buckets", "odds", b"odds"]) -> None: ...
+
+Global___RandomizedResponse: typing_extensions.TypeAlias = RandomizedResponse
+
+@typing.final
 class RetrieveResponse(google.protobuf.message.Message):
-    """Exactly k items. Its size depends on k and the dimension alone."""
+    """Exactly k items. Its size depends on k and the ranking dimension alone."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CATALOG_VERSION_FIELD_NUMBER: builtins.int
     ITEM_IDS_FIELD_NUMBER: builtins.int
-    POSITIONS_FIELD_NUMBER: builtins.int
+    SCALES_FIELD_NUMBER: builtins.int
+    CODES_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog to which the item ids belong: 16 bytes."""
-    positions: builtins.bytes
-    """k * d little-endian float32: the position of each item, row by row."""
+    scales: builtins.bytes
+    """The local model's scale of each ranking dimension, little-endian float32."""
+    codes: builtins.bytes
+    """The local model's codes: 4 bits for each item and dimension, item by item, two to a byte."""
     @property
     def item_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """k distinct item ids, ascending."""
@@ -80,9 +135,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         *,
         catalog_version: builtins.bytes = ...,
         item_ids: collections.abc.Iterable[builtins.int] | None = ...,
-        positions: builtins.bytes = ...,
+        scales: builtins.bytes = ...,
+        codes: builtins.bytes = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "item_ids", b"item_ids", "positions", b"positions"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "codes", b"codes", "item_ids", b"item_ids", "scales", b"scales"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -110,6 +166,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     MAX_SLATE_SIZE_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
     SIMULATED_FIELD_NUMBER: builtins.int
+    RULE_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
     n_items: builtins.int
@@ -124,6 +181,10 @@ class GetModelCardResponse(google.protobuf.message.Message):
     def space(self) -> Global___FeatureSpace:
         """The feature space in which signals are made."""
 
+    @property
+    def rule(self) -> Global___ServingRule:
+        """How items are chosen for a signal."""
+
     def __init__(
         self,
         *,
@@ -133,55 +194,102 @@ class GetModelCardResponse(google.protobuf.message.Message):
         max_slate_size: builtins.int = ...,
         source: builtins.str = ...,
         simulated: builtins.bool = ...,
+        rule: Global___ServingRule | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["space", b"space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "max_slate_size", b"max_slate_size", "n_items", b"n_items", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["rule", b"rule", "space", b"space"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "max_slate_size", b"max_slate_size", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
 
 @typing.final
-class FeatureSpace(google.protobuf.message.Message):
-    """The public space of profiles, signals and items. Its metric is l1."""
+class ServingRule(google.protobuf.message.Message):
+    """How the server chooses items for a signal."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    LOWER_FIELD_NUMBER: builtins.int
-    UPPER_FIELD_NUMBER: builtins.int
-    GAIN_FIELD_NUMBER: builtins.int
-    WEIGHT_FLOOR_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    EPSILON_FIELD_NUMBER: builtins.int
+    K_FIELD_NUMBER: builtins.int
+    PRIOR_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """One of: offsets, codebook, posterior, buckets, none."""
+    epsilon: builtins.float
+    """The epsilon that it was chosen for."""
+    k: builtins.int
+    """The k that it was chosen for."""
+    prior: builtins.str
+    """What it knows of other people, in words."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        epsilon: builtins.float = ...,
+        k: builtins.int = ...,
+        prior: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "k", b"k", "name", b"name", "prior", b"prior"]) -> None: ...
+
+Global___ServingRule: typing_extensions.TypeAlias = ServingRule
+
+@typing.final
+class FeatureSpace(google.protobuf.message.Message):
+    """The public space of points and signals, and the way from likes to a point. Its metric is l1."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
     LOWEST_RATING_FIELD_NUMBER: builtins.int
     HIGHEST_RATING_FIELD_NUMBER: builtins.int
-    BASIS_FIELD_NUMBER: builtins.int
-    gain: builtins.float
-    """Factor between weighted item positions and a profile."""
-    weight_floor: builtins.float
-    """Least total weight that a profile is divided by."""
+    LIKE_FROM_FIELD_NUMBER: builtins.int
+    KNOTS_FIELD_NUMBER: builtins.int
+    DIRECTIONS_FIELD_NUMBER: builtins.int
+    ORIGIN_FIELD_NUMBER: builtins.int
+    CLIP_FIELD_NUMBER: builtins.int
+    LEAST_LIKES_FIELD_NUMBER: builtins.int
+    UNIT_FIELD_NUMBER: builtins.int
+    BUCKET_DIRECTIONS_FIELD_NUMBER: builtins.int
+    BUCKET_BIASES_FIELD_NUMBER: builtins.int
     lowest_rating: builtins.float
     """The lowest rating that a person can give."""
     highest_rating: builtins.float
     """The highest rating that a person can give."""
-    basis: builtins.bytes
-    """SHA-256 of the directions that the coordinates stand for: 32 bytes."""
+    like_from: builtins.float
+    """The lowest rating that is a like."""
+    directions: builtins.bytes
+    """From tastes to signal dimensions: little-endian float32, ranking dimension by ranking dimension."""
+    origin: builtins.bytes
+    """The mean taste: little-endian float32."""
+    clip: builtins.float
+    """The largest contribution of one item, in ranks summed over the signal dimensions."""
+    least_likes: builtins.int
+    """Likes are divided by the square root of their number, or of this number if that is larger."""
+    unit: builtins.float
+    """The width of the space in each dimension, in units of distance."""
+    bucket_directions: builtins.bytes
+    """From tastes to the score of each bucket: little-endian float32, bucket by bucket."""
+    bucket_biases: builtins.bytes
+    """What is added to the score of each bucket: little-endian float32."""
     @property
-    def lower(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Lower bound of each coordinate."""
-
-    @property
-    def upper(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Upper bound of each coordinate."""
+    def knots(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Where the reference distribution of each signal dimension reaches 0, 1/32, ..., 1: 33 numbers
+        a dimension, dimension by dimension.
+        """
 
     def __init__(
         self,
         *,
-        lower: collections.abc.Iterable[builtins.float] | None = ...,
-        upper: collections.abc.Iterable[builtins.float] | None = ...,
-        gain: builtins.float = ...,
-        weight_floor: builtins.float = ...,
         lowest_rating: builtins.float = ...,
         highest_rating: builtins.float = ...,
-        basis: builtins.bytes = ...,
+        like_from: builtins.float = ...,
+        knots: collections.abc.Iterable[builtins.float] | None = ...,
+        directions: builtins.bytes = ...,
+        origin: builtins.bytes = ...,
+        clip: builtins.float = ...,
+        least_likes: builtins.int = ...,
+        unit: builtins.float = ...,
+        bucket_directions: builtins.bytes = ...,
+        bucket_biases: builtins.bytes = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["basis", b"basis", "gain", b"gain", "highest_rating", b"highest_rating", "lower", b"lower", "lowest_rating", b"lowest_rating", "upper", b"upper", "weight_floor", b"weight_floor"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "unit", b"unit"]) -> None: ...
 
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 
@@ -204,10 +312,13 @@ class GetCatalogResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ITEMS_FIELD_NUMBER: builtins.int
-    POSITIONS_FIELD_NUMBER: builtins.int
+    VECTORS_FIELD_NUMBER: builtins.int
+    BOOSTS_FIELD_NUMBER: builtins.int
     SHARED_SLATE_FIELD_NUMBER: builtins.int
-    positions: builtins.bytes
-    """Little-endian float32, d for each item of this chunk."""
+    vectors: builtins.bytes
+    """The vectors that likes are folded in with: little-endian float32, item by item."""
+    boosts: builtins.bytes
+    """What each item's score is multiplied by: little-endian float32."""
     @property
     def items(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Item]:
         """Items; the first of the first chunk has id 0."""
@@ -220,10 +331,11 @@ class GetCatalogResponse(google.protobuf.message.Message):
         self,
         *,
         items: collections.abc.Iterable[Global___Item] | None = ...,
-        positions: builtins.bytes = ...,
+        vectors: builtins.bytes = ...,
+        boosts: builtins.bytes = ...,
         shared_slate: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["items", b"items", "positions", b"positions", "shared_slate", b"shared_slate"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "items", b"items", "shared_slate", b"shared_slate", "vectors", b"vectors"]) -> None: ...
 
 Global___GetCatalogResponse: typing_extensions.TypeAlias = GetCatalogResponse
 
