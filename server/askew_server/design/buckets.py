@@ -89,7 +89,8 @@ def slates_of(
 
 def labels_of(buckets: Buckets, tastes: Array) -> NDArray[np.int64]:
     """The bucket of each taste (m, D), (m,), as `Buckets.of` says."""
-    return np.argmax(tastes @ buckets.directions.T + buckets.biases, axis=1)
+    labels: NDArray[np.int64] = (tastes @ buckets.directions.T + buckets.biases).argmax(axis=1)
+    return labels
 
 
 def response_value(label: NDArray[np.int64], served: Array, response: RandomizedResponse) -> float:
@@ -110,7 +111,8 @@ def _first_labels(tastes: Array, count: int, seed: int) -> NDArray[np.int64]:
 
     size = np.linalg.norm(tastes, axis=1, keepdims=True)
     clusters = KMeans(count, n_init=1, random_state=seed).fit(tastes / np.maximum(size, 1e-12))
-    return clusters.labels_.astype(np.int64)
+    labels: NDArray[np.int64] = clusters.labels_.astype(np.int64)
+    return labels
 
 
 def _fit(features: Array, worth: Array, start: Array) -> Array:

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.placement.cover import cover
-from askew_server.design.reference import median_distance
+from askew_server.space_fit import principal_axes
 
 _SPAN = 8  # principal directions that are combined
-_PEOPLE = 1000
-_SIGNALS = 64
-_TRIALS = 150
+_PEOPLE = 800
+_SIGNALS = 48
+_TRIALS = 120
+_PAIRS = 4000
 Array = NDArray[np.float64]
 
 
@@ -35,14 +36,6 @@ class Purpose:
     k: int
 
 
-def principal_directions(tastes: Array, count: int) -> Array:
-    """The first principal directions of tastes (m, D), (D, count); their signs are fixed."""
-    _, _, right = np.linalg.svd(tastes - tastes.mean(axis=0), full_matrices=False)
-    directions = right[:count].T
-    largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
-    return directions * np.sign(largest)
-
-
 def learned_directions(
     tastes: Array, scores: NDArray[np.float32], dimension: int, purpose: Purpose, *, seed: int
 ) -> Array:
@@ -50,7 +43,7 @@ def learned_directions(
     people that it looks at, than the principal ones.
     """
     rng = np.random.default_rng([seed, 2])
-    span = principal_directions(tastes, max(dimension, min(_SPAN, tastes.shape[1])))
+    span = principal_axes(tastes, max(dimension, min(_SPAN, tastes.shape[1])))
     trial = _Trial.of(tastes @ span, scores, dimension, purpose, rng)
     best = np.eye(span.shape[1], dimension)
     reached, step = trial.value(best), 0.5
@@ -72,6 +65,7 @@ class _Trial:
     scores: NDArray[np.float32] = field(repr=False)  # (p, m)
     senders: NDArray[np.int64] = field(repr=False)
     noise: Array = field(repr=False)  # (signals, d), of scale 1
+    pairs: NDArray[np.int64] = field(repr=False)  # (2, pairs), whose median distance is the unit
     purpose: Purpose
 
     @classmethod
@@ -86,18 +80,24 @@ class _Trial:
         people = np.sort(rng.permutation(len(z))[:_PEOPLE])
         senders = rng.integers(len(people), size=_SIGNALS)
         noise = rng.laplace(size=(_SIGNALS, dimension))
-        return cls(z[people], np.ascontiguousarray(scores[:, people]), senders, noise, purpose)
+        pairs = rng.integers(len(people), size=(2, _PAIRS))
+        seen = np.ascontiguousarray(scores[:, people])
+        return cls(z[people], seen, senders, noise, pairs[:, pairs[0] != pairs[1]], purpose)
 
     def value(self, directions: Array) -> float:
         """The mean of what greedy answers achieve in their posteriors."""
         z = self.z @ directions
         ranks = np.argsort(np.argsort(z, axis=0), axis=0) / len(z)
-        points = ranks / median_distance(ranks)
+        points = ranks / self._median(ranks)
         signals = points[self.senders] + self.noise / self.purpose.epsilon
         far = np.abs(signals[:, None, :] - points[None]).sum(axis=2)  # (signals, m)
         weights = np.exp(-self.purpose.epsilon * (far - far.min(axis=1, keepdims=True)))
         weights = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
         return sum(self._reached(each) for each in weights) / len(weights)
+
+    def _median(self, ranks: Array) -> float:
+        left, right = self.pairs
+        return float(np.median(np.abs(ranks[left] - ranks[right]).sum(axis=1)))
 
     def _reached(self, weights: NDArray[np.float32]) -> float:
         rows = cover(self.scores, weights, self.purpose.k)

@@ -30,7 +30,7 @@ class Outcome:
 
 
 def outcome(scores: NDArray[np.float32], slates: NDArray[np.int64], held_out: csr_array) -> Outcome:
-    """What people get from slates (n, k) of item ids, in any order; held_out: liked, (n, n_items)."""
+    """What people get from slates (n, k) of items, in any order; held_out: liked, (n, n_items)."""
     slates = np.sort(slates, axis=1)
     offered = np.take_along_axis(scores, slates, axis=1)
     order = np.argsort(-offered, axis=1, kind="stable")

@@ -1,110 +1,97 @@
 """Three ground truths: what an item is worth to a person.
 
 next       the next unseen item (primary). PureSVD of likes; score = <taste, v_i> of unseen items.
-long-tail  the same, score_i / sqrt(popularity_i): a stand-in for a large catalog, where what is
-           popular is known anyway.
+long-tail  the same, score_i / sqrt(likes_i): a stand-in for a large catalog, where what is popular
+           is known anyway.
 rating     predicted rating of biased matrix factorization; all items count. Close to what is often
            published, and nearly saturated by ignoring the person: never read it without the gap.
 
-A score below 0 counts as 0, and so does that of a seen item: nobody gains by them.
+A score below 0 counts as 0, and a seen item is worth nothing: nobody gains by either.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew_server.evaluation.factors import BiasedFactors, biased_factors
-from askew_server.evaluation.split import Split
+from askew_server.evaluation.rating_model import BiasedFactors
+from askew_server.factors import Tastes
 
-TruthName = Literal["rating", "next", "long-tail"]
+TruthName = Literal["next", "long-tail", "rating"]
 TRUTHS: tuple[TruthName, ...] = get_args(TruthName)
-RIDGE = 12.0
 Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Tastes:
-    """What the encoder of a split works with: item vectors (n_items, D), everybody's taste."""
+class Group:
+    """Some of the people: tastes from their profiles, (n, D); ratings of the profiles and likes
+    among what was held out, sparse (n, n_items).
+    """
 
-    vectors: NDArray[np.float32] = field(repr=False)
-    likes: csr_array = field(repr=False)  # of profiles, (n_people, n_items)
-    least_likes: int
+    tastes: Tastes = field(repr=False)
+    ratings: csr_array = field(repr=False)
+    held_out: csr_array = field(repr=False)
 
-    def sums(
-        self, contributions: NDArray[np.floating], people: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """sum of the contributions of a person's likes / sqrt(max(n, least_likes)), for each."""
-        mine = self.likes[people]
-        size = np.sqrt(np.maximum(np.diff(mine.indptr), self.least_likes))
-        sums: NDArray[np.float64] = (mine @ contributions.astype(np.float64)) / size[:, None]
-        return sums
+    def __len__(self) -> int:
+        """The number n of people."""
+        return len(self.tastes.vectors)
 
-    def of(self, people: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Tastes, (n, D)."""
-        return self.sums(self.vectors, people)
+
+class Truth(Protocol):
+    """What items are worth."""
+
+    def scores(self, group: Group) -> Scores:
+        """(n, n_items): at least 0, and -1 for what a person has seen."""
+
+    def of_tastes(self, tastes: NDArray[np.float64]) -> Scores:
+        """(n, n_items) for tastes (n, D), as one who knows nothing but the taste expects them."""
 
 
 @dataclass(frozen=True, eq=False)
 class LikesTruth:
-    """`next` and `long-tail`: boost_i * <taste, v_i> of unseen items."""
+    """`next` and `long-tail`: <taste, x_i> of unseen items, scoring vectors x (n_items, D)."""
 
-    name: TruthName
-    tastes: Tastes = field(repr=False)
-    profile: csr_array = field(repr=False)
-    boosts: NDArray[np.float32] = field(repr=False)
+    scoring: NDArray[np.float32] = field(repr=False)
 
-    def scores(self, people: NDArray[np.int64]) -> Scores:
-        """(n, n_items): at least 0, and -1 for what a person has seen."""
-        found = np.maximum(self.of_tastes(self.tastes.of(people)), 0).astype(np.float32)
-        seen = self.profile[people].tocoo()
+    def scores(self, group: Group) -> Scores:
+        """As in `Truth`."""
+        found = np.maximum(self.of_tastes(group.tastes.vectors), 0)
+        seen = group.tastes.people.seen.tocoo()
         found[seen.row, seen.col] = -1
         return found
 
     def of_tastes(self, tastes: NDArray[np.float64]) -> Scores:
-        """(n, n_items) for tastes (n, D), as the server sees them: nothing is seen."""
-        scoring = self.tastes.vectors * self.boosts[:, None]
-        return (tastes @ scoring.T).astype(np.float32)
+        """As in `Truth`."""
+        return (tastes @ self.scoring.T).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class RatingTruth:
-    """`rating`: predicted ratings. Signals are of tastes; `line` guesses factors from them."""
+    """`rating`: predicted ratings, seen or not. line: the least-squares guess of a person's bias
+    and factors from (1, taste), (1 + D, 1 + D).
+    """
 
     model: BiasedFactors = field(repr=False)
-    profile: csr_array = field(repr=False)
-    line: NDArray[np.float64] = field(
-        repr=False
-    )  # (1 + D, 1 + D): from (1, taste) to bias, factors
-    name: TruthName = "rating"
+    line: NDArray[np.float64] = field(repr=False)
 
-    def scores(self, people: NDArray[np.int64]) -> Scores:
-        """(n, n_items), at least 0."""
-        return np.maximum(self.model.predict(self.model.fold_in(self.profile[people])), 0)
+    @classmethod
+    def of(cls, model: BiasedFactors, group: Group) -> RatingTruth:
+        """The truth of a rating model, the guess being learned from these people."""
+        own = model.fold_in(group.ratings)
+        line = np.linalg.lstsq(_with_one(group.tastes.vectors), own, rcond=None)[0]
+        return cls(model, line.astype(np.float64))
+
+    def scores(self, group: Group) -> Scores:
+        """As in `Truth`; nothing is seen."""
+        return np.maximum(self.model.predict(self.model.fold_in(group.ratings)), 0)
 
     def of_tastes(self, tastes: NDArray[np.float64]) -> Scores:
-        """(n, n_items) for tastes (n, D), by the least-squares guess."""
+        """As in `Truth`."""
         return self.model.predict(_with_one(tastes) @ self.line)
-
-
-Truth = LikesTruth | RatingTruth
-
-
-def make_truth(name: TruthName, split: Split, tastes: Tastes, seed: int) -> Truth:
-    """The ground truth of a split, learned from all ratings of the server's people."""
-    everything = csr_array(split.profile[split.server] + split.held_out[split.server])
-    if name == "rating":
-        model = biased_factors(everything, tastes.vectors.shape[1], RIDGE, seed)
-        own = model.fold_in(csr_array(split.profile[split.server]))
-        line = np.linalg.lstsq(_with_one(tastes.of(split.server)), own, rcond=None)[0]
-        return RatingTruth(model, split.profile, line)
-    popularity = np.bincount(everything.indices, minlength=split.n_items).astype(np.float64)
-    boosts = np.ones(split.n_items) if name == "next" else popularity**-0.5
-    return LikesTruth(name, tastes, split.profile, boosts.astype(np.float32))
 
 
 def _with_one(tastes: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -70,7 +70,8 @@ class Prior:
     def posterior(self, log_likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weights after a signal of this log-likelihood (m,), summing to 1."""
         weights: NDArray[np.float64] = self.weights * np.exp(log_likelihood - log_likelihood.max())
-        return weights / weights.sum()
+        weights /= weights.sum()
+        return weights
 
 
 class PosteriorRule:
@@ -96,18 +97,21 @@ class PosteriorRule:
         if not 1 <= k <= len(self._shared):
             raise ParameterError("k", k, f"from 1 to the shared slate's size, {len(self._shared)}")
         logs = lattice_log_likelihood(signal.lattice, signal.values, self._prior.points)
-        rows = self.choose(self._prior.posterior(logs), k)
+        (rows,) = self.choose(self._prior.posterior(logs), k)
         return tuple(sorted(self._prior.items[rows].tolist()))
 
-    def choose(self, weights: NDArray[np.float64], k: int) -> list[int]:
-        """k rows of the pool for people of these weights (m,)."""
+    def choose(self, weights: NDArray[np.float64], *sizes: int) -> list[list[int]]:
+        """For each size k: k rows of the pool for people of these weights (m,)."""
         scores = self._prior.scores
         if len(weights) > self._limit:
             people, weights = systematic(weights, self._limit)
             scores = scores[:, people]
         light = weights.astype(np.float32)
-        found, floor = cover(scores, light, k), self._shared[:k].tolist()
-        return max(found, floor, key=lambda rows: covered(scores, light, rows))
+        order = cover(scores, light, max(sizes))
+        return [
+            max(order[:k], self._shared[:k].tolist(), key=lambda rows: covered(scores, light, rows))
+            for k in sizes
+        ]
 
 
 def systematic(

@@ -1,8 +1,9 @@
-"""The models behind the ground truths: PureSVD of likes, and biased matrix factorization.
+"""Biased matrix factorization, the model behind the ground truth `rating`.
 
-PureSVD: the first D right singular vectors of the 0/1 matrix of likes (Cremonesi et al. 2010).
-Biased factorization: rating = mean + b_i + b_p + <x_p, y_i>, least squares with ridge, alternating
-(Koren et al. 2009); biases are fitted once, before the factors, which are fitted to what is left.
+    rating = mean + b_i + b_p + <x_p, y_i>
+
+Biases are shrunken means, fitted once; the factors are fitted to what is left, by alternating least
+squares with ridge (Koren, Bell, Volinsky 2009). A person is folded in with the same two steps.
 """
 
 from __future__ import annotations
@@ -15,17 +16,6 @@ from scipy.sparse import csr_array
 
 _BIAS_RIDGE = 10.0
 _ROUNDS = 10
-
-
-def pure_svd(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32]:
-    """Item vectors (n_items, D) of likes (n_people, n_items)."""
-    from sklearn.utils.extmath import randomized_svd
-
-    rank = min(dimension, min(likes.shape) - 1)
-    _, _, right = randomized_svd(likes, rank, n_iter=7, random_state=seed)
-    vectors = np.zeros((likes.shape[1], dimension), dtype=np.float32)
-    vectors[:, :rank] = right.T
-    return vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +57,7 @@ def biased_factors(
     model = BiasedFactors(mean, biases, start, ridge)
     rest = model._beyond_items(ratings)
     rest.data = rest.data - np.repeat(_own_biases(rest), np.diff(rest.indptr))
-    by_item, factors = csr_array(rest.T), start
+    by_item, factors = csr_array(rest.T), model.factors
     for _ in range(rounds):
         factors = _solve(by_item, _solve(rest, factors, ridge), ridge)
     return BiasedFactors(mean, biases, factors, ridge)
