@@ -13,6 +13,7 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, ParameterError
+from askew_server.evaluation.cli import evaluate
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
 
 if TYPE_CHECKING:
@@ -211,6 +212,9 @@ def serve(model: Path | None, demo: bool, host: str, port: int, with_parent: boo
     retriever = Retriever(served.card, served.catalog)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     asyncio.run(run(retriever, address, announce, with_parent=with_parent))
+
+
+cli.add_command(evaluate)
 
 
 def main() -> None:

@@ -53,11 +53,13 @@ def biased_factors(
     counts = np.bincount(ratings.indices, minlength=ratings.shape[1])
     sums = np.bincount(ratings.indices, ratings.data - mean, minlength=ratings.shape[1])
     biases = sums / (counts + _BIAS_RIDGE)
-    start = np.random.default_rng(seed).normal(0, 0.1, (ratings.shape[1], dimension))
+    start: NDArray[np.float64] = np.random.default_rng(seed).normal(
+        0, 0.1, (ratings.shape[1], dimension)
+    )
     model = BiasedFactors(mean, biases, start, ridge)
     rest = model._beyond_items(ratings)
     rest.data = rest.data - np.repeat(_own_biases(rest), np.diff(rest.indptr))
-    by_item, factors = csr_array(rest.T), model.factors
+    by_item, factors = csr_array(rest.T), model.factors  # (n_items, n_people), (n_items, D)
     for _ in range(rounds):
         factors = _solve(by_item, _solve(rest, factors, ridge), ridge)
     return BiasedFactors(mean, biases, factors, ridge)

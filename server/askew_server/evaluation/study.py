@@ -22,7 +22,7 @@ from askew_server.evaluation.truths import TRUTHS, TruthName
 from askew_server.item_model import dimension_for
 from askew_server.ratings import RatingTable
 
-_LEARNED_FOR = 10  # k of the directions: between the ones of interest
+_LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5
 _Runs = defaultdict[Label, list[Run]]
 Progress = Callable[[str, float], None]
@@ -51,6 +51,9 @@ class Protocol:
             given = getattr(self, name)
             if not given or len(set(given)) != len(given):
                 raise ParameterError(name, given, "one or more, all different")
+        for name, known in (("truths", TRUTHS), ("rules", RULES)):
+            if not set(getattr(self, name)) <= set(known):
+                raise ParameterError(name, getattr(self, name), f"among {', '.join(known)}")
         if not all(1 <= k <= 64 for k in self.ks):
             raise ParameterError("k", self.ks, "from 1 to 64")
         if not all(1 / 64 <= epsilon <= 16 for epsilon in self.epsilons):
