@@ -10,7 +10,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test check lint types imports figures bench bench-placement bench-selection \
-  codebooks proto proto-check proto-release lock clean
+  bench-device codebooks proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -24,13 +24,16 @@ test: check
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
 
-bench: bench-placement bench-selection
+bench: bench-placement bench-selection bench-device
 
 bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py
 
 bench-selection: $(STAMP)
 	@$(BIN)/python benchmarks/selection.py $(COUNTS)
+
+bench-device: $(STAMP)
+	@$(BIN)/python benchmarks/device_step.py
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

@@ -6,6 +6,8 @@ directions are the first d ranking directions, so what likes add up to can be re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
@@ -48,7 +50,7 @@ def made_space(encoder: Encoder | None = None, buckets: Buckets | None = None) -
 
 
 def made_catalog(
-    rows: list[tuple[float, ...]],
+    rows: Sequence[tuple[float, ...]],
     shared_slate: tuple[int, ...] = (),
     boosts: list[float] | None = None,
 ) -> Catalog:

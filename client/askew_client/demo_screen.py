@@ -110,7 +110,9 @@ class DemoScreen:
             (f"no signal at all: the same {k} for anybody", comparison.nothing_sent, ""),
         )
         for label, quality, style in rows:
-            table.add_row(label, f"{quality.utility:.2f}", f"{quality.place:.0f}", style=style)
+            table.add_row(
+                label, f"{quality.relative_score:.2f}", f"{quality.place:.0f}", style=style
+            )
         self._console.print(table)
         self._say("  Utility is the score of the pick over that of the best film not yet rated.")
 

@@ -26,7 +26,7 @@ class Quality:
     and the mean place of the pick among all such items, 1 being the best.
     """
 
-    utility: float = field(repr=False)
+    relative_score: float = field(repr=False)
     place: float = field(repr=False)
 
 

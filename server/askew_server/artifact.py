@@ -27,15 +27,19 @@ from askew_server.item_model import ItemModel
 
 _CARD, _ARRAYS, _ITEMS = "card.json", "arrays.safetensors", "items.json"
 _LIMITS = {_CARD: 1 << 20, _ARRAYS: 1 << 32, _ITEMS: 1 << 30}  # bytes
+# Type and number of dimensions of each array.
 _KINDS = {
-    "vectors": np.float32,
-    "boosts": np.float32,
-    "shared_slate": np.int64,
-    "directions": np.float32,
-    "origin": np.float32,
-    "knots": np.float64,
+    "vectors": (np.dtype(np.float32), 2),
+    "boosts": (np.dtype(np.float32), 1),
+    "shared_slate": (np.dtype(np.int64), 1),
+    "directions": (np.dtype(np.float32), 2),
+    "origin": (np.dtype(np.float32), 1),
+    "knots": (np.dtype(np.float64), 2),
 }
-_OPTIONAL_KINDS = {"bucket_directions": np.float32, "bucket_biases": np.float32}
+_OPTIONAL_KINDS = {
+    "bucket_directions": (np.dtype(np.float32), 2),
+    "bucket_biases": (np.dtype(np.float32), 1),
+}
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -75,7 +79,8 @@ def load(directory: Path) -> ItemModel:
         keys, items = decode_items(files[_ITEMS])
         slate = tuple(arrays["shared_slate"].tolist())
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
-        return ItemModel(fields.model_card(catalog, arrays), catalog, keys, fields.training)
+        card = fields.model_card(catalog, arrays)
+        return ItemModel(card, catalog, keys, fields.training, fields.counts)
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 
@@ -103,7 +108,7 @@ def _decoded(data: bytes, shapes: dict[str, list[int]]) -> Arrays:
         arrays = decode_arrays(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{_ARRAYS} is damaged: {error}") from None
-    kinds = {name: array.dtype for name, array in arrays.items()}
+    kinds = {name: (array.dtype, array.ndim) for name, array in arrays.items()}
     expected = _KINDS | {name: kind for name, kind in _OPTIONAL_KINDS.items() if name in kinds}
     if kinds != expected:
         raise ArtifactError(f"{_ARRAYS} does not hold the arrays of a model")

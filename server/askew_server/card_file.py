@@ -19,7 +19,7 @@ from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
 from askew.model_card import COVERS, Catalog, Item, ModelCard, RuleName, ServingRule
 from askew.vectors import FeatureSpace, RatingScale
-from askew_server.item_model import ItemModel
+from askew_server.item_model import ItemModel, TrainingOptions
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
@@ -87,7 +87,8 @@ class CardFields(_Strict, frozen=True):
     rule: RuleFields
     shapes: dict[str, list[Count]]
     space: SpaceFields
-    training: dict[str, int | float | str | None]
+    training: TrainingOptions
+    counts: dict[str, Count]
     files: dict[str, FileFields]
     card_sha256: Sha256
 
@@ -103,6 +104,8 @@ class CardFields(_Strict, frozen=True):
         space = self.space.space(arrays)
         if space.version != self.space_version:
             raise ArtifactError("the space is not the one that the card names")
+        if self.guarantee_covers != COVERS:
+            raise ArtifactError("the card misstates whom the guarantee covers")
         if catalog.version != self.catalog_version:
             raise ArtifactError("the catalog is not the one that the card names")
         if catalog.vectors.shape[1] != space.ranking_dimension:
@@ -145,7 +148,8 @@ def encode_card(
             least_likes=space.encoder.least_likes,
             unit=space.encoder.unit,
         ),
-        training=dict(model.training),
+        training=model.training,
+        counts=dict(model.counts),
         files={name: describe(data) for name, data in files.items()},
         card_sha256="0" * 64,
     )

@@ -37,7 +37,7 @@ def _update(
     model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], source: str
 ) -> ItemModel:
     space, options = model.card.space, model.training
-    kept = often_rated(table, int(options["min_ratings"] or 1))
+    kept = often_rated(table, options.min_ratings)
     keys = tuple(table.item_keys[i] for i in kept)
     people = people_of(table, kept, space.scale)
     vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
@@ -47,14 +47,13 @@ def _update(
     if new.size:
         likes = people.likes
         vectors[new] = fold_in_items(likes[:, known], vectors[known], likes[:, new])
-    rng = np.random.default_rng(int(options["seed"] or 0))
+    rng = np.random.default_rng(options.seed)
     tastes = fold_in_people(snapshot(people, rng), vectors, space.encoder.least_likes)
-    boosts = boosts_of(people.likes, float(options["boost_exponent"] or 0))
+    boosts = boosts_of(people.likes, options.boost_exponent)
     slate = shared_slate(tastes, vectors * boosts[:, None], rng)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
     card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
-    counts = {"people": people.likes.shape[0], "likes": people.likes.nnz}
-    return ItemModel(card, catalog, keys, {**options, **counts})
+    return ItemModel(card, catalog, keys, options, people.counts())
 
 
 def _known(

@@ -150,9 +150,9 @@ def _report(model: ItemModel, table: RatingTable, out: Path) -> None:
     )
     click.echo(
         f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
-        f"{epsilon * float(reach.diameter):.3g} at these distances, for what rule "
-        f"{rule.name} was chosen"
+        f"{epsilon * float(reach.diameter):.3g} at these distances"
     )
+    click.echo(f"rule       {rule.name}, for epsilon {epsilon:g} and k = {rule.k}")
     click.echo(f"model      {out}")
 
 

@@ -33,6 +33,11 @@ class People:
     likes: csr_array
     seen: csr_array
 
+    def counts(self) -> dict[str, int]:
+        """How many there are, for the model card."""
+        people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
+        return {"people": people, "ratings": ratings, "likes": likes}
+
 
 @dataclass(frozen=True, eq=False)
 class Tastes:

@@ -7,7 +7,7 @@ items, directions and the shared slate are learned from them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,12 +80,15 @@ def dimension_for(epsilon: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ItemModel:
-    """A trained model: all of it public. keys: the name of each item in the ratings."""
+    """A trained model: all of it public. keys: the name of each item in the ratings. training, and
+    counts of people, ratings and likes: what the model is made of.
+    """
 
     card: ModelCard
     catalog: Catalog
     keys: tuple[str, ...]
-    training: Mapping[str, int | float | str | None]
+    training: TrainingOptions
+    counts: Mapping[str, int]
 
 
 def train(
@@ -116,16 +119,14 @@ def _fit(
 ) -> ItemModel:
     scale = _scale_of(table, options.like_from)
     kept = often_rated(table, options.min_ratings)
-    people = people_of(table, kept, scale)
-    d, ranking = (
-        options.signal_dimension,
-        min(options.ranking_dimension, min(people.likes.shape) - 1),
-    )
+    d = options.signal_dimension
+    ranking = min(options.ranking_dimension, table.n_people - 1, len(kept) - 1)
     if ranking < d:
         raise DataError(
-            f"{people.likes.shape[0]} people and {len(kept)} items with at least "
+            f"{table.n_people} people and {len(kept)} items with at least "
             f"{options.min_ratings} ratings do not make {d} dimensions"
         )
+    people = people_of(table, kept, scale)
     vectors = factorize(people.likes, ranking, options.seed)
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
     tastes = fold_in_people(snapshot(people, rng), vectors, options.least_likes)
@@ -135,9 +136,8 @@ def _fit(
     slate = shared_slate(tastes, vectors * boosts[:, None], rng)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
     rule = ServingRule(options.rule, options.epsilon, options.k)
-    counts = {"people": people.likes.shape[0], "likes": people.likes.nnz}
     card = card_of(space, catalog, rule, source, simulated=simulated)
-    return ItemModel(card, catalog, keys, {**asdict(options), **counts})
+    return ItemModel(card, catalog, keys, options, people.counts())
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

@@ -31,7 +31,7 @@ n = m likes that all pull one way and one more that pulls the other way. So one 
 point by at most unit * g(m) * clip in l1, and never by more than the diameter d * unit.
 
 Floating point. Contributions are rounded toward zero onto multiples of 2**-24 and are bounded, so
-that sums over likes are exact in any order; what follows is off by less than 2**-30 in all, and
+that sums over likes are exact in any order; what follows is off by less than 2**-30 * unit, and
 `one_rating` is rounded up by 2**-20 at least. Source: the clipping bound is ours; rank transforms
 make the diameter known. Complexity: O(n_items D d) for a catalog, then O(n d) for a person.
 """

@@ -80,7 +80,7 @@ def test_the_readme_shows_what_the_demo_prints_today() -> None:
     settings = ClientSettings()
     assert "@@" not in text
     assert f"with k = {settings.k} in it" in text
-    assert f"one signal, epsilon {settings.epsilon} per unit distance" in text
+    assert f"(epsilon {settings.epsilon} per unit distance)" in text
     assert f"a lifetime cap of {settings.lifetime_cap}" in text
 
 

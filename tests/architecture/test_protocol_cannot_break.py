@@ -47,8 +47,8 @@ def test_todays_protocol_breaks_nobody(proto: Path) -> None:
     ("before", "after"),
     [
         pytest.param(
-            "repeated sfixed32 coordinates = 5;",
-            "repeated sfixed32 coordinates = 5;\n  // Later.\n  bytes more = 6;",
+            "repeated sfixed32 values = 5;",
+            "repeated sfixed32 values = 5;\n  // Later.\n  bytes more = 6;",
             id="a field",
         ),
         pytest.param(
@@ -69,16 +69,21 @@ def test_an_addition_breaks_nobody(proto: Path, before: str, after: str) -> None
 @pytest.mark.parametrize(
     ("before", "after", "rule"),
     [
-        pytest.param("  fixed32 k = 4;\n", "", "FIELD_NO_DELETE", id="delete"),
+        pytest.param("  fixed32 n_items = 3;\n", "", "FIELD_NO_DELETE", id="delete"),
         pytest.param(
-            "  fixed32 k = 4;\n", "  reserved 4;\n", "FIELD_NO_DELETE", id="delete and reserve"
+            "  fixed32 n_items = 3;\n",
+            "  reserved 3;\n",
+            "FIELD_NO_DELETE",
+            id="delete and reserve",
         ),
-        pytest.param("fixed32 k = 4;", "fixed32 k = 6;", "FIELD_NO_DELETE", id="renumber"),
-        pytest.param("fixed32 k = 4;", "uint32 k = 4;", "FIELD_SAME_TYPE", id="retype"),
-        pytest.param("fixed32 k = 4;", "fixed32 count = 4;", "FIELD_SAME_NAME", id="rename"),
         pytest.param(
-            "repeated sfixed32 coordinates = 5;",
-            "sfixed32 coordinates = 5;",
+            "fixed32 n_items = 3;", "fixed32 n_items = 9;", "FIELD_NO_DELETE", id="renumber"
+        ),
+        pytest.param("fixed32 n_items = 3;", "uint32 n_items = 3;", "FIELD_SAME_TYPE", id="retype"),
+        pytest.param("fixed32 n_items = 3;", "fixed32 count = 3;", "FIELD_SAME_NAME", id="rename"),
+        pytest.param(
+            "repeated sfixed32 values = 5;",
+            "sfixed32 values = 5;",
             "FIELD_SAME_CARDINALITY",
             id="one in place of many",
         ),

@@ -122,4 +122,4 @@ def test_no_message_on_the_wire_names_a_person_a_device_or_a_time() -> None:
     telling = {"account", "client", "clock", "cookie", "device", "id", "person", "session"}
     telling |= {"time", "timestamp", "token", "user", "uuid"}
     assert [name for name in fields if telling & set(name.split("_"))] == []
-    assert "coordinates" in fields
+    assert "values" in fields

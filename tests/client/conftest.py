@@ -1,4 +1,6 @@
-"""A small world: twelve films on a lattice of quarters, so that every distance is exact."""
+"""A small world: twelve films whose vectors lie on a lattice of quarters, so that every score is
+exact.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
+from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import BudgetExceeded
-from askew.model_card import Catalog, Item, ModelCard
+from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
-from askew.vectors import FeatureSpace, RatingScale
+from askew.vectors import FeatureSpace
 from askew.wire import convert
 from askew_client import cli
 from askew_client.exchange import Exchange
 from askew_client.settings import ClientSettings
 from askew_server.retrieval import Retriever
 
-POSITIONS = [
+VECTORS: list[tuple[float, ...]] = [
     (-2.0, 0.0),
     (-1.5, 0.5),
     (-1.0, -1.0),
@@ -42,7 +44,7 @@ POSITIONS = [
 ]
 SHARED_SLATE = (4, 9, 2, 7, 0, 10)
 MAX_SLATE_SIZE = 6
-K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
+K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(96), max_diameter=32.0)
 
 
 class Pair:
@@ -73,21 +75,21 @@ class Pair:
 class Memory:
     """Signals in a dictionary, and everything that was asked of it."""
 
-    def __init__(self, cap: Fraction = Fraction(1000)) -> None:
+    def __init__(self, cap: Fraction = Fraction(10_000)) -> None:
         self.cap = cap
         self.signals: dict[tuple[str, str], Signal] = {}
-        self.charges: list[Fraction] = []
-        self.calls: list[tuple[str, str, Fraction]] = []
+        self.charges: list[SignalCharge] = []
+        self.calls: list[tuple[str, str, SignalCharge]] = []
 
     def remember(
-        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
     ) -> Signal:
         """What the real store does, without a file."""
         self.calls.append((space_version, slot, charge))
         if (space_version, slot) not in self.signals:
-            spent = sum(self.charges, Fraction(0))
-            if spent + charge > self.cap:
-                raise BudgetExceeded(charge, spent, self.cap)
+            spent = sum((each.epsilon for each in self.charges), Fraction(0))
+            if spent + charge.epsilon > self.cap:
+                raise BudgetExceeded(charge.epsilon, spent, self.cap)
             self.signals[space_version, slot] = draw()
             self.charges.append(charge)
         return self.signals[space_version, slot]
@@ -97,7 +99,7 @@ class UntouchableMemory:
     """Fails the test that touches it."""
 
     def remember(
-        self, space_version: str, slot: str, charge: Fraction, draw: Callable[[], Signal]
+        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
     ) -> Signal:
         """Never to be called."""
         pytest.fail("the memory was touched")
@@ -111,43 +113,25 @@ class SilentBits(RandomBits):
         pytest.fail("a random byte was read")
 
 
-def made_space(width: float = 4.0, gain: float = 1.0) -> FeatureSpace:
-    """A square around zero, with a rating scale from 1 to 5."""
-    half = width / 2
-    return FeatureSpace(
-        lower=(-half, -half),
-        upper=(half, half),
-        gain=gain,
-        weight_floor=2.0,
-        scale=RatingScale(1.0, 5.0),
-        basis="ab" * 32,
-    )
+def space_of_width(width: float = 2.0) -> FeatureSpace:
+    """A square of this width, four buckets, ratings from 1 to 5."""
+    encoder = made_encoder(ranking=2, least_likes=1, unit=width)
+    return made_space(encoder, made_buckets(ranking=2))
 
 
-def made_catalog(positions: list[tuple[float, float]]) -> Catalog:
-    """Films with plain titles at these positions."""
-    items = tuple(Item(f"Film {i}", 1960 + i, ("Drama",)) for i in range(len(positions)))
-    shared = tuple(item for item in SHARED_SLATE if item < len(items))
-    return Catalog(items, np.array(positions, dtype=np.float32), shared)
-
-
-def made_retriever(space: FeatureSpace, catalog: Catalog) -> Retriever:
-    """The server's side of a space and a catalog."""
-    card = ModelCard(
-        space=space,
-        catalog_version=catalog.version,
-        n_items=len(catalog),
-        max_slate_size=min(MAX_SLATE_SIZE, len(catalog)),
-        source="made-up films with SIMULATED ratings",
-        simulated=True,
-    )
-    return Retriever(card, catalog)
+def made_retriever(
+    space: FeatureSpace, vectors: list[tuple[float, ...]], boosts: list[float] | None = None
+) -> Retriever:
+    """The server's side of a space and of films with these vectors."""
+    shared = tuple(item for item in SHARED_SLATE if item < len(vectors))
+    catalog = made_catalog(vectors, shared, boosts)
+    return Retriever(made_card(space, catalog, MAX_SLATE_SIZE), catalog)
 
 
 @pytest.fixture
 def retriever() -> Retriever:
     """The server's side of the small world."""
-    return made_retriever(made_space(), made_catalog(POSITIONS))
+    return made_retriever(space_of_width(), VECTORS)
 
 
 @pytest.fixture
@@ -158,14 +142,26 @@ def pair(retriever: Retriever) -> Pair:
 
 @pytest.fixture
 def pair_in_a_space() -> Callable[..., Pair]:
-    """Makes both sides of the same films in a space of another width or gain."""
-    return lambda **kind: Pair(made_retriever(made_space(**kind), made_catalog(POSITIONS)))
+    """Makes both sides of the same films in a space of another width."""
+    return lambda width: Pair(made_retriever(space_of_width(width), VECTORS))
 
 
 @pytest.fixture
-def pair_with_films() -> Callable[[list[tuple[float, float]]], Pair]:
+def pair_without_buckets() -> Pair:
+    """Both sides of the same films in a space without buckets."""
+    return Pair(made_retriever(made_space(made_encoder(ranking=2)), VECTORS))
+
+
+@pytest.fixture
+def pair_with_films() -> Callable[[list[tuple[float, ...]]], Pair]:
     """Makes both sides of another catalog."""
-    return lambda positions: Pair(made_retriever(made_space(16.0), made_catalog(positions)))
+    return lambda vectors: Pair(made_retriever(space_of_width(), vectors))
+
+
+@pytest.fixture
+def pair_with_boosts() -> Pair:
+    """Both sides of the same films, the later ones scored higher."""
+    return Pair(made_retriever(space_of_width(), VECTORS, [1 + i / 4 for i in range(12)]))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import Charge, SignalStore
 
@@ -46,6 +47,7 @@ BAD_OPTIONS: dict[str, tuple[list[str], int, str]] = {
     "epsilon over zero": (["--epsilon", "1/0"], 2, "not a number"),
     "a huge epsilon": (["--epsilon", "1000000000"], 1, "epsilon must be"),
     "an epsilon that takes minutes to read": (["--epsilon", "1e99999999"], 2, "not a number"),
+    "a mechanism that is none": (["--mechanism", "laplace"], 2, "geo_laplace"),
     "a host without a port": (["--server", "localhost"], 1, "host:port"),
     "a port beyond all": (["--server", "localhost:99999"], 1, "host:port"),
     "a name for a port": (["--server", "localhost:http"], 1, "host:port"),
@@ -73,8 +75,8 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     data = tmp_path / "data"
     if request.param == "a ledger":
         drawn = Signal("f" * 32, Lattice(11, 1024), (1, 2))
-        store = SignalStore(data / "signals.sqlite", Fraction(48))
-        store.remember("f" * 32, "2026-10", Fraction(2), lambda: drawn)
+        store = SignalStore(data / "signals.sqlite", Fraction(192))
+        store.remember("f" * 32, "2026-10", SignalCharge(Fraction(2)), lambda: drawn)
     return data
 
 
@@ -110,13 +112,13 @@ def test_a_question_beyond_the_budget_is_exit_code_3(
 ) -> None:
     before = charges(data)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
-    refused(askew(*command, "--epsilon", "50", stdin=RATINGS), 3, "lifetime cap 48")
+    refused(askew(*command, "--epsilon", "70", stdin=RATINGS), 3, "lifetime cap 192")
     assert charges(data) == before
 
 
 def charges(data: Path) -> tuple[Charge, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Fraction(48)).charges() if path.exists() else ()
+    return SignalStore(path, Fraction(192)).charges() if path.exists() else ()
 
 
 @pytest.mark.parametrize("command", [("ask", "--ratings", "-"), ("catalog",)], ids=str)

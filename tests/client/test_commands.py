@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -37,7 +38,7 @@ def data(tmp_path: Path) -> Path:
 
 def charges(data: Path) -> tuple[Charge, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Fraction(48)).charges() if path.exists() else ()
+    return SignalStore(path, Fraction(192)).charges() if path.exists() else ()
 
 
 def test_a_question_is_answered_from_a_file(
@@ -49,7 +50,8 @@ def test_a_question_is_answered_from_a_file(
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
     assert "epsilon 4 per unit distance" in cost
-    assert "spent 4 of 48" in cost
+    assert "for one rating" in cost
+    assert re.search(r"spent 11\.\d\d of 192\)$", cost)  # 4 times the demo's diameter
     assert len(charges(data)) == 1
 
 
@@ -80,9 +82,8 @@ def test_asking_twice_gives_one_answer_and_one_charge(
     )
     first, again = askew(*command), askew(*command)
     assert first == again
-    assert [charge.epsilon for charge in charges(data)] == [
-        Lattice.for_epsilon(Fraction(1, 3)).epsilon
-    ]
+    (charge,) = charges(data)
+    assert charge.epsilon_per_distance == Lattice.for_epsilon(Fraction(1, 3)).epsilon
 
 
 def test_who_changes_epsilon_is_told_when_it_counts(
@@ -91,7 +92,7 @@ def test_who_changes_epsilon_is_told_when_it_counts(
     """The stored signal is sent again, as it must be; saying nothing would mislead."""
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
     first, second = askew(*command), askew(*command, "--epsilon", "1/2")
-    note = "(it was drawn earlier; the epsilon asked for now counts from next month on)"
+    note = "(it was drawn earlier; the settings asked for now count from next month on)"
     assert second.out.splitlines() == [*first.out.splitlines(), note]
 
 
@@ -100,10 +101,22 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     found = askew(*command)
     answer = json.loads(found.out)
     assert set(answer) == {"pick", "results", "source", "simulated", "cost"}
-    assert (answer["cost"]["epsilon_per_distance"], answer["cost"]["spent"]) == (4.0, 4.0)
+    cost = answer["cost"]
+    assert (cost["epsilon_per_distance"], cost["lifetime_cap"]) == (4.0, 192.0)
+    assert 0 < cost["epsilon_per_rating"] < cost["epsilon_between_any_two"] == cost["spent"]
     assert (len(answer["results"]), answer["simulated"]) == (8, True)
     assert answer["pick"] in answer["results"]
     assert answer["pick"] not in RATINGS
+
+
+def test_a_mechanism_that_the_server_does_not_offer_is_refused(
+    askew: Askew, demo_address: str, ratings: Path, data: Path
+) -> None:
+    command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
+    found = askew(*command, "--mechanism", "bucket_rr")
+    assert (found.code, found.out) == (1, "")
+    assert "this server's space has no buckets" in found.err
+    assert charges(data) == ()
 
 
 def test_the_catalog_is_listed_without_a_ledger(
@@ -127,7 +140,7 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     found = askew("ask", "--ratings", ratings)
     assert (found.code, len(found.out.splitlines())) == (0, 5)
     (ledger,) = (tmp_path / "home").rglob("signals.sqlite")
-    assert len(SignalStore(ledger, Fraction(48)).charges()) == 1
+    assert len(SignalStore(ledger, Fraction(192)).charges()) == 1
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in sorted(cli.cli.commands))], ids=str)
@@ -167,7 +180,7 @@ def test_help_starts_without_the_heavy_libraries(arguments: list[str]) -> None:
 def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
     parameters = {parameter.name: parameter for parameter in cli.ask.params}
-    assert set(parameters) == {"ratings", "server", "k", "epsilon", "data", "as_json"}
+    assert set(parameters) == {"ratings", "server", "k", "epsilon", "mechanism", "data", "as_json"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 

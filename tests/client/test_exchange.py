@@ -20,9 +20,12 @@ from askew.errors import (
     ProfileError,
 )
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
+from askew.randomized_response import RandomizedResponse
 from askew.randomness import ReplayBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
+from askew.wire import convert
 from askew_client.exchange import Exchange
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
 SLOT = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
-K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
+K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(96), max_diameter=32.0)
+BY_BUCKET = replace(K4, mechanism="bucket_rr")
 
 
 def test_asking_gives_a_query_whose_signal_is_in_the_memory(
@@ -44,9 +48,28 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     exchange = pair.exchange(FAN)
     query = exchange.ask(SLOT, memory, replay("first"))
     assert query == Query(memory.signals[pair.card.space.version, SLOT], k=4)
-    assert query.signal.lattice == Lattice.for_epsilon(K4.epsilon)
-    drawn = query.signal.lattice.perturb(exchange.profile.vector, replay("first"))
-    assert query.signal.coordinates == drawn
+    assert query.signal.mechanism == Lattice.for_epsilon(K4.epsilon)
+    drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
+    assert query.signal.values == drawn
+
+
+def test_asking_by_bucket_gives_a_noisy_bucket_of_the_taste(
+    pair: Pair, memory: Memory, replay: Replay
+) -> None:
+    exchange = pair.exchange(FAN, BY_BUCKET)
+    query = exchange.ask(SLOT, memory, replay("first"))
+    response = RandomizedResponse.for_epsilon(4, Fraction(2))
+    assert query.signal.mechanism == response
+    assert exchange.profile.bucket == 1  # likes to the left
+    assert query.signal.values == response.perturb(1, replay("first"))
+    assert memory.charges == [SignalCharge(response.epsilon, None)]
+
+
+def test_a_space_without_buckets_is_asked_by_point_only(
+    pair_without_buckets: Pair, untouchable_memory: UntouchableMemory, silent_bits: SilentBits
+) -> None:
+    with pytest.raises(ParameterError, match="this server's space has no buckets"):
+        pair_without_buckets.exchange(FAN, BY_BUCKET).ask(SLOT, untouchable_memory, silent_bits)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +80,7 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
         pytest.param(STRANGER, K4, id="the profile"),
         pytest.param(FAN, replace(K4, epsilon=Fraction(7)), id="epsilon, less private"),
         pytest.param(FAN, replace(K4, epsilon=Fraction(1, 7)), id="epsilon, more private"),
+        pytest.param(FAN, replace(K4, mechanism="bucket_rr"), id="the mechanism"),
     ],
 )
 def test_asking_again_sends_the_stored_signal_whatever_has_changed(
@@ -66,7 +90,7 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
     first = pair.exchange(FAN).ask(SLOT, memory, replay("first"))
     again = pair.exchange(ratings, settings).ask(SLOT, memory, replay("again"))
     assert again == Query(first.signal, settings.k)
-    assert memory.charges == [Lattice.for_epsilon(K4.epsilon).epsilon]
+    assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
 
 
 def test_a_stored_signal_needs_no_randomness(
@@ -85,27 +109,40 @@ def test_another_slot_is_another_draw_and_another_charge(
     november = exchange.ask("2026-11", memory, bits)
     december = exchange.ask("2026-12", memory, bits)
     assert november.signal != december.signal
-    assert memory.charges == [Fraction(2), Fraction(2)]
+    assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))] * 2
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(2), Fraction(1, 3), Fraction(7, 5), Fraction(1000)])
 def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
     pair: Pair, memory: Memory, replay: Replay, epsilon: Fraction
 ) -> None:
-    """Planted bug: charging the epsilon that was set instead of the lattice's own."""
+    """Planted bugs: charging the epsilon that was set instead of the lattice's own, or epsilon per
+    distance as if it were between any two people.
+    """
     query = pair.exchange(FAN, replace(K4, epsilon=epsilon)).ask(SLOT, memory, replay("first"))
-    assert memory.charges == [query.signal.lattice.privacy_loss().epsilon_per_distance]
-    assert memory.charges[0] <= epsilon
+    (charge,) = memory.charges
+    assert charge.epsilon_per_distance == query.signal.lattice.epsilon <= epsilon
+    assert charge.epsilon == 4 * query.signal.lattice.epsilon  # the diameter is 4
+
+
+def test_the_loss_is_told_in_three_units_by_the_devices_own_reckoning(pair: Pair) -> None:
+    loss = pair.exchange(FAN).loss
+    reach = pair.card.space.encoder.reach()
+    assert loss.charge == SignalCharge(Fraction(8), Fraction(2))
+    assert loss.epsilon_per_rating == 2 * reach.one_rating < 8
+    by_bucket = pair.exchange(FAN, BY_BUCKET).loss
+    assert by_bucket.epsilon == by_bucket.epsilon_per_rating <= 2
+    assert by_bucket.epsilon_per_distance is None
 
 
 REFUSALS: dict[str, tuple[type[AskewError], dict[int, float], ClientSettings, float]] = {
-    "k above what the server answers": (ParameterError, FAN, replace(K4, k=7), 4.0),
+    "k above what the server answers": (ParameterError, FAN, replace(K4, k=7), 2.0),
     "a wide space": (ParameterError, FAN, K4, 16.5),
-    "a narrow limit": (ParameterError, FAN, replace(K4, max_diameter=7.75), 4.0),
-    "no ratings": (ProfileError, {}, K4, 4.0),
-    "a rating above the scale": (ProfileError, {1: 5.5}, K4, 4.0),
-    "a rating that is no number": (ProfileError, {1: float("nan")}, K4, 4.0),
-    "an infinite rating": (ProfileError, {1: float("-inf")}, K4, 4.0),
+    "a narrow limit": (ParameterError, FAN, replace(K4, max_diameter=3.75), 2.0),
+    "no ratings": (ProfileError, {}, K4, 2.0),
+    "a rating above the scale": (ProfileError, {1: 5.5}, K4, 2.0),
+    "a rating that is no number": (ProfileError, {1: float("nan")}, K4, 2.0),
+    "an infinite rating": (ProfileError, {1: float("-inf")}, K4, 2.0),
 }
 
 
@@ -138,16 +175,32 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
 
 
 @pytest.mark.parametrize("choose", [Exchange.rank, Exchange.pick])
-def test_a_slate_that_moves_items_is_refused(
+def test_a_slate_that_scores_items_in_its_own_way_is_refused(
     pair: Pair, choose: Callable[[Exchange, Slate], object]
 ) -> None:
     """Planted bug: ranking by the answer's word, which lets a server make any item the pick."""
     exchange = pair.exchange(FAN)
-    positions = pair.catalog.positions[[1, 2]]
-    choose(exchange, Slate(exchange.card.catalog_version, (1, 2), positions))
-    moved = Slate(exchange.card.catalog_version, (1, 2), positions[::-1].copy())
-    with pytest.raises(Malformed, match="moves items"):
+    honest = _slate(pair, 1, 2)
+    choose(exchange, honest)
+    moved = replace(honest, vectors=honest.vectors[::-1].copy())
+    with pytest.raises(Malformed, match="scores items in another way"):
         choose(exchange, moved)
+
+
+def test_results_are_ranked_by_the_catalog_and_not_by_its_coarse_copy(
+    pair_with_films: Callable[..., Pair],
+) -> None:
+    """At 4 bits the two films are one."""
+    pair = pair_with_films([(1.0, 0.0), (1.01, 0.0), (-4.0, 0.0), (5.0, 0.0)])
+    slate = _slate(pair, 0, 1, 2)
+    assert slate.vectors[0].tolist() == slate.vectors[1].tolist()
+    assert pair.exchange({3: 5.0}).rank(slate) == (1, 0, 2)
+
+
+def test_boosts_count_in_the_ranking(pair_with_boosts: Pair) -> None:
+    """Film 10 is (1.5, -0.25) and film 9 (1, 1), which the boost lifts not enough; 11 is (2, 2)."""
+    exchange = pair_with_boosts.exchange({7: 5.0})  # a taste of (0.5, 0.5)
+    assert exchange.rank(_slate(pair_with_boosts, 5, 7, 9, 10)) == (9, 10, 5, 7)
 
 
 def test_the_widest_space_and_the_largest_k_are_allowed(
@@ -161,15 +214,15 @@ def test_the_widest_space_and_the_largest_k_are_allowed(
 def test_a_spent_budget_refuses_before_a_byte_is_drawn(
     pair: Pair, silent_bits: SilentBits, tmp_path: Path
 ) -> None:
-    store = SignalStore(tmp_path / "ledger", lifetime_cap=Fraction(199, 100))
+    store = SignalStore(tmp_path / "ledger", lifetime_cap=Fraction(799, 100))
     with pytest.raises(BudgetExceeded):
         pair.exchange(FAN).ask(SLOT, store, silent_bits)
     assert store.charges() == ()
 
 
-def _distance(pair: Pair, exchange: Exchange, item: int) -> float:
-    pairs = zip(pair.catalog.positions[item], exchange.profile.vector, strict=True)
-    return sum(abs(float(place) - float(wish)) for place, wish in pairs)
+def _score(pair: Pair, exchange: Exchange, item: int) -> float:
+    pairs = zip(pair.catalog.vectors[item], exchange.profile.taste, strict=True)
+    return sum(float(place) * float(wish) for place, wish in pairs)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -179,39 +232,42 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
     rated = chance.choice(12, size=chance.integers(1, 9), replace=False)
     exchange = pair.exchange({int(item): float(chance.integers(1, 6)) for item in rated})
     ids = tuple(sorted(int(i) for i in chance.choice(12, size=6, replace=False)))
-    slate = Slate(pair.card.catalog_version, ids, pair.catalog.positions[list(ids)])
 
-    order = sorted(ids, key=lambda item: (_distance(pair, exchange, item), item))
+    order = sorted(ids, key=lambda item: (-_score(pair, exchange, item), item))
     unrated = [item for item in order if item not in exchange.ratings]
-    assert exchange.rank(slate) == tuple(order)
-    assert exchange.pick(slate) == (unrated or order)[0]
+    seen = [item for item in order if item in exchange.ratings]
+    assert exchange.rank(_slate(pair, *ids)) == (*unrated, *seen)
+    assert exchange.pick(_slate(pair, *ids)) == (unrated or order)[0]
 
 
 def _slate(pair: Pair, *ids: int) -> Slate:
-    return Slate(pair.card.catalog_version, ids, pair.catalog.positions[list(ids)])
+    """As it arrives: with the local model that a server makes of these items."""
+    slate = Slate(pair.card.catalog_version, ids, pair.catalog.scoring[list(ids)])
+    return convert.slate_from_bytes(convert.slate_to_bytes(slate), pair.card, len(ids))
 
 
 def test_the_pick_skips_what_the_person_has_rated(pair: Pair) -> None:
-    exchange = pair.exchange({4: 3.0})  # a rating in the middle: the profile is (0, 0), item 4
+    exchange = pair.exchange({11: 5.0})  # a taste of (2, 2), item 11 itself
     assert exchange.rank(_slate(pair, 3, 4, 11)) == (4, 3, 11)
-    assert exchange.pick(_slate(pair, 3, 4, 11)) == 3
-
-
-def test_the_best_item_is_picked_where_all_are_rated(pair: Pair) -> None:
-    exchange = pair.exchange({4: 3.0, 3: 3.0, 11: 3.0})
     assert exchange.pick(_slate(pair, 3, 4, 11)) == 4
 
 
+def test_the_best_item_is_picked_where_all_are_rated(pair: Pair) -> None:
+    exchange = pair.exchange({4: 3.0, 3: 3.0, 11: 5.0})
+    assert exchange.pick(_slate(pair, 3, 4, 11)) == 11
+
+
 def test_ties_go_to_the_lower_id(pair: Pair) -> None:
-    exchange = pair.exchange({4: 3.0})  # items 2, 8 and 9 all lie at distance 2
+    exchange = pair.exchange({4: 5.0})  # a taste of nothing: every score is zero
     assert exchange.rank(_slate(pair, 2, 8, 9)) == (2, 8, 9)
     assert exchange.pick(_slate(pair, 8, 9)) == 8
 
 
+@pytest.mark.parametrize("settings", [K4, BY_BUCKET], ids=["by point", "by bucket"])
 def test_a_round_trip_ranks_exactly_what_was_asked_for(
-    pair: Pair, memory: Memory, replay: Replay
+    pair: Pair, memory: Memory, replay: Replay, settings: ClientSettings
 ) -> None:
-    exchange = pair.exchange(FAN)
+    exchange = pair.exchange(FAN, settings)
     slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")))
     assert sorted(exchange.rank(slate)) == list(slate.item_ids)
     assert len(slate.item_ids) == 4

@@ -97,7 +97,7 @@ async def ask(server: Server, ledger: Path) -> tuple[str, ...]:
 
 
 def charges(ledger: Path) -> tuple[Charge, ...]:
-    return SignalStore(ledger, Fraction(48)).charges()
+    return SignalStore(ledger, Fraction(192)).charges()
 
 
 async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
@@ -131,19 +131,25 @@ CARDS: dict[str, Callable[[bytes], bytes]] = {
     "too many items": spoiled_card(n_items=2**32 - 1),
     "no slate": spoiled_card(max_slate_size=0),
     "a slate larger than the catalog": spoiled_card(max_slate_size=13),
-    "no dimension": spoiled_card(lower=[], upper=[]),
-    "a thousand dimensions": spoiled_card(lower=[-1.0] * 1000, upper=[1.0] * 1000),
-    "unequal bounds": spoiled_card(lower=[-1.0], upper=[1.0, 1.0]),
-    "bounds of no number": spoiled_card(lower=[NAN, NAN]),
-    "endless bounds": spoiled_card(upper=[INFINITY, INFINITY]),
-    "bounds upside down": spoiled_card(lower=[3.0, 3.0]),
-    "no gain": spoiled_card(gain=0.0),
-    "endless gain": spoiled_card(gain=INFINITY),
-    "gain of no number": spoiled_card(gain=NAN),
-    "no weight floor": spoiled_card(weight_floor=0.0),
+    "no dimension": spoiled_card(knots=[]),
+    "a thousand dimensions": spoiled_card(knots=list(range(33)) * 1000, directions=bytes(8000)),
+    "half a dimension": spoiled_card(knots=[-1.0]),
+    "knots of no number": spoiled_card(knots=[NAN] * 66),
+    "endless knots": spoiled_card(knots=[INFINITY] * 66),
+    "knots upside down": spoiled_card(knots=[-float(n) for n in range(66)]),
+    "no directions": spoiled_card(directions=b""),
+    "directions of no number": spoiled_card(directions=b"\xff" * 16),
+    "another origin": spoiled_card(origin=bytes(12)),
+    "no clip": spoiled_card(clip=0.0),
+    "endless clip": spoiled_card(clip=INFINITY),
+    "clip of no number": spoiled_card(clip=NAN),
+    "no least likes": spoiled_card(least_likes=0),
+    "no unit": spoiled_card(unit=0.0),
+    "an endless unit": spoiled_card(unit=INFINITY),
+    "half the buckets": spoiled_card(bucket_biases=b""),
     "a flat scale": spoiled_card(lowest_rating=5.0),
     "a scale of no number": spoiled_card(highest_rating=NAN),
-    "a short basis": spoiled_card(basis=b"short"),
+    "likes of no number": spoiled_card(like_from=NAN),
     "a short version": spoiled_card(catalog_version=b"short"),
     "a source that steers the terminal": spoiled_card(source="\x1b[2J"),
     "an endless source": spoiled_card(source="x" * 501),
@@ -172,28 +178,35 @@ def steer_the_terminal(chunk: pb.GetCatalogResponse) -> None:
 
 
 def lose_the_numbers(chunk: pb.GetCatalogResponse) -> None:
-    chunk.positions = b"\xff" * len(chunk.positions)
+    chunk.vectors = b"\xff" * len(chunk.vectors)
 
 
 def changed(catalog: Catalog, **fields: Any) -> Iterable[bytes]:
     return convert.catalog_to_chunks(replace(catalog, **fields))
 
 
-ONE_MORE = pb.GetCatalogResponse(items=[pb.Item(title="More")], positions=bytes(8))
+ONE_MORE = pb.GetCatalogResponse(
+    items=[pb.Item(title="More")], vectors=bytes(8), boosts=b"\0\0\x80\x3f"
+)
 CATALOGS: dict[str, Callable[[Catalog], Iterable[bytes]]] = {
     "nothing": lambda _: [],
     "no message": lambda _: [b"\xff\xff\xff"],
     "another title": lambda catalog: changed(catalog, items=(Item("x"), *catalog.items[1:])),
-    "other positions": lambda catalog: changed(catalog, positions=-catalog.positions),
+    "other vectors": lambda catalog: changed(catalog, vectors=-catalog.vectors),
+    "other boosts": lambda catalog: changed(catalog, boosts=2 * catalog.boosts),
     "another shared slate": lambda catalog: changed(catalog, shared_slate=(0, 1)),
     "fewer items": lambda catalog: changed(
-        catalog, items=catalog.items[:11], positions=catalog.positions[:11], shared_slate=()
+        catalog,
+        items=catalog.items[:11],
+        vectors=catalog.vectors[:11],
+        boosts=catalog.boosts[:11],
+        shared_slate=(),
     ),
     "every item twice": lambda catalog: [*convert.catalog_to_chunks(catalog)] * 2,
     "endless items": lambda _: repeat(ONE_MORE.SerializeToString()),
     "endless nothing": lambda _: repeat(b""),
     "a title that steers the terminal": partial(spoiled_chunk, steer_the_terminal),
-    "positions of no number": partial(spoiled_chunk, lose_the_numbers),
+    "vectors of no number": partial(spoiled_chunk, lose_the_numbers),
 }
 
 
@@ -243,9 +256,11 @@ ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
     "an item beyond the catalog": spoiled_answer(item_ids=[1, 2, 3, 12]),
     "another catalog": spoiled_answer(catalog_version=b"x" * 16),
-    "positions too short": spoiled_answer(positions=bytes(31)),
-    "positions of no number": spoiled_answer(positions=b"\xff" * 32),
-    "items moved to the person": spoiled_answer(positions=bytes(32)),
+    "codes too short": spoiled_answer(codes=bytes(3)),
+    "scales too short": spoiled_answer(scales=bytes(7)),
+    "scales of no number": spoiled_answer(scales=b"\xff" * 8),
+    "items scored in another way": spoiled_answer(codes=bytes(4)),
+    "items that score nothing": spoiled_answer(scales=bytes(8)),
 }
 
 

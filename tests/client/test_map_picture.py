@@ -1,81 +1,103 @@
-"""The map of one exchange: every mark in the cell where it belongs."""
+"""The map of one signal: every mark in the cell where it belongs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
 from askew.lattice import Lattice
-from askew.ranking import Slate
+from askew.placement import OffsetRule
+from askew.randomness import RandomBits, ReplayBits
 from askew.signal import Query, Signal
+from askew_client import map_picture
 from askew_client.map_picture import COLUMNS, LEGEND, ROWS, draw_map
 from askew_client.settings import ClientSettings
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
-    Films = Callable[[list[tuple[float, float]]], Pair]
+    Replay = Callable[[str], ReplayBits]
+    Space = Callable[..., Pair]
 
-# Half a unit a column and a row, so that a frame of 32.5 by 7.5 fills the map exactly.
-WIDTH, HEIGHT = (COLUMNS - 1) / 2, (ROWS - 1) / 2
+# A box of 60 by 60, in columns of 60/65 and rows of 4.
+WIDTH = 60.0
 INDENT = 2
+LATTICE = Lattice.for_epsilon(Fraction(2))
 
 
 def cell(lines: list[str], x: float, y: float) -> str:
-    """The character at a point of the feature space; y grows upward."""
-    line = lines[ROWS - 1 - int(2 * y)].ljust(INDENT + COLUMNS)
-    return line[INDENT + int(2 * x)]
+    """The character at a point of the box; y grows upward."""
+    line = lines[ROWS - 1 - round(y / WIDTH * (ROWS - 1))].ljust(INDENT + COLUMNS)
+    return line[INDENT + round(x / WIDTH * (COLUMNS - 1))]
 
 
-def drawn(
-    pair: Pair, signal: tuple[float, float], slate: tuple[int, ...], picked: int
-) -> list[str]:
-    """The map of a person who rated film 0 in the middle: their profile is the origin."""
-    exchange = pair.exchange({0: 3.0}, ClientSettings(k=len(slate), max_diameter=64.0))
-    lattice = Lattice.for_epsilon(Fraction(2))
-    noisy = Signal(pair.card.space.version, lattice, tuple(round(s * 2048) for s in signal))
-    rows = Slate(pair.card.catalog_version, slate, pair.catalog.positions[list(slate)])
-    return draw_map(exchange, Query(noisy, len(slate)), rows, picked).split("\n")
+def drawn(pair: Pair, signal: tuple[float, float], bits: RandomBits, k: int = 1) -> list[str]:
+    """The map of a person without likes: their point is the middle of the box."""
+    exchange = pair.exchange({0: 3.0}, ClientSettings(k=k, max_diameter=128.0))
+    values = tuple(round(s / LATTICE.step) for s in signal)
+    query = Query(Signal(pair.card.space.version, LATTICE, values), k)
+    return draw_map(exchange, query, bits).split("\n")
 
 
-FILMS = [(WIDTH, HEIGHT), (10.0, 2.0), (20.0, 5.0), (3.5, 7.0), (25.0, 0.0)]
+def test_every_mark_is_in_its_cell(
+    pair_in_a_space: Space, replay: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bugs: y upside down, columns and rows exchanged, the signal under the cloud."""
+    monkeypatch.setattr(
+        map_picture,
+        "played_rule",
+        lambda _: FixedProbes(),
+    )
+    lines = drawn(pair_in_a_space(WIDTH), (12.0, 52.0), replay("noise"))
+    assert cell(lines, 30.0, 30.0) == "U"
+    assert cell(lines, 12.0, 52.0) == "S"
+    assert cell(lines, 48.0, 8.0) == "o"
+    ink = "".join(lines[:ROWS]).replace(" ", "").replace("·", "")
+    assert sorted(ink) == sorted("USo")
 
 
-def test_every_mark_is_in_its_cell(pair_with_films: Films) -> None:
-    """Planted bugs: y upside down, columns and rows exchanged, the pick under the results."""
-    lines = drawn(pair_with_films(FILMS), signal=(5.0, 3.0), slate=(1, 2), picked=2)
-    marks = {point: cell(lines, *point) for point in [*FILMS, (0.0, 0.0), (5.0, 3.0), (1.0, 1.0)]}
-    assert marks == {
-        (WIDTH, HEIGHT): "·",
-        (10.0, 2.0): "o",
-        (20.0, 5.0): "P",
-        (3.5, 7.0): "·",
-        (25.0, 0.0): "·",
-        (0.0, 0.0): "U",
-        (5.0, 3.0): "S",
-        (1.0, 1.0): " ",
-    }
-    ink = "".join(lines[:ROWS]).replace(" ", "")
-    assert sorted(ink) == sorted("···oPUS")
+class FixedProbes(OffsetRule):
+    def __init__(self) -> None:
+        pass
+
+    def probes(self, signal: Signal, k: int) -> list[list[float]]:  # type: ignore[override]
+        return [[48.0, 8.0]]
 
 
-def test_a_far_signal_widens_the_frame(pair_with_films: Films) -> None:
-    lines = drawn(pair_with_films([(1.0, 1.0)]), signal=(-WIDTH, -HEIGHT), slate=(0,), picked=0)
+def test_the_cloud_is_the_noise_around_the_person(pair_in_a_space: Space, replay: Replay) -> None:
+    """At epsilon 4 on a box of 60, two hundred draws stay within a few columns and rows of U."""
+    lines = drawn(pair_in_a_space(WIDTH), (30.0, 30.0), replay("noise"))
+    row, column = next((y, line.index("·")) for y, line in enumerate(lines) if "·" in line)
+    assert abs(row - (ROWS - 1) / 2) <= 2
+    assert abs(column - INDENT - (COLUMNS - 1) / 2) <= 5
+
+
+def test_a_far_signal_widens_the_frame(pair_in_a_space: Space, replay: Replay) -> None:
+    lines = drawn(pair_in_a_space(WIDTH), (-WIDTH, -WIDTH), replay("noise"))
     assert lines[ROWS - 1][INDENT] == "S"
-    assert lines[0].endswith("P")
 
 
-@pytest.mark.parametrize("signal", [(0.0, 0.0), (0.0, 4.0), (4.0, 0.0)])
-def test_a_flat_frame_is_drawn_too(pair_with_films: Films, signal: tuple[float, float]) -> None:
-    lines = drawn(pair_with_films([(0.0, 0.0)]), signal=signal, slate=(0,), picked=0)
-    assert cell(lines, 0.0, 0.0) == "U"
+def test_the_probes_of_the_servers_rule_are_shown(pair_in_a_space: Space, replay: Replay) -> None:
+    lines = drawn(pair_in_a_space(2.0), (1.0, 1.0), replay("noise"), k=4)
+    assert "".join(lines[:ROWS]).count("o") in {3, 4}  # one may lie under the signal
 
 
-def test_the_map_fits_a_terminal_and_says_what_its_marks_mean(pair_with_films: Films) -> None:
-    lines = drawn(pair_with_films(FILMS), signal=(5.0, 3.0), slate=(1, 2), picked=2)
+def test_a_server_that_looks_nowhere_shows_no_probes(
+    pair_in_a_space: Space, replay: Replay
+) -> None:
+    pair = pair_in_a_space(2.0)
+    pair.card = replace(pair.card, rule=replace(pair.card.rule, name="none"))
+    assert "o" not in "".join(drawn(pair, (1.0, 1.0), replay("noise"), k=4)[:ROWS])
+
+
+def test_the_map_fits_a_terminal_and_says_what_its_marks_mean(
+    pair_in_a_space: Space, replay: Replay
+) -> None:
+    lines = drawn(pair_in_a_space(2.0), (1.0, 1.0), replay("noise"), k=4)
     assert max(map(len, lines)) <= 80
-    assert lines[ROWS:] == ["", f"  {LEGEND}"]
-    assert all(f"{mark}  " in LEGEND for mark in "·oPUS")
+    assert lines[ROWS:] == ["", *f"  {LEGEND}".split("\n")]
+    assert all(f"{mark}  " in LEGEND for mark in "·oUS")

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
-from askew.signal import Signal
+from askew.signal import Query, Signal
 from askew_client.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomB
 def redraws_with_the_profile(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(exchange.ask(f"{SLOT} {exchange.profile.vector}", memory, bits))
+    pair.retrieve(exchange.ask(f"{SLOT} {exchange.profile.point}", memory, bits))
 
 
 def asks_for_more_with_more_ratings(
@@ -111,8 +112,9 @@ def asks_again_when_it_shows_what_is_rated(
 
 def _seen_from_outside(
     play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
-) -> tuple[list[bytes], list[tuple[str, str, Fraction]], list[str]]:
+) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
+    pair.retrieve(Query(_frozen(pair), 4))  # the server, in this process too, reads its codebook
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}

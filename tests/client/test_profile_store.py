@@ -21,8 +21,9 @@ ITEMS = (
     Item("The Untitled"),
     Item('The "Quoted" One', 1999),
 )
-CATALOG = Catalog(ITEMS, np.zeros((len(ITEMS), 2), dtype=np.float32), ())
-SCALE = RatingScale(0.5, 5.0)
+N = len(ITEMS)
+CATALOG = Catalog(ITEMS, np.zeros((N, 2), np.float32), np.ones(N, np.float32), ())
+SCALE = RatingScale.between(0.5, 5.0)
 
 
 def read(text: str) -> dict[int, float]:

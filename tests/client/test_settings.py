@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from askew.errors import ParameterError
+from askew.lattice import Lattice
+from askew.randomized_response import RandomizedResponse
 from askew_client.settings import ClientSettings, slot_of
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -30,6 +32,8 @@ NAN, INFINITY = float("nan"), float("inf")
         {"epsilon": Fraction(10**9)},
         {"epsilon": NAN},
         {"epsilon": INFINITY},
+        {"mechanism": "laplace"},
+        {"mechanism": ""},
         {"lifetime_cap": Fraction(0)},
         {"lifetime_cap": Fraction(-1)},
         {"max_diameter": 0.0},
@@ -58,9 +62,23 @@ def test_the_limits_themselves_are_allowed(epsilon: Fraction, k: int) -> None:
     assert (settings.epsilon, settings.k) == (epsilon, k)
 
 
-def test_the_defaults_pay_for_a_year_of_months() -> None:
+def test_the_defaults_pay_for_a_year_of_months_in_the_widest_space() -> None:
     settings = ClientSettings()
-    assert settings.lifetime_cap / settings.epsilon >= 12
+    loss = Lattice.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_diameter)
+    assert settings.lifetime_cap >= 12 * loss
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(20)])
+def test_buckets_take_an_epsilon_between_any_two_people(epsilon: Fraction) -> None:
+    settings = ClientSettings(mechanism="bucket_rr", epsilon=epsilon)
+    assert settings.mechanism_in(24) == RandomizedResponse.for_epsilon(24, epsilon)
+    with pytest.raises(ParameterError, match="this server's space has no buckets"):
+        settings.mechanism_in(0)
+
+
+def test_an_epsilon_that_no_bucket_can_have_is_refused_when_it_is_set() -> None:
+    with pytest.raises(ParameterError, match="epsilon must be between 1/1024 and 20"):
+        ClientSettings(mechanism="bucket_rr", epsilon=Fraction(21))
 
 
 def test_settings_do_not_change() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
 
@@ -27,6 +28,7 @@ from fractions import Fraction
 from pathlib import Path
 import numpy as np
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
@@ -69,7 +71,7 @@ def draw():
 connect = sqlite3.connect
 sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Doomed)
 SignalStore(Path(path), Fraction(10)).remember(
-    "0123456789abcdef" * 2, "2026-11", Fraction(2), draw
+    "0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), draw
 )
 """
 
@@ -130,7 +132,7 @@ def assert_nothing_is_left(path: Path) -> None:
     store = SignalStore(path, Fraction(10))
     assert store.charges() == ()
     assert counts(path) == (0, 0)
-    assert store.remember(SPACE, "2026-11", Fraction(2), drawn) == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn) == drawn()
     assert counts(path) == (1, 1)
 
 
@@ -141,7 +143,9 @@ def test_a_signal_and_its_charge_outlive_a_crash_after_the_commit(tmp_path: Path
     store.charges()
     die_at(path, "after", "COMMIT", since="the draw")
     assert counts(path) == (1, 1)
-    store.remember(SPACE, "2026-11", Fraction(2), lambda: pytest.fail("a signal was drawn"))
+    store.remember(
+        SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
+    )
     assert [charge.epsilon for charge in store.charges()] == [2]
 
 
@@ -161,5 +165,5 @@ def test_a_crash_while_the_store_is_made_leaves_one_that_works(
     path = tmp_path / "signals.sqlite"
     die_at(path, when, what)
     store = SignalStore(path, Fraction(10))
-    assert store.remember(SPACE, "2026-11", Fraction(2), drawn) == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn) == drawn()
     assert counts(path) == (1, 1)

@@ -15,6 +15,7 @@ import pytest
 
 from askew.errors import LedgerError
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
 
@@ -42,7 +43,7 @@ def tables(path: Path) -> set[str]:
 def path(tmp_path: Path) -> Path:
     """A store with one signal."""
     path = tmp_path / "signals.sqlite"
-    SignalStore(path, Fraction(10)).remember(SPACE, SLOT, Fraction(1), lambda: STORED)
+    SignalStore(path, Fraction(10)).remember(SPACE, SLOT, SignalCharge(Fraction(1)), lambda: STORED)
     return path
 
 
@@ -69,7 +70,7 @@ def put_text_in_its_place(path: Path) -> None:
 
 
 def make_it_newer(path: Path) -> None:
-    run(path, "PRAGMA user_version = 2")
+    run(path, "PRAGMA user_version = 3")
 
 
 def put_a_directory_in_its_place(path: Path) -> None:
@@ -84,7 +85,7 @@ def put_another_database_in_its_place(path: Path) -> None:
 
 def put_another_database_of_the_same_version_in_its_place(path: Path) -> None:
     path.unlink()
-    run(path, "CREATE TABLE photos (name TEXT)", "PRAGMA user_version = 1")
+    run(path, "CREATE TABLE photos (name TEXT)", "PRAGMA user_version = 2")
 
 
 def put_a_negative_version_in_it(path: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_spoiled_store_is_refused_and_nothing_is_drawn(
     """Planted bug: starting over with an empty store, which forgets what was spent."""
     spoil(path)
     with pytest.raises(LedgerError):
-        SignalStore(path, Fraction(10)).remember(SPACE, SLOT, Fraction(1), never)
+        SignalStore(path, Fraction(10)).remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
 
 
 def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
@@ -138,24 +139,41 @@ def test_a_directory_in_its_place_keeps_its_mode(path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
+def lattice(step_exponent: int = 11, inverse_rate: int = 1024, values: bytes = bytes(8)) -> bytes:
+    return struct.pack("<BII", 1, step_exponent, inverse_rate) + values
+
+
+def response(buckets: int = 4, odds: int = 2**33, values: bytes = bytes(4)) -> bytes:
+    return struct.pack("<BIQ", 2, buckets, odds) + values
+
+
 ROWS = {
-    "no coordinates": "coordinates = x''",
-    "half a coordinate": "coordinates = x'0102'",
-    "a coordinate and a half": "coordinates = x'010203040506'",
-    "a coordinate beyond the limit": f"coordinates = x'{struct.pack('<i', -(2**31)).hex()}'",
-    "a step beyond the limit": "step_exponent = 21",
-    "a step below zero": "step_exponent = -1",
-    "no noise": "inverse_rate = 0",
-    "too much noise": "inverse_rate = 4097",
+    "nothing": b"",
+    "an unknown kind": b"\x03" + lattice()[1:],
+    "half a lattice": lattice()[:7],
+    "no coordinates": lattice(values=b""),
+    "half a coordinate": lattice(values=bytes(2)),
+    "a coordinate and a half": lattice(values=bytes(6)),
+    "a coordinate beyond the limit": lattice(values=struct.pack("<i", -(2**31))),
+    "a step beyond the limit": lattice(step_exponent=21),
+    "no noise": lattice(inverse_rate=0),
+    "too much noise": lattice(inverse_rate=4097),
+    "half a response": response()[:9],
+    "no bucket": response(values=b""),
+    "two buckets": response(values=bytes(8)),
+    "a bucket beyond the last": response(values=struct.pack("<i", 4)),
+    "one bucket to name": response(buckets=1),
+    "even odds": response(odds=2**32),
+    "endless odds": response(odds=2**64 - 1),
 }
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) -> None:
-    run(path, f"UPDATE signals SET {ROWS[row]}")
+    run(path, f"UPDATE signals SET record = x'{ROWS[row].hex()}'")
     before = path.read_bytes()
     with pytest.raises(LedgerError):
-        SignalStore(path, Fraction(10)).remember(SPACE, SLOT, Fraction(1), never)
+        SignalStore(path, Fraction(10)).remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
     assert path.read_bytes() == before
 
 
@@ -173,7 +191,7 @@ def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     closed.mkdir(mode=0o500)
     with pytest.raises(LedgerError):
         SignalStore(closed / "signals.sqlite", Fraction(10)).remember(
-            SPACE, SLOT, Fraction(1), never
+            SPACE, SLOT, SignalCharge(Fraction(1)), never
         )
 
 
@@ -181,7 +199,7 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LedgerError):
         SignalStore(tmp_path / "file" / "signals.sqlite", Fraction(10)).remember(
-            SPACE, SLOT, Fraction(1), never
+            SPACE, SLOT, SignalCharge(Fraction(1)), never
         )
 
 
@@ -198,5 +216,7 @@ def test_a_full_disk_sends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Full))
         with pytest.raises(LedgerError):
-            SignalStore(path, Fraction(10)).remember(SPACE, "2026-12", Fraction(1), lambda: long)
+            SignalStore(path, Fraction(10)).remember(
+                SPACE, "2026-12", SignalCharge(Fraction(1)), lambda: long
+            )
     assert len(SignalStore(path, Fraction(10)).charges()) == 1

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
 
@@ -26,6 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 from askew.errors import AskewError
 from askew.lattice import Lattice
+from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.signal_store import SignalStore
 
@@ -40,7 +42,7 @@ store = SignalStore(Path(path), Fraction(cap))
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    found = store.remember("0123456789abcdef" * 2, slot, Fraction(1), draw).coordinates
+    found = store.remember("0123456789abcdef" * 2, slot, SignalCharge(Fraction(1)), draw).values
 except AskewError as error:
     found = f"{type(error).__name__}: {error}"
 print(json.dumps([found, draws]))
@@ -126,11 +128,13 @@ def test_a_store_that_another_process_makes_first_is_used(
         def _let_the_other_go_first(self, sql: str) -> None:
             if late[0] and sql.startswith("BEGIN"):
                 late[0] = False
-                SignalStore(path, Fraction(10)).remember(SPACE, "2026-11", Fraction(2), drawn)
+                SignalStore(path, Fraction(10)).remember(
+                    SPACE, "2026-11", SignalCharge(Fraction(2)), drawn
+                )
 
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Late))
     found = SignalStore(path, Fraction(10)).remember(
-        SPACE, "2026-11", Fraction(2), lambda: pytest.fail("a signal was drawn")
+        SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
     )
     assert found == drawn()
     assert late == [False]

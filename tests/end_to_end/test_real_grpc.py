@@ -7,19 +7,23 @@ import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 
 import grpc
 import grpc.aio
 import numpy as np
 import pytest
+from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.errors import AskewError, TransportError, WireError
 from askew.lattice import Lattice
+from askew.local_model import encode_vectors
 from askew.model_card import Catalog, Item, ModelCard
+from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal
-from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
@@ -37,27 +41,30 @@ Code = grpc.StatusCode
 def retriever_of(n_items: int) -> Retriever:
     """Items on a spiral in the plane."""
     turn = np.arange(n_items) / 5
-    positions = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
+    vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
     items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
-    catalog = Catalog(items, positions.astype(np.float32), (1, 0))
-    space = FeatureSpace((-2.0, -2.0), (2.0, 2.0), 1.5, 8.0, RatingScale(0.5, 5.0), "ab" * 32)
+    boosts = np.ones(n_items, dtype=np.float32)
+    catalog = Catalog(items, vectors.astype(np.float32), boosts, tuple(range(min(n_items, 8))))
+    space = made_space(made_encoder(ranking=2), made_buckets(ranking=2))
     size = min(n_items, 8)
-    return Retriever(ModelCard(space, catalog.version, n_items, size, "a spiral", True), catalog)
+    card = ModelCard(space, catalog.version, n_items, size, "a spiral", simulated=True, rule=RULE)
+    return Retriever(card, catalog)
 
 
 def request_to(retriever: Retriever, **fields: object) -> pb.RetrieveRequest:
     """A request as another implementation would make it, field by field from the .proto."""
     message = pb.RetrieveRequest(
         space_version=bytes.fromhex(retriever.card.space.version),
-        step_exponent=10,
-        inverse_rate=1024,
         k=3,
-        coordinates=[-700, 1300],
+        lattice=pb.LatticeNoise(step_exponent=10, inverse_rate=1024),
+        values=[-700, 1300],
     )
     for name, value in fields.items():
         message.ClearField(name)  # type: ignore[arg-type]
         if isinstance(value, list):
             getattr(message, name).extend(value)
+        elif isinstance(value, Message):
+            getattr(message, name).CopyFrom(value)
         else:
             setattr(message, name, value)
     return message
@@ -107,17 +114,28 @@ async def refusal(call: Awaitable[object]) -> tuple[grpc.StatusCode, str | None]
 
 
 @pytest.mark.parametrize("k", range(1, 9))
-@pytest.mark.parametrize("coordinates", [[-700, 1300], [0, 0], [2**31 - 1, -(2**31) + 1]], ids=str)
+@pytest.mark.parametrize("values", [[-700, 1300], [0, 0], [2**31 - 1, -(2**31) + 1]], ids=str)
 async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
-    wired: Wired, k: int, coordinates: list[int]
+    wired: Wired, k: int, values: list[int]
 ) -> None:
-    request = request_to(wired.retriever, k=k, coordinates=coordinates)
+    request = request_to(wired.retriever, k=k, values=values)
     reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
-    signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), tuple(coordinates))
+    signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), tuple(values))
     slate = wired.retriever.answer(Query(signal, k))
     assert slate.item_ids == tuple(reply.item_ids)
     assert bytes.fromhex(slate.catalog_version) == reply.catalog_version
-    assert slate.positions.astype("<f4").tobytes() == reply.positions
+    scales, codes = encode_vectors(slate.vectors)
+    assert (scales.astype("<f4").tobytes(), codes) == (reply.scales, reply.codes)
+
+
+@pytest.mark.parametrize("bucket", range(4))
+async def test_an_independent_client_may_ask_by_bucket(wired: Wired, bucket: int) -> None:
+    response = pb.RandomizedResponse(buckets=4, odds=3 << 32)
+    request = request_to(wired.retriever, randomized_response=response, values=[bucket])
+    reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
+    mechanism = RandomizedResponse(4, Fraction(3))
+    signal = Signal(wired.retriever.card.space.version, mechanism, (bucket,))
+    assert wired.retriever.answer(Query(signal, 3)).item_ids == tuple(reply.item_ids)
 
 
 async def test_the_same_bytes_get_the_same_answer(wired: Wired) -> None:
@@ -146,7 +164,7 @@ async def test_the_catalog_is_streamed_whole(n_items: int, expected: list[int]) 
         [chunk.SerializeToString() for chunk in chunks], retriever.card
     )
     assert retriever.catalog.items == received.items
-    np.testing.assert_array_equal(retriever.catalog.positions, received.positions)
+    np.testing.assert_array_equal(retriever.catalog.vectors, received.vectors)
 
 
 async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
@@ -181,24 +199,39 @@ REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
         "the signal was made for another feature space than the server's",
     ),
     "a wrong dimension": (
-        {"coordinates": [1, 2, 3]},
+        {"values": [1, 2, 3]},
         Code.INVALID_ARGUMENT,
         "the vector has dimension 3, the feature space has 2",
     ),
     "k = 0": ({"k": 0}, Code.OUT_OF_RANGE, "k must be from 1 to 8"),
     "k = 9": ({"k": 9}, Code.OUT_OF_RANGE, "k must be from 1 to 8"),
     "a lattice too fine": (
-        {"step_exponent": 21},
+        {"lattice": pb.LatticeNoise(step_exponent=21, inverse_rate=1024)},
         Code.OUT_OF_RANGE,
         "step_exponent must be an integer from 0 to 20",
     ),
     "no noise at all": (
-        {"inverse_rate": 0},
+        {"lattice": pb.LatticeNoise(step_exponent=10)},
         Code.OUT_OF_RANGE,
         "inverse_rate must be an integer from 1 to 4096",
     ),
+    "no mechanism": (
+        {"lattice": pb.LatticeNoise(), "values": []},
+        Code.OUT_OF_RANGE,
+        "inverse_rate must be an integer from 1 to 4096",
+    ),
+    "other buckets than the space's": (
+        {"randomized_response": pb.RandomizedResponse(buckets=5, odds=3 << 32), "values": [0]},
+        Code.OUT_OF_RANGE,
+        "the number of buckets must be the feature space's, 4",
+    ),
+    "a bucket that is none": (
+        {"randomized_response": pb.RandomizedResponse(buckets=4, odds=3 << 32), "values": [4]},
+        Code.OUT_OF_RANGE,
+        "a bucket must be one number below 4",
+    ),
     "a coordinate below the limit": (
-        {"coordinates": [0, -(2**31)]},
+        {"values": [0, -(2**31)]},
         Code.OUT_OF_RANGE,
         "a signal coordinate must be at most 2147483647 in size",
     ),
@@ -219,7 +252,7 @@ async def test_a_server_that_refused_goes_on_serving(wired: Wired) -> None:
 
 
 async def test_an_oversized_message_is_refused(wired: Wired) -> None:
-    request = request_to(wired.retriever, coordinates=[0] * 4096).SerializeToString()
+    request = request_to(wired.retriever, values=[0] * 4096).SerializeToString()
     code, _ = await refusal(wired.retrieve(request))
     assert Code.RESOURCE_EXHAUSTED is code
 
@@ -228,7 +261,7 @@ async def test_a_compressed_request_is_refused(wired: Wired) -> None:
     """Compressed sizes depend on content."""
     call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
     call = wired.channel.unary_unary(f"/{SERVICE}/Retrieve")
-    request = request_to(wired.retriever, coordinates=[0] * 2000).SerializeToString()
+    request = request_to(wired.retriever, values=[0] * 2000).SerializeToString()
     packed = call(request, timeout=PATIENCE, compression=grpc.Compression.Gzip)
     code, _ = await refusal(packed)
     assert Code.UNIMPLEMENTED is code
@@ -248,7 +281,7 @@ class ExplodingRetriever(Retriever):
     """Fails with a text that holds the request."""
 
     def answer(self, query: Query) -> Slate:
-        raise LookupError(f"{SECRET} {query.signal.coordinates}")
+        raise LookupError(f"{SECRET} {query.signal.values}")
 
 
 async def test_an_exploding_rule_is_internal_and_neither_the_caller_nor_the_log_learns_why(

@@ -71,7 +71,7 @@ def rows() -> dict[str, ItemRow]:
 @pytest.fixture(scope="session")
 def model(table: RatingTable, rows: dict[str, ItemRow]) -> ItemModel:
     """The model of `table`, in the plane."""
-    options = TrainingOptions(dimension=2, min_ratings=5)
+    options = TrainingOptions(min_ratings=5, least_likes=4)
     return train(table, rows, options, source="ratings of 60 people")
 
 
@@ -133,8 +133,8 @@ def forge_model(
         fields["catalog_version"] = catalog_version(directory) or fields["catalog_version"]
     for path, value in (card or {}).items():
         replace_field(fields, path, value)
-    if "space_version" not in (card or {}):
-        fields["space_version"] = space_version(fields) or fields["space_version"]
+    if "space_version" not in (card or {}) and not isinstance(arrays, bytes):
+        fields["space_version"] = space_version(fields, directory) or fields["space_version"]
     rest = {name: value for name, value in fields.items() if name not in ("card_sha256", without)}
     rest["card_sha256"] = digest(json.dumps(rest, sort_keys=True).encode())
     (directory / "card.json").write_text(json.dumps(rest))
@@ -152,22 +152,25 @@ def catalog_version(directory: Path) -> str | None:
     items = json.loads((directory / "items.json").read_text())
     arrays = decode((directory / "arrays.safetensors").read_bytes())
     try:
-        lines = "\n".join(repr((title, year, tuple(genres))) for title, year, genres in items)
-        positions = arrays["positions"].astype("<f4").tobytes()
+        lines = "\n".join(repr((title, year, tuple(genres))) for _, title, year, genres in items)
+        numbers = b"".join(arrays[name].astype("<f4").tobytes() for name in ("vectors", "boosts"))
         shared_slate = tuple(arrays["shared_slate"].tolist())
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    shape = repr(arrays["positions"].shape).encode()
-    return digest(shape + lines.encode() + positions + repr(shared_slate).encode())[:32]
+    shape = repr(arrays["vectors"].shape).encode()
+    return digest(shape + lines.encode() + numbers + repr(shared_slate).encode())[:32]
 
 
-def space_version(fields: Fields) -> str | None:
-    """As the space's own, where these fields have one at all."""
+def space_version(fields: Fields, directory: Path) -> str | None:
+    """As the space's own, where these fields and arrays have one at all."""
+    arrays = decode((directory / "arrays.safetensors").read_bytes())
+    names = ("directions", "origin", "knots", "bucket_directions", "bucket_biases")
     try:
         space = fields["space"]
-        scalars = [space["gain"], space["weight_floor"], *space["rating_scale"]]
-        numbers = [list(map(float, each)) for each in (space["lower"], space["upper"], scalars)]
-        text = json.dumps([*numbers, space["basis"], space["metric"]])
+        scalars = (space["clip"], space["least_likes"], space["unit"], *space["rating_scale"])
+        found = [arrays[name] for name in names if name in arrays]
+        head = [space["metric"], [*map(float, scalars)], [array.shape for array in found]]
+        content = b"".join(array.tobytes() for array in found)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return digest(text.encode())[:32]
+    return digest(json.dumps(head).encode() + content)[:32]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 
+from askew.encoder import Buckets
 from askew.errors import ArtifactError
 from askew_server import artifact
 from askew_server.item_model import ItemModel, TrainingOptions, train
@@ -27,7 +29,9 @@ def same(expected: ItemModel, actual: ItemModel) -> bool:
     return (
         expected.card == actual.card
         and expected.catalog.version == actual.catalog.version
-        and dict(expected.training) == dict(actual.training)
+        and expected.keys == actual.keys
+        and expected.training == actual.training
+        and dict(expected.counts) == dict(actual.counts)
     )
 
 
@@ -39,15 +43,31 @@ def test_a_saved_model_is_the_model_that_is_loaded(directory: Path, model: ItemM
     assert same(model, loaded)
     assert model.catalog.items == loaded.catalog.items
     assert model.catalog.shared_slate == loaded.catalog.shared_slate
-    np.testing.assert_array_equal(model.catalog.positions, loaded.catalog.positions, strict=True)
+    np.testing.assert_array_equal(model.catalog.vectors, loaded.catalog.vectors, strict=True)
+    np.testing.assert_array_equal(model.catalog.boosts, loaded.catalog.boosts, strict=True)
 
 
 def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: RatingTable) -> None:
-    """8 and 8.0 are the same weight floor, and must have the same digest."""
-    options = TrainingOptions(2, 5, item_radius=1, weight_floor=8)
+    """4 and 4.0 are the same epsilon, and must have the same digest."""
+    options = TrainingOptions(epsilon=4, min_ratings=5, boost_exponent=0, like_from=4)
     trained = train(table, {}, options, source="whole numbers")
     artifact.save(trained, tmp_path / "whole")
     assert same(trained, artifact.load(tmp_path / "whole"))
+
+
+def test_a_model_with_buckets_is_loaded(tmp_path: Path, model: ItemModel) -> None:
+    rows = np.random.default_rng(1).normal(size=(5, model.card.space.ranking_dimension))
+    buckets = Buckets(rows.astype(np.float32), np.arange(5, dtype=np.float32))
+    space = replace(model.card.space, buckets=buckets)
+    with_buckets = replace(model, card=replace(model.card, space=space))
+    artifact.save(with_buckets, tmp_path / "buckets")
+    assert same(with_buckets, artifact.load(tmp_path / "buckets"))
+
+
+def test_the_card_says_whom_the_guarantee_covers(directory: Path) -> None:
+    fields = json.loads((directory / "card.json").read_bytes())
+    assert "not the people that the model was trained on" in fields["guarantee_covers"]
+    assert fields["rule"] == {"name": "codebook", "epsilon": 4.0, "k": 8, "prior": "none"}
 
 
 def test_a_model_is_three_files(directory: Path) -> None:
@@ -266,14 +286,16 @@ def test_a_byte_more_at_the_end_is_refused(
 # -- the card --------------------------------------------------------------------------------------
 
 ALTERED: dict[str, object] = {
-    "schema_version": 2,
+    "schema_version": 3,
     "source": "ratings of 61 people",
     "simulated": True,
     "max_slate_size": 1,
     "space_version": "0" * 32,
     "catalog_version": "0" * 32,
-    "shapes.positions": [1, 1],
-    "space.gain": 1.0,
+    "shapes.vectors": [1, 1],
+    "guarantee_covers": "everybody",
+    "rule.name": "none",
+    "space.clip": 1.0,
     "space.metric": "l2",
     "training.seed": 1,
     "files": {},
@@ -296,19 +318,19 @@ def test_an_altered_field_of_the_card_is_refused(
     [
         "",
         "{",
-        "schema_version: 1",
+        "schema_version: 2",
         '{"schema_version": ' + "1" * 5000 + "}",
         "\ufeff{}",
         "[]",
-        '[{"schema_version": 1}]',
+        '[{"schema_version": 2}]',
         '"schema_version"',
         "null",
         "NaN",
         "{}",
         '{"schema_version": "1"}',
         '{"schema_version": 0}',
-        '{"schema_version": 1}',
-        '{"schema_version": 1, "card_sha256": null}',
+        '{"schema_version": 2}',
+        '{"schema_version": 2, "card_sha256": null}',
         "[" * 100_000,
         '{"a":' * 100_000,
         "[" * 100_000 + "]" * 100_000,
@@ -337,7 +359,7 @@ def test_a_card_of_any_depth_is_refused(directory: Path, left: str, right: str) 
     limit = sys.getrecursionlimit()
     for depth in range(limit - 300, limit + 10):
         nested = left * depth + "1" + right * depth
-        (directory / "card.json").write_text(f'{{"schema_version": 1, "source": {nested}}}')
+        (directory / "card.json").write_text(f'{{"schema_version": 2, "source": {nested}}}')
         try:
             artifact.load(directory)
         except ArtifactError:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load as decode
 
 NAN, INF = float("nan"), float("inf")
 FILES = ("card.json", "arrays.safetensors", "items.json")
@@ -16,9 +18,12 @@ TOP_FIELDS = (
     "source",
     "simulated",
     "max_slate_size",
+    "guarantee_covers",
+    "rule",
     "shapes",
     "space",
     "training",
+    "counts",
     "files",
 )
 
@@ -32,7 +37,7 @@ def test_a_forged_card_without_a_field_is_refused(
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", [], [1, 2]], ids=repr)
-@pytest.mark.parametrize("name", ["shapes", "space", "training", "files"])
+@pytest.mark.parametrize("name", ["rule", "shapes", "space", "training", "files"])
 def test_a_forged_card_with_a_field_of_another_kind_is_refused(
     directory: Path,
     name: str,
@@ -45,24 +50,28 @@ def test_a_forged_card_with_a_field_of_another_kind_is_refused(
 
 
 FORGED_CARDS: dict[str, tuple[str, object]] = {
-    "a NaN bound": ("space.lower", [NAN, -1.0]),
-    "an infinite bound": ("space.upper", [INF, 1.0]),
-    "reversed bounds": ("space.lower", [60.0, 60.0]),
-    "a bound too many": ("space.lower", [-1.0, -1.0, -1.0]),
-    "no bounds": ("space.lower", []),
-    "bounds that are text": ("space.lower", "ab"),
-    "bounds that are lists": ("space.lower", [[-1.0], [-1.0]]),
-    "a gain of zero": ("space.gain", 0),
-    "a NaN gain": ("space.gain", NAN),
-    "a gain that is text": ("space.gain", "big"),
-    "a gain beyond any float": ("space.gain", 10**400),
-    "a rating scale of three": ("space.rating_scale", [1, 2, 3]),
-    "a reversed rating scale": ("space.rating_scale", [5, 1]),
+    "a clip of zero": ("space.clip", 0),
+    "a NaN clip": ("space.clip", NAN),
+    "an infinite clip": ("space.clip", INF),
+    "a clip that is text": ("space.clip", "big"),
+    "a clip beyond any float": ("space.clip", 10**400),
+    "least likes of zero": ("space.least_likes", 0),
+    "least likes that are a fraction": ("space.least_likes", 1.5),
+    "least likes without end": ("space.least_likes", 10**400),
+    "a unit of zero": ("space.unit", 0),
+    "a unit of too many digits": ("space.unit", 1.1),
+    "a NaN unit": ("space.unit", NAN),
+    "a rating scale of two": ("space.rating_scale", [1, 5]),
+    "a rating scale of four": ("space.rating_scale", [1, 5, 4, 4]),
+    "a reversed rating scale": ("space.rating_scale", [5, 1, 4]),
+    "a rating scale without likes": ("space.rating_scale", [1, 5, 6]),
     "a metric of another kind": ("space.metric", "l2"),
     "a metric that is a list": ("space.metric", ["l1"]),
-    "a basis that is no digest": ("space.basis", "not hexadecimal"),
-    "a basis too short": ("space.basis", "ab"),
-    "a basis that is a number": ("space.basis", 7),
+    "a rule of another name": ("rule.name", "guess"),
+    "a rule for no epsilon": ("rule.epsilon", 0),
+    "a rule for a NaN": ("rule.epsilon", NAN),
+    "a rule for no results": ("rule.k", 0),
+    "a prior with an escape sequence": ("rule.prior", "\x1b[2J"),
     "a largest slate of zero": ("max_slate_size", 0),
     "a largest slate beyond the catalog": ("max_slate_size", 25),
     "a largest slate of infinity": ("max_slate_size", INF),
@@ -81,6 +90,10 @@ FORGED_CARDS: dict[str, tuple[str, object]] = {
     "a largest slate that is text": ("max_slate_size", "5"),
     "a largest slate that is true": ("max_slate_size", True),
     "a training parameter that is a list": ("training.seed", [1]),
+    "a training parameter out of range": ("training.seed", -1),
+    "a training parameter that is text": ("training.min_ratings", "20"),
+    "a negative number of people": ("counts.people", -1),
+    "a guarantee for everybody": ("guarantee_covers", "everybody"),
 }
 
 
@@ -97,8 +110,18 @@ def test_a_forged_card_of_bad_values_is_refused(
     assert refusal(directory)
 
 
-def test_a_space_of_another_dimension_than_the_catalog_is_refused(
+def test_half_a_set_of_buckets_is_refused(
     directory: Path, forge: Callable[..., None], refusal: Callable[[Path], str]
 ) -> None:
-    forge(directory, card={"space.lower": [-1.0], "space.upper": [1.0]})
-    assert "another dimension than the space" in refusal(directory)
+    arrays = decode((directory / "arrays.safetensors").read_bytes())
+    forge(directory, arrays={**arrays, "bucket_biases": np.zeros(4, np.float32)})
+    assert "buckets need directions and biases" in refusal(directory)
+
+
+def test_a_space_of_other_factors_than_the_catalog_is_refused(
+    directory: Path, forge: Callable[..., None], refusal: Callable[[Path], str]
+) -> None:
+    arrays = decode((directory / "arrays.safetensors").read_bytes())
+    fewer = {name: arrays[name][:-1].copy() for name in ("directions", "origin")}
+    forge(directory, arrays={**arrays, **fewer})
+    assert "another ranking dimension than the space" in refusal(directory)

@@ -24,14 +24,20 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def arrays_of(model: ItemModel) -> Arrays:
+    catalog, encoder = model.catalog, model.card.space.encoder
     return {
-        "positions": model.catalog.positions.copy(),
-        "shared_slate": np.array(model.catalog.shared_slate, dtype=np.int64),
+        "vectors": catalog.vectors.copy(),
+        "boosts": catalog.boosts.copy(),
+        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
+        "directions": encoder.directions.copy(),
+        "origin": encoder.origin.copy(),
+        "knots": encoder.knots.copy(),
     }
 
 
 def items_of(model: ItemModel) -> list[list[Any]]:
-    return [[item.title, item.year, list(item.genres)] for item in model.catalog.items]
+    pairs = zip(model.keys, model.catalog.items, strict=True)
+    return [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
 
 
 def forge_items(directory: Path, text: str) -> None:
@@ -58,11 +64,11 @@ def test_a_forgery_that_is_a_proper_model_is_loaded(
 ) -> None:
     """Digests find damage. They are no signature, and the documentation says so."""
     items = items_of(model)
-    items[0][0] = "Another title"
-    forge(directory, items=items, card={"space.gain": 2.5})
+    items[0][1] = "Another title"
+    forge(directory, items=items, card={"space.unit": 2.5})
     loaded = artifact.load(directory)
     expected = ("Another title", 2.5)
-    assert expected == (loaded.catalog.items[0].title, loaded.card.space.gain)
+    assert expected == (loaded.catalog.items[0].title, loaded.card.space.encoder.unit)
 
 
 # -- the arrays ------------------------------------------------------------------------------------
@@ -78,27 +84,43 @@ def changed(**arrays: NDArray[Any] | None) -> Callable[[Arrays], Arrays]:
     return change
 
 
-def with_position(value: float) -> Callable[[Arrays], Arrays]:
+def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
     def change(arrays: Arrays) -> Arrays:
-        arrays["positions"][5, 1] = value
+        arrays[name].ravel()[5] = value
         return arrays
 
     return change
 
 
 FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
-    "a NaN position": with_position(NAN),
-    "an infinite position": with_position(INF),
-    "float64 positions": lambda a: {**a, "positions": a["positions"].astype(np.float64)},
-    "float16 positions": lambda a: {**a, "positions": a["positions"].astype(np.float16)},
-    "integer positions": lambda a: {**a, "positions": a["positions"].astype(np.int32)},
-    "an item too few": lambda a: {**a, "positions": a["positions"][:-1].copy()},
-    "an item too many": lambda a: {**a, "positions": np.vstack([a["positions"]] * 2)},
-    "flat positions": lambda a: {**a, "positions": a["positions"].ravel()},
-    "a coordinate too many": lambda a: {**a, "positions": np.hstack([a["positions"]] * 2)},
-    "one number for positions": changed(positions=np.array(1, np.float32)),
-    "no positions at all": changed(positions=np.zeros((0, 2), np.float32)),
-    "positions left out": changed(positions=None),
+    **{
+        f"{value:g} in {name}": with_number(name, value)
+        for name in ("vectors", "boosts", "directions", "origin", "knots")
+        for value in (NAN, INF, 1e30)
+    },
+    "a boost of nothing": with_number("boosts", 0.0),
+    "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
+    "float16 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float16)},
+    "integer vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.int32)},
+    "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
+    "an item too many": lambda a: {**a, "vectors": np.vstack([a["vectors"]] * 2)},
+    "flat vectors": lambda a: {**a, "vectors": a["vectors"].ravel()},
+    "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
+    "one number for vectors": changed(vectors=np.array(1, np.float32)),
+    "no vectors at all": changed(vectors=np.zeros((0, 2), np.float32)),
+    "vectors left out": changed(vectors=None),
+    "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
+    "boosts left out": changed(boosts=None),
+    "directions left out": changed(directions=None),
+    "flat directions": lambda a: {**a, "directions": a["directions"].ravel()},
+    "an origin of another size": changed(origin=np.zeros(1, np.float32)),
+    "a knot too few": lambda a: {**a, "knots": a["knots"][:, :-1].copy()},
+    "knots that fall": lambda a: {**a, "knots": a["knots"][:, ::-1].copy()},
+    "float32 knots": lambda a: {**a, "knots": a["knots"].astype(np.float32)},
+    "one number for buckets": changed(
+        bucket_directions=np.array(1, np.float32), bucket_biases=np.array(1, np.float32)
+    ),
+    "an array of another name": changed(more=np.zeros(1, np.float32)),
     "the shared slate left out": changed(shared_slate=None),
     "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
     "an item beyond the catalog": changed(shared_slate=np.array([24])),
@@ -126,7 +148,7 @@ def test_forged_arrays_are_refused(
 def test_shapes_that_differ_from_the_card_are_refused(
     directory: Path, model: ItemModel, forge: Callable[..., None], refusal: Callable[[Path], str]
 ) -> None:
-    forge(directory, arrays=arrays_of(model), card={"shapes.positions": [24, 3]})
+    forge(directory, arrays=arrays_of(model), card={"shapes.vectors": [24, 3]})
     assert "does not have the shapes that the card names" in refusal(directory)
 
 
@@ -151,27 +173,23 @@ HOSTILE_FILES = {
     "a header that is a list": tensors([]),
     "a header of a million brackets": tensors(b"[" * 1_000_000),
     "overlapping arrays": tensors(
-        {"positions": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 4, 12)},
+        {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 4, 12)},
         bytes(12),
     ),
     "a hole between arrays": tensors(
-        {"positions": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 12, 20)},
+        {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 12, 20)},
         bytes(20),
     ),
-    "an array beyond the end": tensors({"positions": tensor("F32", [2], 0, 80)}, bytes(8)),
-    "an array that ends before it starts": tensors(
-        {"positions": tensor("F32", [2], 8, 0)}, bytes(8)
-    ),
-    "a negative length": tensors({"positions": tensor("F32", [-2], 0, 8)}, bytes(8)),
-    "a shape that overflows": tensors({"positions": tensor("F32", [2**62] * 4, 0, 8)}, bytes(8)),
+    "an array beyond the end": tensors({"vectors": tensor("F32", [2], 0, 80)}, bytes(8)),
+    "an array that ends before it starts": tensors({"vectors": tensor("F32", [2], 8, 0)}, bytes(8)),
+    "a negative length": tensors({"vectors": tensor("F32", [-2], 0, 8)}, bytes(8)),
+    "a shape that overflows": tensors({"vectors": tensor("F32", [2**62] * 4, 0, 8)}, bytes(8)),
     "a shape of zero times everything": tensors(
-        {"positions": tensor("F32", [2**63, 0], 0, 0), "shared_slate": tensor("I64", [0], 0, 0)}
+        {"vectors": tensor("F32", [2**63, 0], 0, 0), "shared_slate": tensor("I64", [0], 0, 0)}
     ),
-    "a hundred dimensions": tensors({"positions": tensor("F32", [1] * 100, 0, 4)}, bytes(4)),
-    "a kind of number that numpy lacks": tensors(
-        {"positions": tensor("BF16", [1], 0, 2)}, bytes(2)
-    ),
-    "an unknown kind of number": tensors({"positions": tensor("PICKLE", [1], 0, 4)}, bytes(4)),
+    "a hundred dimensions": tensors({"vectors": tensor("F32", [1] * 100, 0, 4)}, bytes(4)),
+    "a kind of number that numpy lacks": tensors({"vectors": tensor("BF16", [1], 0, 2)}, bytes(2)),
+    "an unknown kind of number": tensors({"vectors": tensor("PICKLE", [1], 0, 4)}, bytes(4)),
     "bytes after the end": tensors({}, bytes(100)),
     "a pickle": b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93.",
 }
@@ -189,28 +207,30 @@ def test_a_hostile_file_of_arrays_is_refused(
 # -- the items -------------------------------------------------------------------------------------
 
 FORGED_ITEMS: dict[str, object] = {
-    "a title that is a number": [5, 1999, []],
-    "a title that is null": [None, 1999, []],
-    "a title that is a list": [["Alien"], 1999, []],
-    "a title too long": ["x" * 501, 1999, []],
-    "a title with an escape sequence": ["\x1b[2J", 1999, []],
-    "a title with a line break": ["Alien\nHeat", 1999, []],
-    "a title with half a character": [SURROGATE, 1999, []],
-    "a year that is text": ["Alien", "1979", []],
-    "a year that is a fraction": ["Alien", 1979.5, []],
-    "a year that is a list": ["Alien", [1979], []],
-    "a year that is true": ["Alien", True, []],
-    "a year of zero": ["Alien", 0, []],
-    "a negative year": ["Alien", -1979, []],
-    "a year beyond 32 bits": ["Alien", 2**32, []],
-    "genres that are one text": ["Alien", 1979, "Horror"],
-    "genres that are numbers": ["Alien", 1979, [1, 2]],
-    "genres that are null": ["Alien", 1979, None],
-    "genres that are an object": ["Alien", 1979, {"Horror": 1}],
-    "a genre with an escape sequence": ["Alien", 1979, ["\x1b[2J"]],
-    "a genre too long": ["Alien", 1979, ["x" * 501]],
-    "a field too few": ["Alien", 1979],
-    "a field too many": ["Alien", 1979, [], 5],
+    "a title that is a number": ["key 0", 5, 1999, []],
+    "a title that is null": ["key 0", None, 1999, []],
+    "a title that is a list": ["key 0", ["Alien"], 1999, []],
+    "a title too long": ["key 0", "x" * 501, 1999, []],
+    "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
+    "a title with a line break": ["key 0", "Alien\nHeat", 1999, []],
+    "a title with half a character": ["key 0", SURROGATE, 1999, []],
+    "a year that is text": ["key 0", "Alien", "1979", []],
+    "a year that is a fraction": ["key 0", "Alien", 1979.5, []],
+    "a year that is a list": ["key 0", "Alien", [1979], []],
+    "a year that is true": ["key 0", "Alien", True, []],
+    "a year of zero": ["key 0", "Alien", 0, []],
+    "a negative year": ["key 0", "Alien", -1979, []],
+    "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
+    "genres that are one text": ["key 0", "Alien", 1979, "Horror"],
+    "genres that are numbers": ["key 0", "Alien", 1979, [1, 2]],
+    "genres that are null": ["key 0", "Alien", 1979, None],
+    "genres that are an object": ["key 0", "Alien", 1979, {"Horror": 1}],
+    "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
+    "a genre too long": ["key 0", "Alien", 1979, ["x" * 501]],
+    "a field too few": ["key 0", "Alien", 1979],
+    "a field too many": ["key 0", "Alien", 1979, [], 5],
+    "a key that is a number": [5, "Alien", 1979, []],
+    "a key that another item has": ["key 1", "Alien", 1979, []],
     "a number": 5,
     "null": None,
     "a text of three letters": "abc",
@@ -232,7 +252,7 @@ def test_a_forged_item_is_refused(
 
 
 @pytest.mark.parametrize(
-    "items", [None, 5, "text", {}, [], [[]], {"abc": 1}, [[["Alien", 1979, []]]]], ids=repr
+    "items", [None, 5, "text", {}, [], [[]], {"abc": 1}, [[["key 0", "Alien", 1979, []]]]], ids=repr
 )
 def test_forged_items_of_another_structure_are_refused(
     directory: Path, items: object, refusal: Callable[[Path], str]

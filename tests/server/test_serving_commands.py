@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from askew.model_card import ServingRule
 from askew_server import artifact, cli, serving
 from askew_server.demo import model as demo
+from askew_server.item_model import TrainingOptions
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 417 items, .*SIMULATED.*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
@@ -122,8 +124,8 @@ def test_every_format_is_trained_on_end_to_end(
     model = artifact.load(out)
     expected = (LABELS, len(RATINGS), 12, "ratings of 12 people")
     labels = [item.label for item in model.catalog.items]
-    training = model.training
-    assert expected == (labels, training["ratings"], training["people"], model.card.source)
+    counts = model.counts
+    assert expected == (labels, counts["ratings"], counts["people"], model.card.source)
     assert f"{len(RATINGS)} by 12 people of 8 items" in shown.out
     assert str(out) in shown.out
 
@@ -132,7 +134,7 @@ def test_every_format_is_trained_on_end_to_end(
 def test_the_format_does_not_matter_to_the_model(
     tmp_path: Path, run: Run, write: Callable[[Path], Files]
 ) -> None:
-    """The same ratings, the same positions: no column was mistaken for another."""
+    """The same ratings, the same vectors: no column was mistaken for another."""
     for name, each in (("first", movielens_csv), ("second", write)):
         folder = tmp_path / name
         folder.mkdir()
@@ -140,7 +142,7 @@ def test_the_format_does_not_matter_to_the_model(
         options = ("--out", folder / "model", "--min-ratings", 2)
         assert not run("train", "--ratings", ratings, "--items", items, *options)
     first, second = (artifact.load(tmp_path / name / "model") for name in ("first", "second"))
-    np.testing.assert_array_equal(first.catalog.positions, second.catalog.positions)
+    np.testing.assert_array_equal(first.catalog.vectors, second.catalog.vectors)
     assert first.card.space.version == second.card.space.version
 
 
@@ -148,13 +150,66 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     ratings, items = movielens_csv(tmp_path)
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
-    given = ("--dimension", 3, "--min-ratings", 4, "--item-radius", 1.5, "--seed", 9)
-    assert not run("train", *files, *given)
+    given = "--epsilon 8 -k 5 --dimension 3 --ranking-dimension 5 --long-tail --min-ratings 4"
+    more = "--least-likes 7 --like-from 3.5 --rule offsets --seed 9"
+    assert not run("train", *files, *given.split(), *more.split())
     loaded = artifact.load(out)
-    names = ("dimension", "min_ratings", "item_radius", "seed")
-    expected = ([3, 4, 1.5, 9], 3)
-    actual = [loaded.training[name] for name in names]
-    assert expected == (actual, loaded.card.space.dimension)
+    assert loaded.training == TrainingOptions(
+        epsilon=8.0,
+        k=5,
+        dimension=3,
+        ranking_dimension=5,
+        boost_exponent=0.5,
+        min_ratings=4,
+        least_likes=7,
+        like_from=3.5,
+        rule="offsets",
+        seed=9,
+    )
+    assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (3, 5)
+    assert loaded.card.rule == ServingRule("offsets", 8.0, 5)
+
+
+def test_the_same_ratings_and_seed_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
+    """In another process too, so that nothing of this one's state is in them."""
+    ratings, items = movielens_csv(tmp_path)
+    given = ("train", "--ratings", ratings, "--items", items, "--min-ratings", "2", "--long-tail")
+    assert not run(*given, "--out", tmp_path / "here")
+    elsewhere = [sys.executable, "-m", "askew_server", *map(str, given)]
+    subprocess.run([*elsewhere, "--out", tmp_path / "elsewhere"], check=True, capture_output=True)
+    for file in sorted((tmp_path / "here").iterdir()):
+        assert file.read_bytes() == (tmp_path / "elsewhere" / file.name).read_bytes()
+
+
+def test_training_tells_the_distances_and_what_epsilon_means_at_each(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    out = tmp_path / "model"
+    files = ("--ratings", ratings, "--items", items, "--out", out)
+    assert not run("train", *files, "--min-ratings", 2)
+    shown = capsys.readouterr().out
+    reach = artifact.load(out).card.space.encoder.reach()
+    one, widest = float(reach.one_rating), float(reach.diameter)
+    assert f"at most {one:.3f} by one rating, {widest:.2f} the farthest" in shown
+    assert f"epsilons   4, at most {4 * one:.3g} and {4 * widest:.3g} at these distances" in shown
+
+
+def test_an_update_keeps_the_space_and_tells_what_changed(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    old, new = tmp_path / "model", tmp_path / "model-2"
+    files = ("--ratings", ratings, "--items", items)
+    assert not run("train", *files, "--out", old, "--min-ratings", 2)
+    lines = [line for line in ratings.read_text().splitlines() if line.split(",")[1] != "1"]
+    more = [f"{person},99,{5 - person % 2},0" for person in range(12)]
+    ratings.write_text("\n".join([*lines, *more]) + "\n")
+    assert not run("update", "--model", old, *files, "--out", new)
+    assert "items      1 new, 1 dropped" in capsys.readouterr().out
+    before, after = artifact.load(old), artifact.load(new)
+    assert before.card.space.version == after.card.space.version
+    assert before.card.catalog_version != after.card.catalog_version
 
 
 def test_bad_rows_are_counted_and_shown_with_file_line_and_reason(
@@ -176,7 +231,7 @@ def test_bad_rows_are_counted_and_shown_with_file_line_and_reason(
     assert f"  {ratings}, line {n_lines + 3}: user must be 1 to 200 characters" in shown
     assert "1 bad rows left out, such as:\n" in shown
     assert f"  {items}, line 10: title must be 1 to 500 characters" in shown
-    assert len(RATINGS) == artifact.load(out).training["ratings"]
+    assert len(RATINGS) == artifact.load(out).counts["ratings"]
 
 
 def test_of_many_bad_rows_all_are_counted_and_ten_are_shown(
@@ -255,7 +310,7 @@ def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
     assert expected == (code, last.partition(":")[0])
 
 
-@pytest.mark.parametrize("option", ["--dimension", "--min-ratings", "--item-radius", "--seed"])
+@pytest.mark.parametrize("option", ["--dimension", "--min-ratings", "--least-likes", "--seed"])
 def test_an_option_out_of_range_is_one_line_and_exit_code_1_or_2(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
