@@ -1,5 +1,6 @@
 # make demo      one private exchange, end to end
 # make test      every check that a change must pass
+# make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
 PYTHON ?= python3
@@ -9,7 +10,7 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test check lint types imports figures bench bench-placement bench-selection \
+.PHONY: help demo test audit check lint types imports figures bench bench-placement bench-selection \
   bench-device codebooks proto proto-check proto-release lock clean
 
 help:
@@ -20,6 +21,9 @@ demo: $(STAMP)
 
 test: check
 	$(BIN)/python -m pytest -n 2 -rs
+
+audit: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -rs -m audit --durations=0 --durations-min=1
 
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py

@@ -6,6 +6,9 @@ AskewError
 ├── ProfileError              the person's own ratings cannot make a profile
 ├── BudgetExceeded            a charge would pass the lifetime cap
 ├── LedgerError               the store of signals and charges cannot be trusted or written
+│   ├── LedgerFrozen          ledger and anchor disagree: no spending until an operator acts
+│   ├── KeyReused             an idempotency key that stands for another request
+│   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
 ├── WireError                 a message from the other side breaks the protocol
@@ -53,19 +56,40 @@ class ProfileError(AskewError):
 class BudgetExceeded(AskewError):
     """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (epsilon between any two people, exact).
+    Attributes: requested, spent, cap (exact), and measure: what the three numbers count.
     """
 
-    def __init__(self, requested: Fraction, spent: Fraction, cap: Fraction) -> None:
+    def __init__(
+        self,
+        requested: Fraction,
+        spent: Fraction,
+        cap: Fraction,
+        measure: str = "epsilon between any two people",
+    ) -> None:
         super().__init__(
-            f"this question would cost epsilon {float(requested):.6g} between any two people; "
+            f"this would cost {float(requested):.6g} {measure}; "
             f"{float(spent):.6g} of the lifetime cap {float(cap):.6g} is spent"
         )
-        self.requested, self.spent, self.cap = requested, spent, cap
+        self.requested, self.spent, self.cap, self.measure = requested, spent, cap, measure
 
 
 class LedgerError(AskewError):
     """The local store of signals and charges cannot be read, trusted or written."""
+
+
+class LedgerFrozen(LedgerError):
+    """The ledger and its anchor disagree; nothing is spent until an operator unfreezes it."""
+
+
+class KeyReused(LedgerError):
+    """The idempotency key stands for another request; nothing was charged."""
+
+
+class ChargePending(LedgerError):
+    """This request was charged and has no release: it runs elsewhere, or it crashed.
+
+    The charge stays spent and is never drawn again; a new attempt needs a new key and pays anew.
+    """
 
 
 class DataError(AskewError):

@@ -69,6 +69,29 @@ class ConcentratedDP:
     neighbors: NeighboringRelation
 
 
+@dataclass(frozen=True)
+class BoundedRange:
+    """`rounds` adaptive selections, each epsilon-bounded-range, of a domain that is private too.
+
+    A selection is epsilon-bounded-range (Durfee, Rogers 2019) when for all neighbors D, D' and all
+    outcomes y, z: P(y|D) P(z|D') <= exp(epsilon) P(y|D') P(z|D). So its log ratios lie in an
+    interval of length epsilon around zero, which is why it composes better than epsilon-DP allows.
+
+    delta: LimitedDomain's, whose stop symbol weighs at least 1 / delta times all the items together
+    that the neighbor's domain lacks; 0 for the exponential mechanism on a known domain.
+
+    Holds for rounds of the exponential mechanism, LimitedDomain's among them (the stop is an
+    outcome). Not for permute-and-flip, nor for exponential or Laplace noise: they are epsilon-DP
+    only, so their range may be 2 epsilon.
+    Privacy unit: one person's whole history.
+    """
+
+    epsilon: Fraction
+    rounds: int
+    delta: Fraction
+    neighbors: NeighboringRelation
+
+
 PrivacyLoss = PureDP | ApproximateDP
 
 

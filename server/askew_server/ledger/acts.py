@@ -1,0 +1,165 @@
+"""What each act of the ledger checks and writes, inside a transaction that somebody else holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
+from askew.odometer import Spent
+from askew.privacy import BoundedRange, PureDP
+from askew_server.ledger import reading
+from askew_server.ledger.rationals import columns_of, text_of
+from askew_server.ledger.records import (
+    AnalystBudget,
+    Charge,
+    ChargeRequest,
+    Dataset,
+    StoredRelease,
+)
+
+
+def find_dataset(database: sqlite3.Connection, wanted: Dataset) -> Dataset | None:
+    """The newest version, if it is the wanted one. Raises LedgerError for one that conflicts."""
+    versions = reading.versions_of(database, wanted.name)
+    if not versions or wanted.version not in [known.version for known in versions]:
+        return None
+    newest = versions[0]
+    cap = replace(newest.cap, order=wanted.cap.order)
+    if replace(newest, cap=cap, spent=wanted.spent) != wanted:
+        text = f"version {wanted.version!r} of {wanted.name!r} was opened with other terms, or is"
+        raise LedgerError(text + " no longer the newest: open a new version")
+    return newest
+
+
+def add_dataset(database: sqlite3.Connection, sequence: int, wanted: Dataset) -> Dataset:
+    """A first or a next version. Raises LedgerError."""
+    versions, cap = reading.versions_of(database, wanted.name), wanted.cap
+    if versions:
+        first = versions[-1]
+        kept = (first.unit, first.neighbors, first.cap.slack)
+        if kept != (wanted.unit, wanted.neighbors, cap.slack):
+            text = (
+                f"a new version of {wanted.name!r} keeps its unit, neighboring relation and slack"
+            )
+            raise LedgerError(text)
+        cap = replace(cap, order=first.cap.order)  # a filter fixes the order of its conversion
+    insert(
+        database,
+        "datasets",
+        (
+            *(sequence, wanted.name, wanted.version, wanted.unit, wanted.neighbors.name),
+            *map(text_of, (cap.epsilon, cap.delta, cap.slack)),
+            None if cap.order is None else text_of(cap.order),
+        ),
+    )
+    return reading.newest_version(database, wanted.name)
+
+
+def find_grant(database: sqlite3.Connection, wanted: AnalystBudget) -> AnalystBudget | None:
+    """What the analyst has, if granted on these terms. Raises LedgerError for other terms."""
+    held = reading.newest_budget(database, wanted.dataset, wanted.principal)
+    if held is None or held.closed:
+        return None
+    if held.terms != wanted.terms:
+        text = f"{wanted.principal!r} has a budget for {wanted.dataset!r} on other terms"
+        raise LedgerError(text)
+    return held
+
+
+def add_grant(database: sqlite3.Connection, sequence: int, wanted: AnalystBudget) -> AnalystBudget:
+    """Charges the whole loss of the terms. Raises BudgetExceeded, LedgerError."""
+    name, terms = wanted.dataset, wanted.terms
+    held = reading.newest_version(database, name)
+    if terms.neighbors is not held.neighbors:
+        raise LedgerError(f"the budget of {name!r} is for {held.neighbors.name}")
+    after = held.cap.after(reading.spent_on(database, name), terms.total_loss())
+    rationals = map(text_of, (terms.epsilon, terms.delta, terms.slack))
+    sizes = (terms.k_star, terms.l_star)
+    insert(database, "grants", (sequence, name, wanted.principal, *sizes, *rationals))
+    add_total(database, sequence, name, after)
+    return wanted
+
+
+def find_release(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelease | None:
+    """What was released for this request. Raises KeyReused, ChargePending."""
+    paid = reading.find_paid(database, request)
+    if paid is None:
+        return None
+    if paid.charge.request != request:
+        raise KeyReused(f"the key {request.key!r} stands for another request")
+    if paid.release is None:
+        text = f"charge {paid.charge.id} for the key {request.key!r} has no release: it is still"
+        raise ChargePending(text + " being made, or it crashed; then ask again under a new key")
+    return paid.release
+
+
+def add_charge(database: sqlite3.Connection, sequence: int, request: ChargeRequest) -> Charge:
+    """Spends. Raises BudgetExceeded, LedgerError, ParameterError."""
+    held, loss = reading.newest_version(database, request.dataset), request.loss
+    if request.version != held.version:
+        text = f"{request.dataset!r} is at version {held.version!r}; {request.version!r} takes no"
+        raise LedgerError(text + " new charges")
+    if loss.neighbors is not held.neighbors:
+        text = f"the budget of {held.name!r} is for {held.neighbors.name}, the loss for"
+        raise LedgerError(f"{text} {loss.neighbors.name}")
+    if request.principal is not None:
+        _check_answer(reading.newest_budget(database, held.name, request.principal), request)
+    else:
+        before = reading.spent_on(database, held.name)
+        add_total(database, sequence, held.name, held.cap.after(before, loss))
+    insert(
+        database,
+        "charges",
+        (
+            *(sequence, request.dataset, request.version, request.principal or ""),
+            *(request.key, request.digest, request.rule.value, text_of(loss.epsilon)),
+            None if isinstance(loss, PureDP) else text_of(loss.delta),
+            loss.rounds if isinstance(loss, BoundedRange) else None,
+        ),
+    )
+    return Charge(sequence, request)
+
+
+def _check_answer(budget: AnalystBudget | None, request: ChargeRequest) -> None:
+    """Raises BudgetExceeded, LedgerError, ParameterError."""
+    if budget is None or budget.closed:
+        raise LedgerError(f"{request.principal!r} has no budget for {request.dataset!r}")
+    loss = request.loss
+    rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
+    if loss != budget.terms.answer(rounds):
+        raise ParameterError("loss", loss, f"the analyst's, {budget.terms.answer(rounds)}")
+    budget.terms.reserve(budget.answered, rounds)
+
+
+def add_fulfilment(
+    database: sqlite3.Connection,
+    sequence: int,
+    charge_id: int,
+    payload: bytes,
+    outcomes: int | None,
+) -> StoredRelease:
+    """Stores the release of a charge, and settles it. Raises LedgerError, ParameterError."""
+    paid = reading.paid_by_id(database, charge_id)
+    if paid.release is not None:
+        raise LedgerError(f"charge {charge_id} has its release already")
+    request = paid.charge.request
+    if request.principal is not None and isinstance(request.loss, BoundedRange):
+        budget = reading.newest_budget(database, request.dataset, request.principal)
+        if budget is not None:  # it was charged on one
+            budget.terms.settle(budget.answered, request.loss.rounds, outcomes)
+    elif outcomes is not None:
+        raise ParameterError("outcomes", outcomes, "None: only an analyst's answer is settled")
+    insert(database, "fulfilments", (sequence, charge_id, payload, outcomes))
+    return StoredRelease(charge_id, request, payload, outcomes)
+
+
+def add_total(database: sqlite3.Connection, sequence: int, dataset: str, spent: Spent) -> None:
+    """The running total of a data set after this row."""
+    insert(database, "totals", (sequence, dataset, *columns_of(spent)))
+
+
+def insert(database: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
+    """One row."""
+    places = ", ".join("?" * len(row))
+    database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608

@@ -1,0 +1,92 @@
+"""The hash chain over all rows: what it covers, how it grows, whether it is whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from hashlib import sha256
+
+import msgspec
+
+from askew.errors import LedgerFrozen
+from askew.odometer import Spent
+from askew_server.ledger.anchor import START, Mark
+from askew_server.ledger.rationals import spent_of
+from askew_server.ledger.storage import TABLES
+
+
+def last_link(database: sqlite3.Connection) -> tuple[int, bytes]:
+    """Sequence and hash of the newest link."""
+    row = database.execute("SELECT sequence, hash FROM chain ORDER BY sequence DESC LIMIT 1")
+    return row.fetchone() or (START.sequence, START.hash)
+
+
+def seal(database: sqlite3.Connection) -> None:
+    """Add the next link, over the rows of its sequence as they are stored."""
+    before, previous = last_link(database)
+    link = (before + 1, _hash(database, before + 1, previous))
+    database.execute("INSERT INTO chain VALUES (?, ?)", link)
+
+
+def check_links(database: sqlite3.Connection, since: tuple[int, bytes]) -> tuple[int, bytes]:
+    """Recompute every link after `since`; the newest. Raises LedgerFrozen at a rewritten row."""
+    expected, previous = since
+    if expected and _hash_at(database, expected) != previous:
+        raise LedgerFrozen(f"row {expected} of the ledger is not the row that it was")
+    links = database.execute(
+        "SELECT sequence, hash FROM chain WHERE sequence > ? ORDER BY sequence", (expected,)
+    )
+    for sequence, link in links:
+        expected += 1
+        if sequence != expected or link != _hash(database, sequence, previous):
+            raise LedgerFrozen(f"row {expected} of the ledger is missing or was rewritten")
+        previous = link
+    return expected, previous
+
+
+def check_no_strays(database: sqlite3.Connection) -> None:
+    """Every row has its link. Raises LedgerFrozen."""
+    for table in TABLES:
+        stray = f"SELECT 1 FROM {table} WHERE sequence NOT IN (SELECT sequence FROM chain)"  # noqa: S608
+        if database.execute(stray).fetchone():
+            raise LedgerFrozen(f"the ledger has rows in {table} that no link of the chain covers")
+
+
+def mark_of(database: sqlite3.Connection) -> Mark:
+    """What the anchor has to remember of the newest link."""
+    sequence, link = last_link(database)
+    rows = database.execute("SELECT * FROM totals WHERE sequence = ?", (sequence,))
+    spent: dict[str, Spent] = {dataset: spent_of(columns) for _, dataset, *columns in rows}
+    return Mark(sequence, link, spent)
+
+
+def holds(database: sqlite3.Connection, mark: Mark) -> bool:
+    """Whether the link that a line of the anchor names is in this chain."""
+    return mark == START or _hash_at(database, mark.sequence) == mark.hash
+
+
+def follows(database: sqlite3.Connection, mark: Mark) -> bool:
+    """Whether the newest link is the very next after the anchor's, or repairs a loss from there."""
+    sequence, _ = last_link(database)
+    if sequence == mark.sequence + 1 and holds(database, mark):
+        return True
+    repair = "SELECT 1 FROM repairs WHERE (sequence, anchor_sequence, anchor_hash) = (?, ?, ?)"
+    found = database.execute(repair, (sequence, mark.sequence, mark.hash))
+    return found.fetchone() is not None
+
+
+def _hash_at(database: sqlite3.Connection, sequence: int) -> bytes | None:
+    row = database.execute("SELECT hash FROM chain WHERE sequence = ?", (sequence,)).fetchone()
+    return row[0] if row else None
+
+
+def _hash(database: sqlite3.Connection, sequence: int, previous: bytes) -> bytes:
+    """SHA-256 of the previous hash and every row of the sequence, each column with its type."""
+    rows = [
+        (table, *row)
+        for table in TABLES
+        for row in database.execute(
+            f"SELECT * FROM {table} WHERE sequence = ? ORDER BY 1, 2",  # noqa: S608
+            (sequence,),
+        )
+    ]
+    return sha256(previous + msgspec.msgpack.encode(rows)).digest()

@@ -1,0 +1,187 @@
+"""The ledger: an append-only list of charges and releases that survives crashes.
+
+`docs/ledger.md` goes through the crashes, and says what an operator does with a frozen ledger.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from askew.errors import LedgerError, LedgerFrozen, ParameterError
+from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
+from askew.privacy import ApproximateDP, NeighboringRelation
+from askew_server.ledger import acts, reading
+from askew_server.ledger.records import (
+    AnalystBudget,
+    Charge,
+    ChargeRequest,
+    Dataset,
+    StoredRelease,
+    check_name,
+)
+from askew_server.ledger.store import Store
+
+_PATIENCE = 10.0  # seconds to wait for another process
+
+
+class Ledger:
+    """One SQLite file for one operator and many data sets, and its anchor on another disk.
+
+    Safe for several processes and threads; not to be carried over a fork. Every method raises
+    LedgerError when the file cannot be read, trusted or written; whatever fails, nothing is spent
+    or the spend stays.
+    """
+
+    def __init__(self, path: Path, anchor_path: Path, *, patience: float = _PATIENCE) -> None:
+        """Open or make it, and verify all of it. A frozen ledger opens, for reading."""
+        self._store = Store(path, anchor_path, patience)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._store.close()
+
+    @property
+    def frozen(self) -> str | None:
+        """Why nothing can be spent, or None."""
+        return self._store.frozen()
+
+    def open_dataset(
+        self,
+        name: str,
+        version: str,
+        cap: PrivacyBudget,
+        unit: str,
+        neighbors: NeighboringRelation,
+    ) -> Dataset:
+        """Open a data set, or a new version of one, which inherits all that was spent.
+
+        The same call again changes nothing. Unit, neighboring relation and slack are those of the
+        first version; an old version takes no new charges. Raises LedgerError, ParameterError.
+        """
+        for kind, text in (("name", name), ("version", version), ("unit", unit)):
+            check_name(kind, text)
+        nothing = ApproximateDP(Fraction(0), Fraction(0), neighbors)
+        wanted = Dataset(name, version, cap, unit, neighbors, nothing)
+        return self._store.append(
+            lambda database: acts.find_dataset(database, wanted),
+            lambda database, sequence: acts.add_dataset(database, sequence, wanted),
+        )
+
+    def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
+        """Give an analyst a budget and charge its whole loss to the data set, at once.
+
+        The same call again changes nothing; other terms are refused, but after an unfreeze that
+        closed the first. Raises BudgetExceeded, LedgerError, ParameterError.
+        """
+        check_name("principal", principal)
+        wanted = AnalystBudget(dataset, principal, terms, Answered(), closed=False)
+        return self._store.append(
+            lambda database: acts.find_grant(database, wanted),
+            lambda database, sequence: acts.add_grant(database, sequence, wanted),
+        )
+
+    def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
+        """Spend durably, or give back what was released for the same request.
+
+        A Charge is returned once in its life, to the one caller that may now draw. Raises
+        KeyReused (the key stands for another request), ChargePending (charged, no release: spent
+        for good), BudgetExceeded, LedgerFrozen, LedgerError (no such data set, old version, other
+        neighboring relation, storage), ParameterError (a loss that is not the analyst's terms).
+        """
+
+        def find(database: sqlite3.Connection) -> Charge | StoredRelease | None:
+            return acts.find_release(database, request)
+
+        def spend(database: sqlite3.Connection, sequence: int) -> Charge | StoredRelease:
+            return acts.add_charge(database, sequence, request)
+
+        return self._store.append(find, spend)
+
+    def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
+        """Store the release of a charge, once; with a principal, settle to `outcomes` symbols.
+
+        Only when this returns may the payload be shown to anybody.
+        Raises LedgerError (no such charge, fulfilled already, storage), ParameterError.
+        """
+        if not isinstance(payload, bytes):
+            raise ParameterError("payload", type(payload).__name__, "bytes")
+        return self._store.append(
+            lambda _: None,
+            lambda database, row: acts.add_fulfilment(database, row, charge_id, payload, outcomes),
+        )
+
+    def datasets(self) -> tuple[Dataset, ...]:
+        """Every data set, by name, with what is spent of its cap."""
+        with self._store.transaction() as database:
+            names = reading.dataset_names(database)
+            return tuple(reading.newest_version(database, name) for name in names)
+
+    def dataset(self, name: str) -> Dataset:
+        """One data set. Raises LedgerError if there is none."""
+        with self._store.transaction() as database:
+            return reading.newest_version(database, name)
+
+    def budgets(self, dataset: str | None = None) -> tuple[AnalystBudget, ...]:
+        """Every grant, oldest first, closed ones among them."""
+        with self._store.transaction() as database:
+            return tuple(budget for _, budget in reading.analyst_budgets(database, dataset))
+
+    def budget(self, principal: str, dataset: str) -> AnalystBudget:
+        """What an analyst was granted and has spent. Raises LedgerError if nothing was granted."""
+        with self._store.transaction() as database:
+            found = reading.newest_budget(database, dataset, principal)
+        if found is None:
+            raise LedgerError(f"{principal!r} has no budget for {dataset!r}")
+        return found
+
+    def charges(self, dataset: str | None = None) -> tuple[Charge, ...]:
+        """Every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
+        with self._store.transaction() as database:
+            return tuple(paid.charge for paid in reading.all_paid(database, dataset))
+
+    def releases(self, dataset: str | None = None) -> tuple[StoredRelease, ...]:
+        """Every public release, oldest first: those charged without a principal."""
+        with self._store.transaction() as database:
+            found = [paid.release for paid in reading.all_paid(database, dataset)]
+        return tuple(each for each in found if each and each.request.principal is None)
+
+    def release(self, charge_id: int) -> StoredRelease:
+        """One public release. Raises LedgerError if there is none: no answer to an analyst."""
+        with self._store.transaction() as database:
+            found = reading.paid_by_id(database, charge_id).release
+        if found is None or found.request.principal is not None:
+            raise LedgerError(f"there is no public release {charge_id}")
+        return found
+
+    def verify(self) -> None:
+        """Check the file, every hash and every total from the first row. Raises LedgerError."""
+        self._store.check_file()
+        frozen = self.frozen
+        if frozen is not None:
+            raise LedgerFrozen(frozen)
+
+    def unfreeze(self, reason: str, *, nothing_lost: bool = False) -> None:
+        """The operator's act that lets a frozen ledger spend again, recorded in the chain.
+
+        What the anchor remembers of lost rows is carried over as spent, and the budgets of analysts
+        are closed. If the anchor is missing or damaged, the operator has to state, as
+        `nothing_lost`, that this file holds every charge that was ever made.
+        Raises LedgerError: not frozen, or the file itself is damaged.
+        """
+        check_name("reason", reason)
+        self._store.unfreeze(reason, nothing_lost=nothing_lost)

@@ -1,0 +1,167 @@
+"""Queries: rows as records."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from askew.composition import Loss
+from askew.errors import LedgerError
+from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget, Spent
+from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation, PureDP
+from askew_server.ledger.rationals import rational_of, spent_of
+from askew_server.ledger.records import (
+    AnalystBudget,
+    Charge,
+    ChargeRequest,
+    Dataset,
+    StoredRelease,
+)
+
+_CHARGES = """
+SELECT c.sequence, c.dataset, c.version, c.principal, c.key, c.digest, c.epsilon, c.delta, c.rounds,
+    d.neighbors, f.payload, f.outcomes
+FROM charges c JOIN datasets d ON (d.name, d.version) = (c.dataset, c.version)
+LEFT JOIN fulfilments f ON f.charge = c.sequence
+"""
+# Reservations count in full until they are settled. A loss of rows closes what was granted before.
+_GRANTS = """
+SELECT g.sequence, g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delta, g.slack,
+    coalesce(sum(coalesce(f.outcomes, c.rounds)), 0), count(c.sequence),
+    EXISTS (SELECT 1 FROM repairs WHERE lost AND sequence > g.sequence)
+FROM grants g
+LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal)
+    AND c.sequence > g.sequence AND NOT EXISTS (
+        SELECT 1 FROM grants n WHERE (n.dataset, n.principal) = (g.dataset, g.principal)
+        AND n.sequence > g.sequence AND n.sequence < c.sequence)
+LEFT JOIN fulfilments f ON f.charge = c.sequence
+WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2)
+GROUP BY g.sequence ORDER BY g.sequence
+"""
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A charge as it stands: with its release, or with None."""
+
+    charge: Charge
+    release: StoredRelease | None
+
+
+def find_paid(database: sqlite3.Connection, request: ChargeRequest) -> Paid | None:
+    """The charge that has this request's key."""
+    where = "WHERE (c.dataset, c.principal, c.key) = (?, ?, ?)"
+    names = (request.dataset, request.principal or "", request.key)
+    row = database.execute(_CHARGES + where, names).fetchone()
+    return _paid(row) if row else None
+
+
+def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Paid:
+    """One charge. Raises LedgerError."""
+    row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
+    if row is None:
+        raise LedgerError(f"there is no charge {charge_id}")
+    return _paid(row)
+
+
+def all_paid(database: sqlite3.Connection, dataset: str | None) -> list[Paid]:
+    """Every charge, oldest first."""
+    where = "WHERE ?1 IS NULL OR c.dataset = ?1 ORDER BY c.sequence"
+    return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
+
+
+def spent_on(database: sqlite3.Connection, dataset: str) -> Spent:
+    """The running total of all versions of a data set."""
+    newest = "SELECT * FROM totals WHERE dataset = ? ORDER BY sequence DESC LIMIT 1"
+    row = database.execute(newest, (dataset,)).fetchone()
+    return spent_of(row[2:]) if row else Spent()
+
+
+def dataset_names(database: sqlite3.Connection) -> list[str]:
+    """Every data set, by name."""
+    return [name for (name,) in database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1")]
+
+
+def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
+    """Every version of a data set, newest first, each with what all have spent."""
+    rows = database.execute(
+        "SELECT version, unit, neighbors, epsilon, delta, slack, conversion_order FROM datasets"
+        " WHERE name = ? ORDER BY sequence DESC",
+        (name,),
+    ).fetchall()
+    spent = spent_on(database, name)
+    found = []
+    for version, unit, neighbors, epsilon, delta, slack, order in rows:
+        cap = PrivacyBudget(
+            epsilon=rational_of(epsilon),
+            delta=rational_of(delta),
+            slack=rational_of(slack),
+            order=rational_of(order) if order else None,
+        )
+        relation = NeighboringRelation[neighbors]
+        found.append(Dataset(name, version, cap, unit, relation, cap.loss(spent, relation)))
+    return found
+
+
+def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
+    """The version that takes new charges. Raises LedgerError."""
+    versions = versions_of(database, name)
+    if not versions:
+        raise LedgerError(f"there is no data set {name!r} in the ledger: open it first")
+    return versions[0]
+
+
+def analyst_budgets(
+    database: sqlite3.Connection, dataset: str | None = None, principal: str | None = None
+) -> list[tuple[int, AnalystBudget]]:
+    """Every grant with its row, oldest first; the newest of a pair is the one that counts."""
+    found = []
+    for row in database.execute(_GRANTS, (dataset, principal)):
+        sequence, name, who, k_star, l_star, epsilon, delta, slack, outcomes, calls, closed = row
+        terms = PayWhatYouGet(
+            k_star=k_star,
+            l_star=l_star,
+            epsilon=rational_of(epsilon),
+            delta=rational_of(delta),
+            slack=rational_of(slack),
+        )
+        budget = AnalystBudget(name, who, terms, Answered(outcomes, calls), bool(closed))
+        found.append((sequence, budget))
+    return found
+
+
+def newest_budget(
+    database: sqlite3.Connection, dataset: str, principal: str
+) -> AnalystBudget | None:
+    """What one analyst has of one data set."""
+    budgets = analyst_budgets(database, dataset, principal)
+    return budgets[-1][1] if budgets else None
+
+
+def _paid(row: tuple[Any, ...]) -> Paid:
+    identity, dataset, version, principal, key, digest, *numbers, payload, outcomes = row
+    try:
+        request = ChargeRequest(
+            dataset=dataset,
+            version=version,
+            key=key,
+            digest=digest,
+            loss=_loss(*numbers),
+            principal=principal or None,
+        )
+    except (ValueError, KeyError):
+        raise LedgerError(f"charge {identity} is damaged") from None
+    charge = Charge(identity, request)
+    if payload is None:
+        return Paid(charge, None)
+    return Paid(charge, StoredRelease(identity, request, payload, outcomes))
+
+
+def _loss(epsilon: str, delta: str | None, rounds: int | None, relation: str) -> Loss:
+    exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
+    if delta is None:
+        return PureDP(exact, neighbors)
+    if rounds is None:
+        return ApproximateDP(exact, rational_of(delta), neighbors)
+    return BoundedRange(exact, rounds, rational_of(delta), neighbors)

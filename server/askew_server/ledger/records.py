@@ -1,0 +1,111 @@
+"""What goes into the ledger and what comes out: public values only, safe to print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from askew.composition import Loss
+from askew.errors import ParameterError
+from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
+from askew.privacy import ApproximateDP, BoundedRange, NeighboringRelation
+
+
+class Rule(Enum):
+    """How a charge composes with the others. Recorded with it."""
+
+    BASIC = "basic"
+    ZCDP = "zcdp"
+    DURFEE_ROGERS = "durfee-rogers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChargeRequest:
+    """One spend, named before the data are touched.
+
+    key: the idempotency key, any non-empty text; one request for ever, within (dataset, principal).
+    digest: 32 bytes, SHA-256 of everything that determines the answer (query, mechanism,
+    parameters). The ledger binds the key to the whole request, so to more than this digest.
+
+    The rule follows from the loss: BoundedRange is composed by zCDP, anything else is added.
+    With a principal, the loss must be a BoundedRange with the epsilon and delta of that analyst's
+    `PayWhatYouGet`; its rounds, k_i, are reserved and later settled to what was released.
+    """
+
+    dataset: str
+    version: str
+    key: str
+    digest: bytes
+    loss: Loss
+    principal: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("dataset", "version", "key"):
+            check_name(name, getattr(self, name))
+        if self.principal is not None:
+            check_name("principal", self.principal)
+        if not isinstance(self.loss, Loss):
+            raise ParameterError("loss", self.loss, "PureDP, ApproximateDP or BoundedRange")
+        if not isinstance(self.digest, bytes) or len(self.digest) != 32:
+            raise ParameterError("digest", self.digest, "32 bytes")
+
+    @property
+    def rule(self) -> Rule:
+        """How it composes."""
+        if self.principal is not None:
+            return Rule.DURFEE_ROGERS
+        return Rule.ZCDP if isinstance(self.loss, BoundedRange) else Rule.BASIC
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One durable spend. `id` is what `Ledger.fulfill` takes and what a release is known by."""
+
+    id: int
+    request: ChargeRequest
+
+
+@dataclass(frozen=True)
+class StoredRelease:
+    """Published bytes and the charge that paid for them. `id` is the charge's.
+
+    outcomes: how many symbols were released, the stop among them; None without a principal.
+    """
+
+    id: int
+    request: ChargeRequest
+    payload: bytes
+    outcomes: int | None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set at its newest version, and what all its versions spent together."""
+
+    name: str
+    version: str
+    cap: PrivacyBudget
+    unit: str
+    neighbors: NeighboringRelation
+    spent: ApproximateDP
+
+
+@dataclass(frozen=True)
+class AnalystBudget:
+    """What one principal may still ask of one data set: `terms` less what was spent.
+
+    answered: what was spent, reservations in full. closed: an unfreeze that lost rows ended it; its
+    loss stays charged to the data set.
+    """
+
+    dataset: str
+    principal: str
+    terms: PayWhatYouGet
+    answered: Answered
+    closed: bool
+
+
+def check_name(name: str, value: object) -> None:
+    """A name is 1 to 200 printable characters. Raises ParameterError."""
+    if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
+        raise ParameterError(name, value, "1 to 200 printable characters")

@@ -1,0 +1,185 @@
+"""The ledger's SQLite file: its tables, how it is opened, and what its failures mean."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from askew.errors import LedgerError
+
+VERSION = 1
+APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
+
+# Rationals are "numerator/denominator" in hexadecimal: exact, and free of the limit that Python
+# sets to the decimal digits of an int. Every row belongs to one link of the chain, by `sequence`.
+_RATIONAL = "TEXT NOT NULL CHECK ({0} GLOB '[0-9a-f]*/[1-9a-f]*')"
+_SPENT = ("epsilon", "delta", "range_epsilon", "range_delta", "rho")
+_SPENT_COLUMNS = ", ".join(f"{name} {_RATIONAL.format(name)}" for name in _SPENT)
+_SEQUENCE = "sequence INTEGER PRIMARY KEY REFERENCES chain (sequence) DEFERRABLE INITIALLY DEFERRED"
+_NAME = "TEXT NOT NULL CHECK (length({0}) BETWEEN 1 AND 200)"
+
+_CHAIN = """
+CREATE TABLE chain (
+    sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
+    hash BLOB NOT NULL CHECK (length(hash) = 32)
+) STRICT
+"""
+# What the chain covers, in the order in which it is hashed.
+TABLES = {
+    "datasets": f"""
+        {_SEQUENCE},
+        name {_NAME.format("name")},
+        version {_NAME.format("version")},
+        unit {_NAME.format("unit")},
+        neighbors TEXT NOT NULL CHECK (neighbors IN ('ADD_OR_REMOVE_ONE', 'REPLACE_ONE')),
+        epsilon {_RATIONAL.format("epsilon")},
+        delta {_RATIONAL.format("delta")},
+        slack {_RATIONAL.format("slack")},
+        conversion_order TEXT,
+        UNIQUE (name, version)
+    """,
+    "grants": f"""
+        {_SEQUENCE},
+        dataset {_NAME.format("dataset")},
+        principal {_NAME.format("principal")},
+        k_star INTEGER NOT NULL CHECK (k_star > 0),
+        l_star INTEGER NOT NULL CHECK (l_star > 0),
+        epsilon {_RATIONAL.format("epsilon")},
+        delta {_RATIONAL.format("delta")},
+        slack {_RATIONAL.format("slack")}
+    """,
+    "charges": f"""
+        {_SEQUENCE},
+        dataset TEXT NOT NULL,
+        version TEXT NOT NULL,
+        principal TEXT NOT NULL CHECK (length(principal) <= 200),
+        key {_NAME.format("key")},
+        digest BLOB NOT NULL CHECK (length(digest) = 32),
+        rule TEXT NOT NULL CHECK (rule IN ('basic', 'zcdp', 'durfee-rogers')),
+        epsilon {_RATIONAL.format("epsilon")},
+        delta TEXT CHECK (delta GLOB '[0-9a-f]*/[1-9a-f]*'),
+        rounds INTEGER CHECK (rounds > 0),
+        UNIQUE (dataset, principal, key),
+        FOREIGN KEY (dataset, version) REFERENCES datasets (name, version),
+        CHECK ((rule = 'durfee-rogers') = (principal != '')),
+        CHECK ((rule = 'basic') = (rounds IS NULL)),
+        CHECK (delta IS NOT NULL OR rounds IS NULL)
+    """,
+    "fulfilments": f"""
+        {_SEQUENCE},
+        charge INTEGER NOT NULL UNIQUE REFERENCES charges (sequence),
+        payload BLOB NOT NULL,
+        outcomes INTEGER CHECK (outcomes > 0)
+    """,
+    "repairs": f"""
+        {_SEQUENCE},
+        reason {_NAME.format("reason")},
+        lost INTEGER NOT NULL CHECK (lost IN (0, 1)),
+        anchor_sequence INTEGER NOT NULL,
+        anchor_hash BLOB NOT NULL CHECK (length(anchor_hash) = 32)
+    """,
+    "carried": f"""
+        sequence INTEGER NOT NULL REFERENCES repairs (sequence),
+        dataset TEXT NOT NULL,
+        {_SPENT_COLUMNS},
+        PRIMARY KEY (sequence, dataset)
+    """,
+    "totals": f"""
+        sequence INTEGER NOT NULL REFERENCES chain (sequence) DEFERRABLE INITIALLY DEFERRED,
+        dataset TEXT NOT NULL,
+        {_SPENT_COLUMNS},
+        PRIMARY KEY (sequence, dataset)
+    """,
+}
+_INDEXES = (
+    "CREATE INDEX newest_total ON totals (dataset, sequence)",
+    "CREATE INDEX by_principal ON charges (dataset, principal, sequence)",
+)
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: "another process kept it locked",
+    sqlite3.SQLITE_LOCKED: "another process kept it locked",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "it or its directory is read-only",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: is its directory missing or read-only?",
+    sqlite3.SQLITE_IOERR: "the disk failed or is full",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: restore a backup, then unfreeze",
+    sqlite3.SQLITE_NOTADB: "it is no SQLite file, or a damaged one",
+}
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Whatever the disk or SQLite reports, as a LedgerError that says what it means."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
+        meaning = _MEANINGS.get(code, "SQLite refused")
+        raise LedgerError(f"the ledger {path} cannot be used: {meaning} ({error})") from None
+    except UnicodeDecodeError:  # SQLite quotes damaged text in its own message
+        raise LedgerError(
+            f"the ledger {path} is damaged: restore a backup, then unfreeze"
+        ) from None
+    except OSError as error:
+        raise LedgerError(f"the ledger {path} cannot be used: {error}") from None
+
+
+def connect(path: Path, patience: float) -> sqlite3.Connection:
+    """Open the file, or make it; a file that is not ours is refused and left as it is."""
+    if path.exists() and not path.is_file():
+        raise LedgerError(f"the ledger {path} is no regular file")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    database = sqlite3.connect(
+        path, isolation_level=None, timeout=patience, check_same_thread=False
+    )
+    try:
+        database.execute("PRAGMA foreign_keys = ON")
+        database.execute("PRAGMA recursive_triggers = ON")  # REPLACE is a deletion, too
+        database.execute("PRAGMA trusted_schema = OFF")
+        _create_if_new(database, path)
+        path.chmod(0o600)
+        if pragma(database, "journal_mode") != "wal":
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def pragma(database: sqlite3.Connection, name: str) -> object:
+    """The value of a pragma."""
+    value: object = database.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def _create_if_new(database: sqlite3.Connection, path: Path) -> None:
+    database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, the others wait
+    version = pragma(database, "user_version")
+    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        for statement in _schema():
+            database.execute(statement)
+        version = VERSION
+    elif pragma(database, "application_id") != APPLICATION:
+        raise LedgerError(f"{path} is not a ledger of this program")
+    if version != VERSION:
+        raise LedgerError(f"the ledger {path} has version {version}, this program reads {VERSION}")
+    database.execute("COMMIT")
+
+
+def _schema() -> Iterator[str]:
+    yield f"PRAGMA application_id = {APPLICATION}"
+    yield _CHAIN
+    for table, columns in TABLES.items():
+        yield f"CREATE TABLE {table} ({columns}) STRICT"
+    for table in ("chain", *TABLES):
+        for verb in ("UPDATE", "DELETE"):
+            yield (
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+            )
+    yield from _INDEXES
+    yield f"PRAGMA user_version = {VERSION}"

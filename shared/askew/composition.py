@@ -1,0 +1,203 @@
+"""Rules that turn a sequence of charges into one privacy loss.
+
+Privacy unit: one person's whole history. All rules hold for adaptively chosen mechanisms.
+
+| rule | valid for | epsilon |
+|---|---|---|
+| `basic` | every loss | the sum |
+| `durfee_rogers` | bounded-range selections | equation 3 of Durfee, Rogers 2019 |
+| `zcdp` | bounded-range selections | rho = epsilon^2 / 8 each, converted at the end |
+
+Bounded-range: rounds of the exponential mechanism (peeling, LimitedDomain). Not permute-and-flip,
+exponential or Laplace noise: see `askew.privacy.BoundedRange`; charge their pure epsilon.
+
+Numbers are exact rationals. Where a formula is irrational, its value is rounded **up** to a
+multiple of 2**-40, and lies at most 2**-39 * (1 + the basic sum) above the formula. Enclosures, not
+floats, decide; floats only choose the order at which zCDP is converted, where every one is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from math import ceil, frexp, isqrt, log, log1p
+
+from askew.enclosure import exp_minus, log_ratio
+from askew.errors import ParameterError
+from askew.privacy import (
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+    PureDP,
+    exact_rational,
+    positive_rational,
+)
+
+_PRECISION = 128
+_UNIT = 2**40
+
+Loss = PureDP | ApproximateDP | BoundedRange
+
+
+def basic(losses: Sequence[Loss]) -> ApproximateDP:
+    """(sum of epsilon, sum of delta), exact. A bounded-range selection counts its epsilon a round.
+
+    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006. Raises ParameterError.
+    """
+    neighbors = check_losses(losses)
+    return ApproximateDP(_sum(map(epsilon_of, losses)), _sum(map(delta_of, losses)), neighbors)
+
+
+def durfee_rogers(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
+    """Equation 3 of Durfee, Rogers 2019, at a delta of 2 sum of delta + slack.
+
+        k e (exp(e) - 1) / (exp(e) + 1) + e sqrt(2 k ln(1/slack))
+        k e^2 / 2 + e sqrt(k ln(1/slack) / 2)                               the lesser of the two
+
+    k = all rounds, e = the highest epsilon of any: the theorem is for one epsilon, and a selection
+    of a lower range has the higher one too. The basic sum of epsilon if that is less.
+    Each delta counts twice, as in the paper's Theorem 2. Raises ParameterError.
+    """
+    neighbors = check_losses(selections)
+    slack = check_slack(slack)
+    e = max(selection.epsilon for selection in selections)
+    k = sum(selection.rounds for selection in selections)
+    log_slack = _log_up(1 / slack)
+    halved, _ = exp_minus(ceil(e * 2**_PRECISION), _PRECISION)  # of exp(-e); rounding it down ...
+    lowest = Fraction(halved, 2**_PRECISION)
+    tanh = (1 - lowest) / (1 + lowest)  # ... rounds this up
+    first = k * e * tanh + _sqrt_up(2 * k * e * e * log_slack)
+    second = k * e * e / 2 + _sqrt_up(k * e * e * log_slack / 2)
+    least = min(basic(selections).epsilon, _round_up(min(first, second)))
+    return ApproximateDP(least, 2 * _sum(map(delta_of, selections)) + slack, neighbors)
+
+
+def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
+    """Sum of rho over all rounds, converted at an extra delta of `slack`; basic epsilon if less.
+
+        rho = (epsilon + 2 delta)^2 / 8 a round
+        (`concentrated_epsilon` of the sum of rho + sum of delta,    sum of delta + slack)
+
+    Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
+    total of rho is fixed in advance; `askew.odometer.PrivacyBudget` is a filter without that.
+    Proof for delta > 0, LimitedDomain. Read an item that the neighbor's domain lacks as the stop.
+    As all such items weigh at most delta times the stop, what is read is a selection of the common
+    items and the stop with a range of epsilon + 2 ln(1 + delta), so rho-zCDP. On outcomes of common
+    items, its law is never below the true one, and at most 1 + delta times it; all other outcomes
+    have a true mass of at most delta. So a call adds ln(1 + delta) <= delta to epsilon and delta to
+    delta. The steps are enumerated in tests/guarantees.
+    Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
+    epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
+    """
+    neighbors = check_losses(selections)
+    slack = check_slack(slack)
+    deltas = _sum(map(delta_of, selections))
+    ranged = concentrated_epsilon(_sum(map(rho_of, selections)), slack) + deltas
+    return ApproximateDP(min(basic(selections).epsilon, ranged), deltas + slack, neighbors)
+
+
+def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None = None) -> Fraction:
+    """The epsilon of rho-zCDP at delta = slack, rounded up: at an order a > 1
+
+        rho a + ln(1 / (a slack)) / (a - 1) + ln(1 - 1/a)
+
+    and without one at the best, where rho (a - 1)^2 = ln(1 / (a slack)).
+    The best order is for a rho fixed in advance; a filter, whose total adapts, fixes the order.
+    Source: Canonne, Kamath, Steinke 2020 (a bound at each order).
+    """
+    if order is None:
+        order = best_order(float(rho), slack) if rho else Fraction(2)
+    tail = _log_up(1 / (order * slack)) / (order - 1)
+    return max(Fraction(0), _round_up(rho * order + tail + _log_up(1 - 1 / order)))
+
+
+def best_order(rho: float, slack: Fraction) -> Fraction:
+    """Where the conversion of rho is least; in floats, because every order is valid."""
+    target = float(_log_up(1 / slack))
+    return _order(lambda x: rho * x * x + log1p(x) < target)
+
+
+def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
+    """The order at which the conversion fits the most rho under a cap of epsilon."""
+    target, cap = float(_log_up(1 / slack)), float(epsilon)
+
+    def passes_cap(x: float) -> bool:
+        rest = target - log1p(x)  # rho (a - 1)^2, at the rho whose best order is a
+        return rest > 0 and rest * (1 + 2 * x) / (x * x) + log(x / (1 + x)) > cap
+
+    return _order(passes_cap)
+
+
+def _order(is_low: Callable[[float], bool]) -> Fraction:
+    """1 + x at the end of the x that are low, to 20 bits, by bisection of their logarithms."""
+    low, high = -40.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_low(2.0**middle) else (low, middle)
+    mantissa, exponent = frexp(2.0**high)
+    return 1 + Fraction(ceil(mantissa * 2**20), 2**20) * Fraction(2) ** exponent
+
+
+def epsilon_of(loss: Loss) -> Fraction:
+    """The pure part: what the loss adds under basic composition."""
+    return loss.epsilon * loss.rounds if isinstance(loss, BoundedRange) else loss.epsilon
+
+
+def delta_of(loss: Loss) -> Fraction:
+    """The loss's own delta."""
+    return Fraction(0) if isinstance(loss, PureDP) else loss.delta
+
+
+def rho_of(selection: BoundedRange) -> Fraction:
+    """rounds * (epsilon + 2 delta)^2 / 8; see `zcdp`."""
+    return selection.rounds * (selection.epsilon + 2 * selection.delta) ** 2 / 8
+
+
+def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
+    """The relation that all share; their numbers are in range. Raises ParameterError."""
+    relations = {loss.neighbors for loss in losses}
+    if len(relations) != 1:
+        got = sorted(relation.name for relation in relations)
+        raise ParameterError("neighbors", got, "one relation for all losses, and one loss at least")
+    for loss in losses:
+        check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
+        if not 0 <= check_magnitude("delta", exact_rational("delta", delta_of(loss))) < 1:
+            raise ParameterError("delta", str(delta_of(loss)), "from 0 to below 1")
+        rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds < 2**32:
+            raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
+    return relations.pop()
+
+
+def check_slack(slack: object) -> Fraction:
+    """A probability strictly between 0 and 1. Raises ParameterError."""
+    exact = check_magnitude("slack", positive_rational("slack", slack))
+    if exact >= 1:
+        raise ParameterError("slack", str(exact), "below 1")
+    return exact
+
+
+def check_magnitude(name: str, value: Fraction) -> Fraction:
+    """Small enough that sums stay short and floats hold it: below 2**32, denominator <= 2**256."""
+    if value >= 2**32 or value.denominator > 2**256:
+        limit = "below 2**32 with a denominator of at most 2**256"
+        raise ParameterError(name, f"about {float(value):.6g}", limit)
+    return value
+
+
+def _sum(values: Iterable[Fraction]) -> Fraction:
+    return sum(values, Fraction(0))
+
+
+def _log_up(ratio: Fraction) -> Fraction:
+    _, high = log_ratio(ratio.numerator, ratio.denominator, _PRECISION)
+    return Fraction(high, 2**_PRECISION)
+
+
+def _sqrt_up(value: Fraction) -> Fraction:
+    scaled = ceil(value * 4**_PRECISION)
+    return Fraction(isqrt(scaled - 1) + 1 if scaled else 0, 2**_PRECISION)
+
+
+def _round_up(value: Fraction) -> Fraction:
+    return Fraction(ceil(value * _UNIT), _UNIT)

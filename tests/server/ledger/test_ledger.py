@@ -1,0 +1,389 @@
+"""What the ledger charges, gives back and refuses, when nothing goes wrong."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from server.ledger.scenes import (
+    CAP,
+    TERMS,
+    UNIT,
+    answer,
+    charged,
+    epsilon_spent,
+    new_ledger,
+    open_ledger,
+    pure,
+    request,
+)
+
+from askew.composition import concentrated_epsilon
+from askew.errors import (
+    BudgetExceeded,
+    ChargePending,
+    KeyReused,
+    LedgerError,
+    ParameterError,
+)
+from askew.odometer import Answered, PrivacyBudget
+from askew.privacy import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    ApproximateDP,
+    BoundedRange,
+    ConcentratedDP,
+    NeighboringRelation,
+    PureDP,
+)
+from askew_server.ledger import ChargeRequest, Ledger, Rule, StoredRelease
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with new_ledger(tmp_path) as ledger:
+        yield ledger
+
+
+def test_a_release_is_charged_once_and_comes_back_as_it_was(ledger: Ledger) -> None:
+    """Planted bug: a retry that draws, and pays, again."""
+    charge = charged(ledger, request())
+    release = ledger.fulfill(charge.id, b"the list")
+    assert release == StoredRelease(charge.id, request(), b"the list", None)
+    assert ledger.charge(request()) == release
+    assert ledger.release(charge.id) == release
+    assert ledger.releases() == (release,)
+    assert ledger.charges() == (charge,)
+    assert epsilon_spent(ledger) == 1
+
+
+def test_what_was_stored_outlives_the_process(tmp_path: Path) -> None:
+    loss = BoundedRange(Fraction(1, 3), 20, Fraction(1, 10**9), ADD_OR_REMOVE_ONE)
+    kept = [
+        request("a", pure(Fraction(10**9, 10**9 + 7))),
+        request("b", ApproximateDP(Fraction(1, 3), Fraction(1, 10**8), ADD_OR_REMOVE_ONE)),
+        request("c", loss),
+    ]
+    with new_ledger(tmp_path) as ledger:
+        for wanted in kept:
+            ledger.fulfill(charged(ledger, wanted).id, wanted.key.encode())
+        spent = ledger.dataset("plays").spent
+    with open_ledger(tmp_path) as ledger:
+        assert [release.request for release in ledger.releases()] == kept
+        assert [release.payload for release in ledger.releases()] == [b"a", b"b", b"c"]
+        assert ledger.dataset("plays").spent == spent
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        request(what="top 21"),
+        request(loss=pure(Fraction(1, 2))),
+        request(loss=ApproximateDP(Fraction(1), Fraction(0), ADD_OR_REMOVE_ONE)),
+        request(version="2"),
+    ],
+    ids=["digest", "loss", "measure", "version"],
+)
+@pytest.mark.parametrize("fulfilled", [True, False])
+def test_a_key_stands_for_one_request_for_ever(
+    ledger: Ledger, other: ChargeRequest, fulfilled: bool
+) -> None:
+    """Planted bug: a key that is not bound to its request."""
+    charge = charged(ledger, request())
+    if fulfilled:
+        ledger.fulfill(charge.id, b"the list")
+    with pytest.raises(KeyReused, match="monday"):
+        ledger.charge(other)
+    assert ledger.charges() == (charge,)
+
+
+def test_a_charge_without_a_release_is_never_drawn_again(ledger: Ledger) -> None:
+    """The draw may have been seen. Planted bug: a retry that resumes the charge."""
+    charge = charged(ledger, request())
+    with pytest.raises(ChargePending, match=f"charge {charge.id}"):
+        ledger.charge(request())
+    assert epsilon_spent(ledger) == 1
+    assert charged(ledger, request("tuesday")).id != charge.id
+    assert epsilon_spent(ledger) == 2
+
+
+def test_a_charge_has_at_most_one_release(ledger: Ledger) -> None:
+    charge = charged(ledger, request())
+    release = ledger.fulfill(charge.id, b"the list")
+    with pytest.raises(LedgerError, match="has its release already"):
+        ledger.fulfill(charge.id, b"another list")
+    assert ledger.releases() == (release,)
+
+
+def test_there_is_no_release_without_a_charge(ledger: Ledger) -> None:
+    for identity in (0, 1, 99, -1):  # 1 is the row of the data set
+        with pytest.raises(LedgerError, match=f"no charge {identity}"):
+            ledger.fulfill(identity, b"the list")
+
+
+def test_the_cap_is_reached_exactly_and_never_passed(ledger: Ledger) -> None:
+    for key in range(10):
+        ledger.charge(request(str(key)))
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.charge(request("one more", pure(Fraction(1, 10**12))))
+    actual = (refused.value.requested, refused.value.spent, refused.value.cap)
+    assert actual == (Fraction(1, 10**12), Fraction(10), Fraction(10))
+    assert len(ledger.charges()) == 10
+
+
+def test_a_refused_request_leaves_its_key_free(ledger: Ledger) -> None:
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(request(loss=pure(11)))
+    assert charged(ledger, request()).request == request()
+
+
+def test_a_new_version_inherits_what_was_spent(ledger: Ledger) -> None:
+    """Planted bug: a sum by version."""
+    charge = charged(ledger, request(loss=pure(6)))
+    ledger.fulfill(charge.id, b"the list")
+    second = ledger.open_dataset("plays", "2", CAP, UNIT, ADD_OR_REMOVE_ONE)
+    assert (second.version, second.spent.epsilon) == ("2", Fraction(6))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(request("tuesday", pure(5), version="2"))
+    assert charged(ledger, request("tuesday", pure(4), version="2"))
+    with pytest.raises(LedgerError, match="is at version '2'"):
+        ledger.charge(request("wednesday", pure(1)))
+    found = ledger.charge(request(loss=pure(6)))
+    assert isinstance(found, StoredRelease)
+    assert found.payload == b"the list"
+
+
+def test_a_new_version_may_have_another_cap_and_keeps_the_order_of_conversion(
+    ledger: Ledger,
+) -> None:
+    """A filter fixes the order of its conversion for ever: see `PrivacyBudget`."""
+    larger = PrivacyBudget(epsilon=Fraction(20), delta=CAP.delta, slack=CAP.slack)
+    opened = ledger.open_dataset("plays", "2", larger, UNIT, ADD_OR_REMOVE_ONE)
+    assert (opened.cap.epsilon, opened.cap.order) == (Fraction(20), CAP.order)
+    assert larger.order != CAP.order
+
+
+@pytest.mark.parametrize(
+    ("cap", "unit", "neighbors"),
+    [
+        (CAP, "one event", ADD_OR_REMOVE_ONE),
+        (CAP, UNIT, REPLACE_ONE),
+        (PrivacyBudget(epsilon=CAP.epsilon, delta=CAP.delta), UNIT, ADD_OR_REMOVE_ONE),
+    ],
+    ids=["unit", "neighbors", "slack"],
+)
+def test_versions_cannot_be_summed_over_different_promises(
+    ledger: Ledger, cap: PrivacyBudget, unit: str, neighbors: NeighboringRelation
+) -> None:
+    with pytest.raises(LedgerError, match="keeps its unit"):
+        ledger.open_dataset("plays", "2", cap, unit, neighbors)
+    with pytest.raises(LedgerError, match="open a new version"):
+        ledger.open_dataset("plays", "1", cap, unit, neighbors)
+
+
+def test_opening_the_same_data_set_again_changes_nothing(ledger: Ledger) -> None:
+    ledger.charge(request())
+    again = ledger.open_dataset("plays", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+    assert ledger.datasets() == (again,)
+    assert again.spent.epsilon == 1
+    ledger.open_dataset("plays", "2", CAP, UNIT, ADD_OR_REMOVE_ONE)
+    with pytest.raises(LedgerError, match="no longer the newest"):
+        ledger.open_dataset("plays", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+
+
+def test_data_sets_have_budgets_of_their_own(ledger: Ledger) -> None:
+    ledger.open_dataset("books", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+    ledger.charge(request(loss=pure(10)))
+    spent = {each.name: each.spent.epsilon for each in ledger.datasets()}
+    assert spent == {"books": 0, "plays": 10}
+    with pytest.raises(LedgerError, match="no data set 'films'"):
+        ledger.dataset("films")
+
+
+def test_selections_compose_by_zcdp_and_the_rest_by_its_sum(ledger: Ledger) -> None:
+    """100 rounds of 0.1: rho = 1/8, converted at the cap's order; and a plain charge of 2."""
+    loss = BoundedRange(Fraction(1, 10), 100, Fraction(0), ADD_OR_REMOVE_ONE)
+    assert charged(ledger, request("a", loss)).request.rule is Rule.ZCDP
+    assert charged(ledger, request("b", pure(2))).request.rule is Rule.BASIC
+    spent = ledger.dataset("plays").spent
+    assert spent.epsilon == 2 + concentrated_epsilon(Fraction(1, 8), CAP.slack, CAP.order)
+    assert spent.epsilon < 2 + 10
+    assert spent.delta == CAP.slack
+
+
+def test_a_loss_for_another_relation_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="REPLACE_ONE"):
+        ledger.charge(request(loss=PureDP(Fraction(1), REPLACE_ONE)))
+
+
+def test_an_analyst_pays_the_data_set_once_and_answers_by_their_length(ledger: Ledger) -> None:
+    """Planted bugs: a free stop symbol; a settlement before the answer is stored."""
+    budget = ledger.grant("plays", "ann", TERMS)
+    assert ledger.dataset("plays").spent == TERMS.total_loss()
+    charge = charged(ledger, answer("q1", 10))
+    assert charge.request.rule is Rule.DURFEE_ROGERS
+    assert ledger.budget("ann", "plays").answered == Answered(outcomes=10, calls=1)
+    release = ledger.fulfill(charge.id, b"three and a stop", outcomes=4)
+    assert ledger.budget("ann", "plays").answered == Answered(outcomes=4, calls=1)
+    assert ledger.charge(answer("q1", 10)) == release
+    assert ledger.dataset("plays").spent == TERMS.total_loss()
+    assert budget.answered == Answered()
+    ledger.verify()
+
+
+def test_an_unfulfilled_reservation_stays_spent(ledger: Ledger) -> None:
+    ledger.grant("plays", "ann", TERMS)
+    ledger.charge(answer("q1", 15))
+    with pytest.raises(BudgetExceeded, match="outcomes"):
+        ledger.charge(answer("q2", 6))
+    ledger.charge(answer("q2", 5))
+    with pytest.raises(BudgetExceeded, match="outcomes"):
+        ledger.charge(answer("q3", 1))
+
+
+def test_an_analyst_has_a_number_of_calls(ledger: Ledger) -> None:
+    ledger.grant("plays", "ann", TERMS)
+    for call in range(TERMS.l_star):
+        ledger.fulfill(charged(ledger, answer(f"q{call}", 3)).id, b"", outcomes=1)
+    with pytest.raises(BudgetExceeded, match="calls"):
+        ledger.charge(answer("one more", 1))
+
+
+@pytest.mark.parametrize("outcomes", [None, 0, 11, -1, True])
+def test_an_answer_is_settled_to_what_was_reserved_at_most(
+    ledger: Ledger, outcomes: int | None
+) -> None:
+    ledger.grant("plays", "ann", TERMS)
+    charge = charged(ledger, answer("q1", 10))
+    with pytest.raises(ParameterError, match="outcomes"):
+        ledger.fulfill(charge.id, b"", outcomes)
+    assert ledger.budget("ann", "plays").answered == Answered(outcomes=10, calls=1)
+
+
+def test_only_an_analysts_answer_is_settled(ledger: Ledger) -> None:
+    charge = charged(ledger, request())
+    with pytest.raises(ParameterError, match="outcomes"):
+        ledger.fulfill(charge.id, b"", 1)
+    with pytest.raises(ParameterError, match="payload"):
+        ledger.fulfill(charge.id, "text")  # type: ignore[arg-type]
+
+
+def test_analysts_do_not_share_keys_answers_or_budgets(ledger: Ledger) -> None:
+    """Planted bugs: a key of the data set alone; answers among the public releases."""
+    ledger.grant("plays", "ann", TERMS)
+    ledger.grant("plays", "bob", TERMS)
+    for principal in ("ann", "bob"):
+        charge = charged(ledger, answer("q1", 5, principal))
+        ledger.fulfill(charge.id, principal.encode(), outcomes=2)
+        with pytest.raises(LedgerError, match="no public release"):
+            ledger.release(charge.id)
+    found = ledger.charge(answer("q1", 5, "bob"))
+    assert isinstance(found, StoredRelease)
+    assert found.payload == b"bob"
+    assert ledger.releases() == ()
+    assert ledger.budget("ann", "plays").answered == Answered(outcomes=2, calls=1)
+    assert ledger.dataset("plays").spent.epsilon == 2 * TERMS.total_loss().epsilon
+
+
+def test_without_a_budget_there_is_no_answer(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="'ann' has no budget"):
+        ledger.charge(answer("q1", 5))
+    with pytest.raises(LedgerError, match="'ann' has no budget"):
+        ledger.budget("ann", "plays")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pure(Fraction(1, 10)),
+        BoundedRange(Fraction(1, 100), 5, TERMS.delta, ADD_OR_REMOVE_ONE),
+        BoundedRange(TERMS.epsilon, 5, TERMS.delta / 2, ADD_OR_REMOVE_ONE),
+    ],
+    ids=["measure", "epsilon", "delta"],
+)
+def test_an_answer_has_the_terms_of_the_analyst(
+    ledger: Ledger, loss: PureDP | BoundedRange
+) -> None:
+    ledger.grant("plays", "ann", TERMS)
+    with pytest.raises(ParameterError, match="loss"):
+        ledger.charge(request("q1", loss, principal="ann"))
+    assert ledger.charges() == ()
+
+
+def test_a_grant_is_charged_once_and_keeps_its_terms(ledger: Ledger) -> None:
+    first = ledger.grant("plays", "ann", TERMS)
+    assert ledger.grant("plays", "ann", TERMS) == first
+    assert ledger.dataset("plays").spent == TERMS.total_loss()
+    assert ledger.budgets() == (first,)
+    other = type(TERMS)(**{**vars(TERMS), "k_star": 21})
+    with pytest.raises(LedgerError, match="other terms"):
+        ledger.grant("plays", "ann", other)
+
+
+def test_a_grant_over_the_cap_is_refused(ledger: Ledger) -> None:
+    ledger.charge(request(loss=pure(9)))
+    with pytest.raises(BudgetExceeded):
+        ledger.grant("plays", "ann", TERMS)
+    assert ledger.budgets() == ()
+
+
+def test_files_are_for_the_owner_only(tmp_path: Path) -> None:
+    with new_ledger(tmp_path) as ledger:
+        ledger.charge(request())
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    names = ["anchor", "ledger.sqlite", "ledger.sqlite-shm", "ledger.sqlite-wal"]
+    assert modes == dict.fromkeys(names, 0o600)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"key": ""},
+        {"key": "x" * 201},
+        {"key": "two\nlines"},
+        {"dataset": ""},
+        {"version": 1},
+        {"digest": b"short"},
+        {"digest": "x" * 32},
+        {"principal": ""},
+        {"loss": ConcentratedDP(Fraction(1), ADD_OR_REMOVE_ONE)},
+    ],
+    ids=str,
+)
+def test_a_request_that_makes_no_sense_is_refused(arguments: dict[str, object]) -> None:
+    fields: dict[str, object] = {**vars(request()), **arguments}
+    with pytest.raises(ParameterError, match=next(iter(arguments))):
+        ChargeRequest(**fields)  # type: ignore[arg-type]
+
+
+def test_the_totals_stay_exact_over_awkward_denominators(tmp_path: Path) -> None:
+    """Beyond the 4300 decimal digits that Python would print."""
+    with new_ledger(tmp_path) as ledger:
+        for n in range(60):
+            loss = pure(Fraction(1, 2**255 - 1 - 2 * n))
+            ledger.charge(request(str(n), loss))
+        expected = sum((Fraction(1, 2**255 - 1 - 2 * n) for n in range(60)), Fraction(0))
+        assert epsilon_spent(ledger) == expected
+    with open_ledger(tmp_path) as ledger:
+        assert ledger.frozen is None
+        assert epsilon_spent(ledger) == expected
+
+
+def test_no_clock_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No decision can depend on the time, because nothing asks for it."""
+    with new_ledger(tmp_path) as ledger:
+        for clock in ("time", "time_ns", "monotonic"):
+            monkeypatch.setattr(f"time.{clock}", lambda: pytest.fail("a clock was read"))
+        ledger.fulfill(charged(ledger, request()).id, b"the list")
+    text = "".join(path.read_text() for path in _package().glob("*.py"))
+    assert not any(word in text for word in ("import time", "import datetime", "CURRENT_T", "now("))
+
+
+def _package() -> Path:
+    import askew_server.ledger
+
+    return Path(askew_server.ledger.__file__).parent

@@ -1,0 +1,562 @@
+"""Disks that are full, files that are damaged, backups that come back: no spend lost or gained."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from server.ledger.scenes import (
+    ENVIRONMENT,
+    TERMS,
+    answer,
+    charged,
+    epsilon_spent,
+    files,
+    new_ledger,
+    open_ledger,
+    pure,
+    request,
+)
+
+from askew.errors import LedgerError, LedgerFrozen
+from askew_server.ledger import Ledger
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A ledger with two releases and a pending charge, closed."""
+    with new_ledger(tmp_path) as ledger:
+        for key in ("monday", "tuesday"):
+            ledger.fulfill(charged(ledger, request(key)).id, f"the list of {key}".encode())
+        charged(ledger, request("wednesday"))
+    return tmp_path
+
+
+def run(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def child(program: str, *arguments: object) -> list[object]:
+    """What a program of its own process says, as JSON."""
+    made = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    found: list[object] = json.loads(made.stdout)
+    return found
+
+
+# Charges with long payloads until the first error; says how many charges were granted and stored.
+SPEND_UNTIL_REFUSED = """
+def spend(ledger):
+    granted = stored = 0
+    try:
+        for number in range(10**5):
+            charge = ledger.charge(request(f"more {number}", pure(Fraction(1, 10**6))))
+            granted += 1
+            ledger.fulfill(charge.id, bytes(3000))
+            stored += 1
+    except LedgerError as error:
+        return [granted, stored, str(error)]
+"""
+
+FILE_LIMIT = f"""
+import json, resource, signal, sys
+from fractions import Fraction
+from pathlib import Path
+from askew.errors import LedgerError
+from server.ledger.scenes import open_ledger, pure, request
+{SPEND_UNTIL_REFUSED}
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+ledger = open_ledger(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+print(json.dumps(spend(ledger)))
+"""
+
+
+def check_full_disk(folder: Path, granted: int, stored: int, text: str) -> None:
+    """With room again, every charge that was granted is there, and no other."""
+    assert "full" in text or "disk" in text or "File too large" in text or "No space" in text
+    assert stored in {granted, granted - 1}
+    with open_ledger(folder) as ledger:
+        ledger.verify()
+        more = [c for c in ledger.charges() if c.request.key.startswith("more")]
+        assert len(more) == granted
+        kept = [r for r in ledger.releases() if r.request.key.startswith("more")]
+        assert len(kept) == stored
+        assert epsilon_spent(ledger) == 3 + granted * Fraction(1, 10**6)
+        charged(ledger, request("there is room again"))
+
+
+@pytest.mark.parametrize("limit", [200_000, 300_000, 400_001])
+def test_a_full_disk_stops_spending_and_loses_nothing(folder: Path, limit: int) -> None:
+    """A real limit of the kernel on the size of every file of the process."""
+    granted, stored, text = child(FILE_LIMIT, folder, limit)
+    assert isinstance(granted, int)
+    assert isinstance(stored, int)
+    assert granted > 0
+    check_full_disk(folder, granted, stored, str(text))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of half a megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
+    mounted = subprocess.run(["mount", *options], capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"a file system of its own needs root: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def spend_until_full(ledger: Ledger, size: int) -> tuple[int, int, str]:
+    granted = stored = 0
+    try:
+        for number in range(10**4):
+            charge = ledger.charge(request(f"more {number}", pure(Fraction(1, 10**6))))
+            granted += 1
+            ledger.fulfill(charge.id, bytes(size))
+            stored += 1
+    except LedgerError as error:
+        return granted, stored, str(error)
+    pytest.fail("the disk was never full")
+
+
+@pytest.mark.parametrize("size", [3000, 20_000])
+def test_a_full_file_system_stops_spending_and_loses_nothing(small_disk: Path, size: int) -> None:
+    with new_ledger(small_disk) as ledger:
+        charged(ledger, request("before", pure(3)))
+        granted, stored, text = spend_until_full(ledger, size)
+        rest = os.statvfs(small_disk)
+        filler = small_disk / "filler"
+        filler.write_bytes(bytes(rest.f_bavail * rest.f_frsize))
+        with pytest.raises(LedgerError):
+            ledger.charge(request("not now", pure(Fraction(1, 10**6))))
+        filler.unlink()
+    for old in ("ledger.sqlite", "anchor"):
+        assert (small_disk / old).stat().st_size > 0
+    check_full_disk(elsewhere(small_disk), granted, stored, text)
+
+
+def elsewhere(folder: Path) -> Path:
+    """The files on a disk with room."""
+    roomy = folder.parent / "roomy"
+    roomy.mkdir()
+    for path in folder.iterdir():
+        (roomy / path.name).write_bytes(path.read_bytes())
+    return roomy
+
+
+def test_a_full_disk_of_the_anchor_stops_a_charge_before_it_is_made(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    """Planted bug: an anchor that only finds out once the charge is committed."""
+    path, anchor = tmp_path / "ledger.sqlite", small_disk / "anchor"
+    new_ledger(tmp_path).close()
+    (tmp_path / "anchor").rename(tmp_path / "old")
+    anchor.write_bytes((tmp_path / "old").read_bytes())
+    filler = small_disk / "filler"
+    with Ledger(path, anchor) as ledger:
+        rest = os.statvfs(small_disk)
+        filler.write_bytes(bytes(rest.f_bavail * rest.f_frsize))
+        granted, _, text = spend_until_full(ledger, size=10)
+        assert "No space" in text
+        assert granted > 0  # the room that was there
+        assert len(ledger.charges()) == granted
+        filler.unlink()
+        charged(ledger, request(f"more {granted}", pure(Fraction(1, 10**6))))
+        assert epsilon_spent(ledger) == (granted + 1) * Fraction(1, 10**6)
+        ledger.verify()
+
+
+READ_ONLY = """
+import json, os, sys
+from pathlib import Path
+from askew.errors import LedgerError
+from askew_server.ledger import Ledger
+from server.ledger.scenes import request
+
+folder, nobody = Path(sys.argv[1]), 65534
+if os.getuid() == 0:
+    os.setgid(nobody)
+    os.setuid(nobody)
+os.chdir(folder)
+said = []
+for name in ("ledger.sqlite", "new.sqlite"):
+    try:
+        with Ledger(Path(name), Path("anchor"), patience=0.1) as ledger:
+            ledger.charge(request("one more"))
+        said.append("spent")
+    except LedgerError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o755])
+def test_a_read_only_directory_is_a_clear_error(folder: Path, mode: int) -> None:
+    """As an ordinary account, whoever runs the tests."""
+    above = [above for above in folder.parents if above.stat().st_uid == os.getuid()]
+    before = {path: path.stat().st_mode for path in [folder, *above, *folder.iterdir()]}
+    content = {path.name: path.read_bytes() for path in folder.iterdir()}
+    try:
+        for path in above:
+            if path != Path("/"):
+                path.chmod(before[path] | 0o111)
+        for path in folder.iterdir():
+            path.chmod(0o444)
+        folder.chmod(mode if os.getuid() == 0 else 0o555)
+        said = child(READ_ONLY, folder)
+    finally:
+        for path, old in before.items():
+            path.chmod(old)
+    assert all("cannot be used" in str(text) for text in said), said
+    assert content == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_missing_directory_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="No such file or directory"):
+        Ledger(tmp_path / "none" / "ledger.sqlite", tmp_path / "anchor")
+    with pytest.raises(LedgerError, match="No such file or directory"):
+        Ledger(tmp_path / "ledger.sqlite", tmp_path / "none" / "anchor")
+
+
+def test_a_directory_is_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="no regular file"):
+        Ledger(tmp_path, tmp_path / "anchor")
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    run(path, "CREATE TABLE theirs (number)")
+
+
+def newer(path: Path) -> None:
+    run(path, "PRAGMA user_version = 2")
+
+
+def text(path: Path) -> None:
+    path.write_text("a text that is longer than the header of a database" * 100)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [(foreign, "is not a ledger"), (newer, "version 2"), (text, "no SQLite file")],
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(
+    folder: Path, change: Callable[[Path], None], expected: str
+) -> None:
+    path, anchor = files(folder)
+    change(path)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=expected):
+        Ledger(path, anchor)
+    assert path.read_bytes() == before
+
+
+def state(folder: Path) -> tuple[object, ...]:
+    """All that a reader can see."""
+    with open_ledger(folder) as ledger:
+        if ledger.frozen is not None:
+            raise LedgerFrozen(ledger.frozen)
+        return ledger.datasets(), ledger.charges(), ledger.releases()
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << at % 8
+    path.write_bytes(content)
+
+
+def check_flips(folder: Path, places: int, seed: int) -> None:
+    path, _ = files(folder)
+    whole, expected, noticed = path.read_bytes(), state(folder), 0
+    used = [at for at, byte in enumerate(whole) if byte]  # most bytes of a page are free
+    for at in random.Random(seed).sample(used, places):
+        flip(path, at)
+        for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
+            (folder / name).unlink(missing_ok=True)
+        try:
+            assert state(folder) == expected, at
+        except LedgerError:
+            noticed += 1
+        path.write_bytes(whole)
+    assert noticed > places / 4
+
+
+def test_no_flipped_bit_is_believed(folder: Path) -> None:
+    """Noticed, or without any effect on what a reader sees."""
+    check_flips(folder, places=60, seed=1)
+
+
+@pytest.mark.audit
+def test_no_flipped_bit_among_many_is_believed(folder: Path) -> None:
+    check_flips(folder, places=2000, seed=2)
+
+
+def open_and_spend(path: Path, anchor: Path) -> None:
+    with Ledger(path, anchor) as ledger:
+        ledger.charge(request("one more"))
+
+
+@pytest.mark.parametrize("left", [0.02, 0.3, 0.6, 0.95])
+def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
+    path, anchor = files(folder)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * left)])
+    with pytest.raises(LedgerError):
+        open_and_spend(path, anchor)
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        "UPDATE charges SET epsilon = '1/a' WHERE key = 'monday'",
+        "UPDATE totals SET epsilon = '1/a'",
+        "UPDATE fulfilments SET payload = x'00'",
+        "UPDATE charges SET key = 'sunday' WHERE key = 'wednesday'",
+        "DELETE FROM charges WHERE key = 'wednesday'",
+        "DELETE FROM totals WHERE sequence = 2",
+        "INSERT INTO fulfilments VALUES (99, 6, x'00', NULL)",
+        "UPDATE datasets SET epsilon = '64/1'",
+    ],
+)
+def test_a_rewritten_row_freezes_the_ledger(folder: Path, rewrite: str) -> None:
+    """Even by somebody who takes the triggers away first."""
+    path, anchor = files(folder)
+    with closing(sqlite3.connect(path)) as database:
+        triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        names = [name for (name,) in triggers.fetchall()]
+    assert len(names) == 16
+    run(path, "PRAGMA foreign_keys = OFF", *(f"DROP TRIGGER {name}" for name in names), rewrite)
+    with Ledger(path, anchor) as ledger:
+        assert ledger.frozen is not None
+        with pytest.raises(LedgerFrozen, match="restore a backup"):
+            ledger.charge(request("one more"))
+        with pytest.raises(LedgerFrozen):
+            ledger.unfreeze("never mind")
+        with pytest.raises(LedgerFrozen):
+            ledger.verify()
+
+
+@pytest.mark.parametrize("table", ["chain", "charges", "fulfilments", "totals", "datasets"])
+@pytest.mark.parametrize("verb", ["UPDATE {} SET sequence = 99", "DELETE FROM {}"])
+def test_the_tables_are_append_only(folder: Path, table: str, verb: str) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        run(files(folder)[0], verb.format(table))
+
+
+def test_every_commit_waits_for_the_disk(folder: Path) -> None:
+    """A kill cannot show it: the kernel keeps what a dead process wrote. Planted bug: NORMAL."""
+    from askew_server.ledger.storage import connect, pragma
+
+    with closing(connect(files(folder)[0], 1)) as database:
+        assert pragma(database, "synchronous") == 2
+        assert pragma(database, "journal_mode") == "wal"
+
+
+def test_a_row_that_is_rewritten_under_an_open_ledger_stops_the_next_charge(folder: Path) -> None:
+    path, anchor = files(folder)
+    with Ledger(path, anchor) as ledger:
+        run(path, "DROP TRIGGER chain_no_update", "UPDATE chain SET hash = zeroblob(32)")
+        with pytest.raises(LedgerFrozen):
+            ledger.charge(request("one more"))
+
+
+@pytest.fixture
+def restored(folder: Path) -> Path:
+    """A backup came back, after a further charge of 2 and the grant of an analyst."""
+    path, _ = files(folder)
+    backup = path.read_bytes()
+    with open_ledger(folder) as ledger:
+        charge = charged(ledger, request("thursday", pure(2)))
+        ledger.fulfill(charge.id, b"the lost list")
+    path.write_bytes(backup)
+    return folder
+
+
+def test_a_restored_backup_freezes_spending_and_not_reading(restored: Path) -> None:
+    """Planted bug: no look at the anchor; a charge that was made twice would be drawn twice."""
+    with open_ledger(restored) as ledger:
+        assert "an old copy was restored" in str(ledger.frozen)
+        for act in (
+            lambda: ledger.charge(request("thursday", pure(2))),
+            lambda: ledger.charge(request("friday")),
+            lambda: ledger.fulfill(ledger.charges()[-1].id, b"late"),
+            lambda: ledger.grant("plays", "ann", TERMS),
+        ):
+            with pytest.raises(LedgerFrozen, match="an old copy was restored"):
+                act()
+        assert len(ledger.releases()) == 2
+        assert ledger.charge(request("monday")) == ledger.releases()[0]
+        assert epsilon_spent(ledger) == 3
+
+
+def test_an_unfreeze_carries_over_what_the_lost_rows_spent(restored: Path) -> None:
+    """Planted bug: an unfreeze that believes the restored total."""
+    with open_ledger(restored) as ledger:
+        ledger.unfreeze("the disk died; restored the copy of Wednesday")
+        assert ledger.frozen is None
+        assert epsilon_spent(ledger) == 5
+        charged(ledger, request("thursday", pure(2)))  # a draw of its own, paid again
+        assert epsilon_spent(ledger) == 7
+        ledger.verify()
+        with pytest.raises(LedgerError, match="not frozen"):
+            ledger.unfreeze("once more")
+    assert state(restored)
+
+
+def test_a_crash_in_an_unfreeze_carries_over_once(restored: Path) -> None:
+    """Committed, and the anchor not yet written: the repair itself names the anchor it answers."""
+    _, anchor = files(restored)
+    before = anchor.read_bytes()
+    with open_ledger(restored) as ledger:
+        ledger.unfreeze("restored the copy of Wednesday")
+    anchor.write_bytes(before)
+    with open_ledger(restored) as ledger:
+        assert ledger.frozen is None
+        charged(ledger, request("friday"))
+        assert epsilon_spent(ledger) == 6
+
+
+def test_a_loss_closes_the_budgets_of_analysts(folder: Path) -> None:
+    """How much of them was answered is lost, so none of it may be answered again."""
+    path, _ = files(folder)
+    with open_ledger(folder) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+    backup = path.read_bytes()
+    with open_ledger(folder) as ledger:
+        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"", outcomes=5)
+    path.write_bytes(backup)
+    with open_ledger(folder) as ledger:
+        ledger.unfreeze("restored")
+        spent = epsilon_spent(ledger)
+        assert spent == 3 + TERMS.total_loss().epsilon
+        assert ledger.budget("ann", "plays").closed
+        with pytest.raises(LedgerError, match="no budget"):
+            ledger.charge(answer("q2", 5))
+        ledger.grant("plays", "ann", TERMS)
+        assert epsilon_spent(ledger) == spent + TERMS.total_loss().epsilon
+        charged(ledger, answer("q3", 5))
+        ledger.verify()
+
+
+def test_rows_that_came_after_a_fork_are_paid_as_well(folder: Path) -> None:
+    """A copy that was spent from elsewhere, with an anchor of its own, comes back."""
+    path, anchor = files(folder)
+    backup = {each: each.read_bytes() for each in (path, anchor)}
+    with open_ledger(folder) as ledger:
+        charged(ledger, request("theirs", pure(2)))
+    forked = path.read_bytes()
+    for each, content in backup.items():
+        each.write_bytes(content)
+    with open_ledger(folder) as ledger:
+        charged(ledger, request("ours", pure(3)))
+    path.write_bytes(forked)
+    with open_ledger(folder) as ledger:
+        assert "replaced" in str(ledger.frozen)
+        ledger.unfreeze("the copy of the other office")
+        assert epsilon_spent(ledger) == 3 + 2 + 3
+
+
+def test_restoring_both_goes_unseen_so_the_anchor_belongs_on_another_disk(folder: Path) -> None:
+    """The documented limit of an anchor that can be rolled back with the ledger."""
+    backup = {each: each.read_bytes() for each in files(folder)}
+    with open_ledger(folder) as ledger:
+        charged(ledger, request("thursday"))
+    for each, content in backup.items():
+        each.write_bytes(content)
+    with open_ledger(folder) as ledger:
+        assert ledger.frozen is None
+        assert epsilon_spent(ledger) == 3
+
+
+def test_an_old_anchor_freezes_spending(folder: Path) -> None:
+    _, anchor = files(folder)
+    old = anchor.read_bytes()
+    with open_ledger(folder) as ledger:
+        charged(ledger, request("thursday"))
+        charged(ledger, request("friday"))
+    anchor.write_bytes(old)
+    with open_ledger(folder) as ledger:
+        assert "an old copy of it was restored" in str(ledger.frozen)
+        ledger.unfreeze("the anchor was restored, the ledger was not")
+        assert epsilon_spent(ledger) == 5
+
+
+def lose(anchor: Path) -> None:
+    anchor.unlink()
+
+
+def garble(anchor: Path) -> None:
+    anchor.write_bytes(b"no line of ours\n")
+
+
+def empty(anchor: Path) -> None:
+    anchor.write_bytes(b"")
+
+
+@pytest.mark.parametrize("change", [lose, garble, empty])
+def test_without_an_anchor_the_operator_has_to_vouch(
+    folder: Path, change: Callable[[Path], None]
+) -> None:
+    path, anchor = files(folder)
+    change(anchor)
+    with Ledger(path, anchor) as ledger:
+        assert ledger.frozen is not None
+        with pytest.raises(LedgerFrozen):
+            ledger.charge(request("thursday"))
+        if change is not empty:
+            with pytest.raises(LedgerError, match="nothing_lost"):
+                ledger.unfreeze("the anchor's disk died")
+        ledger.unfreeze("the anchor's disk died", nothing_lost=True)
+        assert epsilon_spent(ledger) == 3
+        charged(ledger, request("thursday"))
+    backup = path.read_bytes()
+    with Ledger(path, anchor) as ledger:
+        charged(ledger, request("friday", pure(2)))
+    path.write_bytes(backup)
+    with Ledger(path, anchor) as ledger:  # the new anchor works like the old one
+        ledger.unfreeze("restored")
+        assert epsilon_spent(ledger) == 6
+
+
+def test_a_deleted_ledger_is_missed_by_its_anchor(folder: Path) -> None:
+    """Planted bug: a fresh start with a fresh budget."""
+    for path in folder.glob("ledger.sqlite*"):
+        path.unlink()
+    with open_ledger(folder) as ledger:
+        assert ledger.frozen is not None
+        ledger.unfreeze("nothing is left of it")
+        new_ledger(folder).close()
+        assert epsilon_spent(ledger) == 3
+
+
+def test_a_line_that_a_crash_cut_short_is_written_over(folder: Path) -> None:
+    _, anchor = files(folder)
+    content = anchor.read_bytes().rstrip(b"\0")
+    anchor.write_bytes(content + b'{"sequence": 9, "ha')
+    with open_ledger(folder) as ledger:
+        charged(ledger, request("thursday"))
+        ledger.verify()
+    assert state(folder)
+    lines = anchor.read_bytes().rstrip(b"\0").splitlines()
+    assert [json.loads(line)["sequence"] for line in lines[:7]] == list(range(1, 8))

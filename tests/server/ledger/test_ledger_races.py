@@ -1,0 +1,173 @@
+"""Several processes and threads at once: one lock decides what the caps still allow."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from server.ledger.scenes import (
+    ENVIRONMENT,
+    TERMS,
+    charged,
+    epsilon_spent,
+    files,
+    new_ledger,
+    open_ledger,
+    pure,
+    request,
+)
+
+from askew.errors import AskewError, LedgerError
+from askew.odometer import Answered
+from askew_server.ledger import Ledger
+
+# Waits until it is told to go, so that all of them go at once. "unsafe" plants the bug: the cap is
+# checked in a transaction of its own, and every rival waits for the others before it inserts.
+RIVAL = """
+import json, sys
+from fractions import Fraction
+from pathlib import Path
+from askew.errors import AskewError
+from askew.odometer import PrivacyBudget
+from askew_server.ledger import Charge
+from server.ledger.scenes import CAP, answer, open_ledger, pure, request
+from askew.privacy import ADD_OR_REMOVE_ONE
+
+folder, number, kind, count = sys.argv[1:]
+ledger = open_ledger(Path(folder))
+
+def wait(word):
+    print(word, flush=True)
+    sys.stdin.readline()
+
+def ask(n):
+    if kind == "answers":
+        return answer(f"{number} {n}", 4)
+    return request("one key" if kind == "one key" else f"{number} {n}", pure(1))
+
+def spend(n):
+    try:
+        if kind == "unsafe":
+            spent = ledger.dataset("plays").spent.epsilon
+            fits = spent + 1 <= CAP.epsilon
+            wait("checked")
+            if not fits:
+                return "BudgetExceeded"
+            PrivacyBudget.after = lambda self, spent, loss: spent.plus(loss)
+        return type(ledger.charge(ask(n))).__name__
+    except AskewError as error:
+        return type(error).__name__
+
+wait("ready")
+print(json.dumps([spend(n) for n in range(int(count))]), flush=True)
+"""
+
+
+def race(folder: Path, kind: str, rivals: int = 8, count: int = 3) -> Counter[str]:
+    """What the charges of all rivals came to."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", RIVAL, str(folder), str(number), kind, str(count)],
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(rivals)
+    ]
+    words = ["ready"] + (["checked"] * count if kind == "unsafe" else [])
+    for word in words:
+        assert {rival.stdout.readline() for rival in running if rival.stdout} == {f"{word}\n"}
+        for rival in running:
+            if rival.stdin:
+                rival.stdin.write("go\n")
+                rival.stdin.flush()
+    answers = [json.loads(rival.communicate(timeout=100)[0]) for rival in running]
+    return Counter(word for words in answers for word in words)
+
+
+def test_eight_processes_at_once_never_pass_the_cap(tmp_path: Path) -> None:
+    """24 charges of 1 under a cap of 10. Planted bug: see the next test."""
+    new_ledger(tmp_path).close()
+    assert race(tmp_path, "charges") == {"Charge": 10, "BudgetExceeded": 14}
+    with open_ledger(tmp_path) as ledger:
+        ledger.verify()
+        assert epsilon_spent(ledger) == 10
+        assert len(ledger.charges()) == 10
+
+
+def test_a_check_outside_the_transaction_would_pass_the_cap(tmp_path: Path) -> None:
+    """The race above has power: 8 rivals that looked first make 16 charges under a cap of 10."""
+    new_ledger(tmp_path).close()
+    assert race(tmp_path, "unsafe", count=2)["Charge"] == 16
+
+
+def test_eight_processes_with_one_request_share_one_charge(tmp_path: Path) -> None:
+    """Planted bug: a key that is looked up before the lock is held."""
+    new_ledger(tmp_path).close()
+    assert race(tmp_path, "one key") == {"Charge": 1, "ChargePending": 23}
+
+
+def test_eight_processes_never_pass_the_terms_of_an_analyst(tmp_path: Path) -> None:
+    """20 symbols, 4 a call."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+    assert race(tmp_path, "answers") == {"Charge": 5, "BudgetExceeded": 19}
+    with open_ledger(tmp_path) as ledger:
+        assert ledger.budget("ann", "plays").answered == Answered(outcomes=20, calls=5)
+
+
+def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:
+    with new_ledger(tmp_path) as ledger:
+
+        def spend(number: int) -> str:
+            try:
+                return type(ledger.charge(request(str(number)))).__name__
+            except AskewError as error:
+                return type(error).__name__
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = Counter(pool.map(spend, range(24)))
+        assert answers == {"Charge": 10, "BudgetExceeded": 14}
+        ledger.verify()
+
+
+def test_eight_processes_may_make_the_ledger_together(tmp_path: Path) -> None:
+    """The first start, raced: nobody may see half of the tables."""
+    answers = race(tmp_path, "charges", count=1)
+    assert answers == {"LedgerError": 8}  # there is no data set yet
+    with new_ledger(tmp_path) as ledger:
+        charged(ledger, request())
+        ledger.verify()
+
+
+def test_a_second_writer_is_told_that_the_first_one_holds_the_ledger(tmp_path: Path) -> None:
+    new_ledger(tmp_path).close()
+    with (
+        Ledger(*files(tmp_path), patience=0.05) as ledger,
+        closing(sqlite3.connect(files(tmp_path)[0], isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="another process kept it locked"):
+            ledger.charge(request())
+        other.execute("ROLLBACK")
+        assert ledger.charges() == ()
+        ledger.charge(request(loss=pure(Fraction(1, 2))))
+        assert epsilon_spent(ledger) == Fraction(1, 2)
+
+
+def test_two_open_ledgers_see_each_other(tmp_path: Path) -> None:
+    with new_ledger(tmp_path) as one, open_ledger(tmp_path) as other:
+        release = one.fulfill(charged(one, request()).id, b"the list")
+        assert other.charge(request()) == release
+        charged(other, request("tuesday"))
+        assert epsilon_spent(one) == 2
+        one.verify()

@@ -1,0 +1,198 @@
+"""SIGKILL at every step of a release: no second release for a charge, none without one."""
+
+from __future__ import annotations
+
+import random
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from server.ledger.scenes import ENVIRONMENT, TERMS, answer, charged, new_ledger, open_ledger
+
+from askew.errors import ChargePending
+from askew.odometer import Answered
+from askew_server.ledger import Charge, StoredRelease
+
+
+def die_at(folder: Path, phase: str, when: str, step: str) -> dict[str, str]:
+    """What the doomed process said before it died, by the first word of each line."""
+    run = subprocess.run(
+        [sys.executable, "-m", "server.ledger.doomed", str(folder), phase, when, step],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    return dict(line.split(" ", 1) for line in run.stdout.splitlines())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A ledger with one analyst."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+    return tmp_path
+
+
+BEFORE_THE_COMMIT = [
+    ("after", "BEGIN IMMEDIATE"),
+    ("before", "INSERT INTO {row}"),
+    ("after", "INSERT INTO {row}"),
+    ("before", "INSERT INTO chain"),
+    ("after", "INSERT INTO chain"),
+    ("before", "COMMIT"),
+]
+# The anchor's line is written by whoever acts next, so the state is that of the commit.
+AFTER_THE_COMMIT = [("before", "anchor"), ("in", "anchor"), ("after", "anchor")]
+
+
+@pytest.mark.parametrize(("when", "step"), BEFORE_THE_COMMIT)
+def test_a_crash_before_the_charge_is_committed_spends_nothing(
+    folder: Path, when: str, step: str
+) -> None:
+    """Planted bug: rows that are committed one by one."""
+    said = die_at(folder, "charge", when, step.format(row="charges"))
+    assert said == {}
+    with open_ledger(folder) as ledger:
+        ledger.verify()
+        assert ledger.charges() == ()
+        assert ledger.budget("ann", "plays").answered == Answered()
+        assert isinstance(ledger.charge(answer("q1", 5)), Charge)
+
+
+@pytest.mark.parametrize(("when", "step"), AFTER_THE_COMMIT)
+def test_a_crash_after_the_charge_is_committed_spends_it_for_good(
+    folder: Path, when: str, step: str
+) -> None:
+    """Nothing was drawn, but nobody can know. Planted bug: a charge that returns before."""
+    said = die_at(folder, "charge", when, step)
+    assert said == {}
+    with open_ledger(folder) as ledger:
+        assert ledger.frozen is None
+        with pytest.raises(ChargePending):
+            ledger.charge(answer("q1", 5))
+        assert ledger.budget("ann", "plays").answered == Answered(outcomes=5, calls=1)
+        assert isinstance(ledger.charge(answer("q2", 5)), Charge)
+        ledger.verify()
+
+
+@pytest.mark.parametrize(("when", "step"), BEFORE_THE_COMMIT)
+def test_a_crash_before_the_release_is_committed_loses_budget_never_privacy(
+    folder: Path, when: str, step: str
+) -> None:
+    """The draw is lost: its charge never has another. Planted bug: settling before storing."""
+    said = die_at(folder, "fulfill", when, step.format(row="fulfilments"))
+    assert set(said) == {"charged", "drawn"}
+    with open_ledger(folder) as ledger:
+        ledger.verify()
+        with pytest.raises(ChargePending):
+            ledger.charge(answer("q1", 5))
+        assert ledger.budget("ann", "plays").answered == Answered(outcomes=5, calls=1)
+
+
+@pytest.mark.parametrize(("when", "step"), [*AFTER_THE_COMMIT, ("at", "the end")])
+def test_a_release_that_is_committed_is_the_only_one(folder: Path, when: str, step: str) -> None:
+    """Whether it was published or not, a retry gets the same bytes."""
+    said = die_at(folder, "fulfill", when, step)
+    with open_ledger(folder) as ledger:
+        found = ledger.charge(answer("q1", 5))
+        assert isinstance(found, StoredRelease)
+        assert (str(found.id), found.payload.hex()) == (said["charged"], said["drawn"])
+        assert ledger.budget("ann", "plays").answered == Answered(outcomes=2, calls=1)
+        ledger.fulfill(charged(ledger, answer("q2", 5)).id, b"next", outcomes=1)
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("when", "step"),
+    [
+        ("before", "CREATE TABLE charges"),
+        ("after", "CREATE TABLE totals"),
+        ("before", "PRAGMA user_version ="),
+        ("before", "COMMIT"),
+        ("after", "COMMIT"),
+        ("after", "PRAGMA journal_mode ="),
+    ],
+)
+def test_a_crash_while_the_ledger_is_made_leaves_one_that_works(
+    tmp_path: Path, when: str, step: str
+) -> None:
+    die_at(tmp_path, "charge", when, step)
+    with new_ledger(tmp_path) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        assert isinstance(ledger.charge(answer("q1", 5)), Charge)
+        ledger.verify()
+
+
+# Charges and publishes until it is killed. Every line is written before the next act.
+BUSY = """
+import os, sys
+from pathlib import Path
+from server.ledger.scenes import open_ledger, pure, request
+from fractions import Fraction
+
+run = sys.argv[2]
+with open_ledger(Path(sys.argv[1])) as ledger:
+    for number in range(10**6):
+        charge = ledger.charge(request(f"{run} {number}", pure(Fraction(1, 10**6))))
+        payload = os.urandom(8)
+        os.write(1, f"drawn {charge.id} {payload.hex()}\\n".encode())
+        ledger.fulfill(charge.id, payload)
+        os.write(1, f"published {charge.id} {payload.hex()}\\n".encode())
+"""
+
+
+def kill_at_a_random_point(folder: Path, run: int, delay: float) -> list[list[str]]:
+    """What a busy process said until SIGKILL, `delay` seconds after its first charge."""
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY, str(folder), str(run)],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,  # what a buffer holds after the first line would be lost to communicate()
+    ) as busy:
+        assert busy.stdout is not None
+        first = busy.stdout.readline()
+        select.select([], [], [], delay)  # the moment of the kill is the subject, not a wait
+        busy.kill()
+        rest, errors = busy.communicate()
+    assert busy.returncode == -signal.SIGKILL, errors
+    lines = (first + rest).decode().splitlines(keepends=True)
+    return [line.split() for line in lines if line.endswith("\n")]
+
+
+def check_after_kills(folder: Path, kills: int, seed: int) -> None:
+    """Against all that was ever said, after every kill."""
+    delays = random.Random(seed)
+    new_ledger(folder).close()
+    drawn: dict[int, str] = {}
+    published: dict[int, str] = {}
+    for run in range(kills):
+        for verb, identity, payload in kill_at_a_random_point(folder, run, delays.random() / 20):
+            said = drawn if verb == "drawn" else published
+            assert said.setdefault(int(identity), payload) == payload
+        with open_ledger(folder) as ledger:
+            ledger.verify()
+            charges = {charge.id for charge in ledger.charges()}
+            stored = {release.id: release.payload.hex() for release in ledger.releases()}
+            spent = ledger.dataset("plays").spent.epsilon
+        assert drawn.keys() <= charges
+        assert stored.items() <= drawn.items()
+        assert published.items() <= stored.items()
+        assert spent * 10**6 == len(charges)
+    assert len(published) >= kills // 2
+
+
+def test_three_kills_at_random_points_leave_every_charge_and_release(tmp_path: Path) -> None:
+    check_after_kills(tmp_path, kills=3, seed=1)
+
+
+@pytest.mark.audit
+def test_two_hundred_kills_at_random_points_leave_every_charge_and_release(tmp_path: Path) -> None:
+    """Planted bugs: no fsync of order, an anchor written before the commit, a draw before it."""
+    check_after_kills(tmp_path, kills=200, seed=2)
