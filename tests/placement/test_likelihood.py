@@ -36,7 +36,7 @@ def drawn_with(z: int, u: Fraction, lattice: Lattice) -> Fraction:
     place = u * 2**lattice.step_exponent
     below, up = divmod(place, 1)
     q = lattice.inverse_rate
-    return (1 - up) * noise_law(z - below, q) + up * noise_law(z - below - 1, q)
+    return Fraction((1 - up) * noise_law(z - below, q) + up * noise_law(z - below - 1, q))
 
 
 @pytest.mark.parametrize("u", ["0", "1/2", "3/8", "15/16", "7/4", "1"])

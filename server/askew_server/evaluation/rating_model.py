@@ -80,5 +80,5 @@ def _solve(targets: csr_array, factors: NDArray[np.float64], ridge: float) -> ND
         of_row = factors[targets.indices[span]]
         grams[row], rights[row] = of_row.T @ of_row, of_row.T @ targets.data[span]
     grams += ridge * np.eye(d)
-    solved: NDArray[np.float64] = np.linalg.solve(grams, rights[:, :, None])[:, :, 0]
-    return solved
+    solved = np.linalg.solve(grams, rights[:, :, None])[:, :, 0]
+    return solved.astype(np.float64, copy=False)

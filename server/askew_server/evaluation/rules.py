@@ -30,7 +30,6 @@ from askew.randomized_response import RandomizedResponse
 from askew.signal import Signal
 from askew.vectors import FeatureSpace
 from askew_server.design.buckets import (
-    SIZES,
     BucketDesign,
     design_buckets,
     labels_of,
@@ -113,21 +112,23 @@ def posterior_slates(scene: Scene, signals: Signals, ks: Sequence[int]) -> Slate
     return {k: np.array(found) for k, found in slates.items()}
 
 
-def bucket_slates(scene: Scene, epsilon: float, k: int) -> tuple[int, Slates]:
+def bucket_slates(scene: Scene, epsilon: float, k: int, sizes: Sequence[int]) -> tuple[int, Slates]:
     """The rule `buckets`: how many there are, and the slates."""
     rng = np.random.default_rng([scene.dealt.seed, 5])
-    response, design = best_design(scene, epsilon, k)
+    response, design = best_design(scene, epsilon, k, sizes)
     own = labels_of(design.buckets, scene.dealt.clients.tastes.vectors)
     sent = response_signals(response, own, rng)
     return response.buckets, {k: scene.pool[design.slates][sent]}
 
 
-def best_design(scene: Scene, epsilon: float, k: int) -> tuple[RandomizedResponse, BucketDesign]:
+def best_design(
+    scene: Scene, epsilon: float, k: int, sizes: Sequence[int]
+) -> tuple[RandomizedResponse, BucketDesign]:
     """The design whose number of buckets did best for validation's people."""
     tastes = scene.dealt.server.tastes.vectors
     known = scene.dealt.validation.tastes.vectors
     best: tuple[float, RandomizedResponse, BucketDesign] | None = None
-    for size in SIZES:
+    for size in sizes:
         response = RandomizedResponse.for_epsilon(size, Fraction(epsilon))
         design = design_buckets(tastes, scene.served, response, k, seed=scene.dealt.seed)
         offered = scene.validated[:, scene.pool[design.slates]].max(axis=2)  # (n, M)

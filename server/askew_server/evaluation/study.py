@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew_server.design.buckets import SIZES
 from askew_server.evaluation import rules
 from askew_server.evaluation.cells import Cell, Label, Run, cell_of
 from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee
@@ -19,8 +20,8 @@ from askew_server.evaluation.rules import RULES, RuleName, Signals
 from askew_server.evaluation.scene import Dealt, Scene, Slates
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TRUTHS, TruthName
-from askew_server.item_model import dimension_for
 from askew_server.ratings import RatingTable
+from askew_server.training_options import dimension_for
 
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5
@@ -32,7 +33,8 @@ Progress = Callable[[str, float], None]
 @dataclass(frozen=True)
 class Protocol:
     """What is compared. dimensions: tried for the posterior rule at `dimension_epsilon`, beside the
-    dimension that suits each epsilon. learned: directions learned rather than principal.
+    dimension that suits each epsilon. sizes: numbers of buckets that validation chooses from.
+    learned: directions learned rather than principal.
     Raises ParameterError for an empty or invalid list.
     """
 
@@ -43,11 +45,12 @@ class Protocol:
     seeds: tuple[int, ...] = (0, 1, 2)
     dimensions: tuple[int, ...] = (1, 2, 4, 8)
     dimension_epsilon: float = 4.0
+    sizes: tuple[int, ...] = SIZES
     min_ratings: int = 20
     learned: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("truths", "rules", "epsilons", "ks", "seeds"):
+        for name in ("truths", "rules", "epsilons", "ks", "seeds", "sizes"):
             given = getattr(self, name)
             if not given or len(set(given)) != len(given):
                 raise ParameterError(name, given, "one or more, all different")
@@ -145,7 +148,7 @@ class _Bench:
             d = signals.space.dimension
             self._keep((rule, epsilon), slates, naive, signals.guarantee(), d)
         for k in ks if "buckets" in chosen else ():
-            size, slates = rules.bucket_slates(scene, epsilon, k)
+            size, slates = rules.bucket_slates(scene, epsilon, k, self.protocol.sizes)
             cost = Guarantee(None, epsilon, epsilon)
             self._keep(("buckets", epsilon), slates, naive, cost, size)
         if "posterior" not in chosen:
