@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +73,15 @@ class PriorOptions:
 def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options; the command gets them as one keyword argument, `prior`."""
 
+    @wraps(command)
     def gathered(*positional: Any, **named: Any) -> Any:
         fields = {name: named.pop(name) for name in PriorOptions.__dataclass_fields__}
         return command(*positional, prior=PriorOptions(**fields), **named)
 
-    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
+    taking: Callable[..., Any] = gathered
     for option in reversed(_OPTIONS):
-        gathered = option(gathered)
-    return gathered
+        taking = option(taking)
+    return taking
 
 
 def _rational(text: str) -> Fraction:

@@ -85,8 +85,9 @@ class _Arena:
         rng: np.random.Generator,
     ) -> _Arena:
         people = np.sort(rng.permutation(len(z))[:_PEOPLE])
-        senders = rng.integers(len(people), size=_SIGNALS)
-        noise = _even_laplace(_SIGNALS, dimension, rng)
+        count = min(_SIGNALS, len(people))
+        senders = rng.integers(len(people), size=count)
+        noise = _even_laplace(count, dimension, rng)
         pairs = rng.integers(len(people), size=(2, _PAIRS))
         known = np.ascontiguousarray(scores[:, people])
         return cls(z[people], known, senders, noise, pairs[:, pairs[0] != pairs[1]], purpose)
