@@ -1,7 +1,8 @@
 """A model as a directory: arrays as safetensors, text as JSON, and a card that names every file.
 
     card.json           schema version, space, rule, training parameters, SHA-256 of each file
-    arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared slate
+    arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared
+                        slate, and the people of the prior where there is one
     items.json          [[key, title, year, [genres]], ...]
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
@@ -24,6 +25,7 @@ from askew.errors import ArtifactError, WireError
 from askew.model_card import Catalog
 from askew_server.card_file import decode_card, decode_items, describe, encode_card, encode_items
 from askew_server.item_model import ItemModel
+from askew_server.prior_file import PRIOR_KINDS, arrays_of_prior, prior_of_arrays
 
 _CARD, _ARRAYS, _ITEMS = "card.json", "arrays.safetensors", "items.json"
 _LIMITS = {_CARD: 1 << 20, _ARRAYS: 1 << 32, _ITEMS: 1 << 30}  # bytes
@@ -39,6 +41,7 @@ _KINDS = {
 _OPTIONAL_KINDS = {
     "bucket_directions": (np.dtype(np.float32), 2),
     "bucket_biases": (np.dtype(np.float32), 1),
+    **PRIOR_KINDS,
 }
 Arrays = dict[str, NDArray[Any]]
 
@@ -80,7 +83,8 @@ def load(directory: Path) -> ItemModel:
         slate = tuple(arrays["shared_slate"].tolist())
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
         card = fields.model_card(catalog, arrays)
-        return ItemModel(card, catalog, keys, fields.training, fields.counts)
+        prior = prior_of_arrays(arrays, card)
+        return ItemModel(card, catalog, keys, fields.training, fields.counts, prior, fields.figures)
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 
@@ -97,6 +101,8 @@ def _arrays_of(model: ItemModel) -> Arrays:
     }
     if buckets is not None:
         arrays |= {"bucket_directions": buckets.directions, "bucket_biases": buckets.biases}
+    if model.prior is not None:
+        arrays |= arrays_of_prior(model.prior)
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 

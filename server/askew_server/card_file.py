@@ -19,7 +19,9 @@ from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
 from askew.model_card import COVERS, Catalog, Item, ModelCard, RuleName, ServingRule
 from askew.vectors import FeatureSpace, RatingScale
-from askew_server.item_model import ItemModel, TrainingOptions
+from askew_server.item_model import ItemModel
+from askew_server.rule_choice import Figure
+from askew_server.training_options import TrainingOptions
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
@@ -89,6 +91,7 @@ class CardFields(_Strict, frozen=True):
     space: SpaceFields
     training: TrainingOptions
     counts: dict[str, Count]
+    figures: dict[str, Figure]
     files: dict[str, FileFields]
     card_sha256: Sha256
 
@@ -150,6 +153,7 @@ def encode_card(
         ),
         training=model.training,
         counts=dict(model.counts),
+        figures=dict(model.figures),
         files={name: describe(data) for name, data in files.items()},
         card_sha256="0" * 64,
     )

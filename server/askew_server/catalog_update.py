@@ -53,7 +53,8 @@ def _update(
     slate = shared_slate(tastes, vectors * boosts[:, None], rng)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
     card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
-    return ItemModel(card, catalog, keys, options, people.counts())
+    prior = model.prior and model.prior.with_items(known, old, len(keys))
+    return ItemModel(card, catalog, keys, options, people.counts(), prior, model.figures)
 
 
 def _known(

@@ -12,7 +12,9 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew_server.evaluation.cli import evaluate
 from askew_server.ledger_cli import ledger
+from askew_server.prior_options import PriorOptions, prior_options
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
 from askew_server.release_cli import release
 from askew_server.releases_cli import releases
@@ -50,11 +52,13 @@ def cli() -> None:
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
 @click.option(
     "--rule",
-    default="codebook",
+    default="auto",
     show_default=True,
-    type=click.Choice(["offsets", "codebook", "none"]),
-    help="How to answer a signal.",
+    type=click.Choice(["auto", "offsets", "codebook", "posterior", "buckets", "none"]),
+    help="How to answer a signal; auto takes what did best for people kept aside.",
 )
+@click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
+@prior_options
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -69,9 +73,11 @@ def train(
     least_likes: int,
     like_from: float | None,
     rule: RuleName,
+    principal: bool,
     seed: int,
+    prior: PriorOptions,
 ) -> None:
-    """Train a model on ratings. Same ratings, same options: the same bytes.
+    """Train a model on ratings. Same ratings, same options, same prior: the same bytes.
 
     Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
     and any csv or parquet file with the columns user, item, rating.
@@ -81,8 +87,8 @@ def train(
       askew-server train --ratings ratings.csv --items movies.csv --out model
     """
     from askew_server import artifact
-    from askew_server.item_model import TrainingOptions
     from askew_server.item_model import train as fit
+    from askew_server.training_options import TrainingOptions
 
     options = TrainingOptions(
         epsilon=epsilon,
@@ -94,11 +100,14 @@ def train(
         least_likes=least_likes,
         like_from=like_from,
         rule=rule,
+        learned=not principal,
         seed=seed,
     )
     table, rows = _training_data(ratings, items, out)
     click.echo("Training ...", err=True)
-    model = fit(table, rows, options, source=f"ratings of {table.n_people:,} people")
+    source = f"ratings of {table.n_people:,} people"
+    with prior.source() as people:
+        model = fit(table, rows, options, source=source, prior=people)
     artifact.save(model, out)
     _report(model, table, out)
 
@@ -156,6 +165,10 @@ def _report(model: ItemModel, table: RatingTable, out: Path) -> None:
         f"{epsilon * float(reach.diameter):.3g} at these distances"
     )
     click.echo(f"rule       {rule.name}, for epsilon {epsilon:g} and k = {rule.k}")
+    click.echo(f"prior      {rule.prior}")
+    for name, figure in model.figures.items():
+        gain = f", {figure.gain:+.3f} ± {figure.gain_error:.3f}" if name != "none" else ""
+        click.echo(f"  {name:<9}{figure.ratio:.3f} of the best possible score{gain}")
     click.echo(f"model      {out}")
 
 
@@ -185,5 +198,5 @@ def main() -> None:
         sys.exit(_exit_code(error))
 
 
-for command in (ledger, release, releases, serve, serve_releases, token):
+for command in (evaluate, ledger, release, releases, serve, serve_releases, token):
     cli.add_command(command)

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from askew.errors import DataError
 from askew.vectors import RatingScale
-from askew_server.ratings import RatingTable
+from askew_server.ratings.table import RatingTable
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-6

@@ -7,81 +7,33 @@ items, directions and the shared slate are learned from them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.encoder import MAX_DIMENSION, MAX_RANKING_DIMENSION
-from askew.errors import DataError, OutOfRange, ParameterError
-from askew.model_card import MAX_GENRES, Catalog, Item, ModelCard, RuleName, ServingRule
+from askew.errors import DataError, OutOfRange
+from askew.model_card import MAX_GENRES, RULE_NAMES, Catalog, Item, ModelCard, ServingRule
 from askew.vectors import FeatureSpace, RatingScale
-from askew_server.factors import factorize, fold_in_people, people_of, snapshot
+from askew_server.design.directions import Purpose, learned_directions
+from askew_server.design.pool import favorites, pool_of
+from askew_server.factors import Tastes, factorize, fold_in_people, people_of, snapshot
+from askew_server.prior_people import PriorPeople
+from askew_server.prior_source import PriorSource, Trained, check_needs
 from askew_server.ratings import ItemRow, RatingTable
+from askew_server.rule_choice import Choice, Figure, RuleQuestion, choose
 from askew_server.shared_slate import SLATE_LIMIT, shared_slate
 from askew_server.space_fit import fit_space
-
-BOOST_EXPONENTS = (0.0, 0.5)
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Public parameters of the training; the model card repeats them.
-
-    epsilon, k: what the model is for; a smaller epsilon wants fewer signal dimensions.
-    dimension: of the signal space, or None for what suits epsilon. ranking_dimension: of the
-    factors, fewer where the ratings do not fill them. boost_exponent: 0 ranks by score, 1/2 divides
-    scores by the square root of an item's likes, for the long tail. min_ratings: items with fewer
-    are left out. like_from: the lowest rating that is a like, or None for the upper quarter of the
-    scale. least_likes: see `askew.encoder`. Raises ParameterError for a value out of range.
-    """
-
-    epsilon: float = 4.0
-    k: int = 8
-    dimension: int | None = None
-    ranking_dimension: int = 32
-    boost_exponent: float = 0.0
-    min_ratings: int = 20
-    least_likes: int = 20
-    like_from: float | None = None
-    rule: RuleName = "codebook"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.signal_dimension <= MAX_DIMENSION:
-            raise ParameterError("dimension", self.dimension, f"from 1 to {MAX_DIMENSION}")
-        if not self.signal_dimension <= self.ranking_dimension <= MAX_RANKING_DIMENSION:
-            limit = f"from the signal dimension to {MAX_RANKING_DIMENSION}"
-            raise ParameterError("ranking_dimension", self.ranking_dimension, limit)
-        if self.boost_exponent not in BOOST_EXPONENTS:
-            raise ParameterError("boost_exponent", self.boost_exponent, "0 or 0.5")
-        if not 0 <= self.seed < 2**32:
-            raise ParameterError("seed", self.seed, "from 0 to 4294967295")
-        for name in ("min_ratings", "least_likes"):
-            if not 1 <= getattr(self, name) <= 10_000:
-                raise ParameterError(name, getattr(self, name), "from 1 to 10000")
-        try:
-            ServingRule(self.rule, self.epsilon, self.k)
-        except OutOfRange as error:
-            given = (self.rule, self.epsilon, self.k)
-            raise ParameterError("rule, epsilon, k", given, error.limit) from None
-
-    @property
-    def signal_dimension(self) -> int:
-        """The dimension of the signal space."""
-        return dimension_for(self.epsilon) if self.dimension is None else self.dimension
-
-
-def dimension_for(epsilon: float) -> int:
-    """The signal dimension that gave the best picks at this epsilon, on the ratings tried."""
-    return next((d for most, d in ((2, 1), (4, 2), (8, 4)) if epsilon <= most), 8)
+from askew_server.training_options import TrainingOptions
 
 
 @dataclass(frozen=True, eq=False)
 class ItemModel:
-    """A trained model: all of it public. keys: the name of each item in the ratings. training, and
-    counts of people, ratings and likes: what the model is made of.
+    """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
+    each item in the ratings. training, and counts of people, ratings and likes: what the model is
+    made of. figures: what each rule gave people kept aside, where rules were compared.
     """
 
     card: ModelCard
@@ -89,32 +41,39 @@ class ItemModel:
     keys: tuple[str, ...]
     training: TrainingOptions
     counts: Mapping[str, int]
+    prior: PriorPeople | None = None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
-def train(
+def train(  # noqa: PLR0913
     table: RatingTable,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
     *,
     source: str,
     simulated: bool = False,
+    prior: PriorSource | None = None,
 ) -> ItemModel:
-    """The model of a table of ratings. Deterministic for a seed.
+    """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
 
-    Raises DataError when too few people, items or ratings are left to make d dimensions, or when
-    what they make is no space that a device would enter.
+    Raises ParameterError for a rule that needs a prior where there is none. DataError when too few
+    people, items or ratings are left to make d dimensions, or when what they make is no space that
+    a device would enter.
     """
+    check_needs(options.rule, prior)
     try:
-        return _fit(table, rows, options, source, simulated)
+        return _fit(table, rows, options, source, prior, simulated=simulated)
     except OutOfRange as error:
         raise DataError(f"these ratings make no usable space: {error}") from None
 
 
-def _fit(
+def _fit(  # noqa: PLR0913
     table: RatingTable,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
     source: str,
+    prior: PriorSource | None,
+    *,
     simulated: bool,
 ) -> ItemModel:
     scale = _scale_of(table, options.like_from)
@@ -130,14 +89,51 @@ def _fit(
     vectors = factorize(people.likes, ranking, options.seed)
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
     tastes = fold_in_people(snapshot(people, rng), vectors, options.least_likes)
-    space = fit_space(tastes, vectors, scale, d, rng)
     keys = tuple(table.item_keys[i] for i in kept)
     boosts = boosts_of(people.likes, options.boost_exponent)
-    slate = shared_slate(tastes, vectors * boosts[:, None], rng)
-    catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
-    rule = ServingRule(options.rule, options.epsilon, options.k)
+    scoring = vectors * boosts[:, None]
+    directions = _directions(tastes, scoring, options) if options.learned else None
+    space = fit_space(tastes, vectors, scale, d, rng, directions=directions)
+    catalog = Catalog(items_of(keys, rows), vectors, boosts, shared_slate(tastes, scoring, rng))
+    trained = Trained(keys, vectors, space, tastes, options.seed)
+    known = None if prior is None else prior.people(trained)
+    choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
+    rule = ServingRule(
+        choice.rule, options.epsilon, options.k, known.origin if known is not None else "none"
+    )
+    space = replace(space, buckets=choice.buckets)
     card = card_of(space, catalog, rule, source, simulated=simulated)
-    return ItemModel(card, catalog, keys, options, people.counts())
+    return ItemModel(card, catalog, keys, options, people.counts(), known, choice.figures)
+
+
+def _directions(
+    tastes: Tastes, scoring: NDArray[np.float32], options: TrainingOptions
+) -> NDArray[np.float64]:
+    """Signal directions learned from the people trained on, as everything else is."""
+    scores = np.maximum(tastes.vectors @ scoring.T, 0).astype(np.float32)
+    seen = tastes.people.seen.tocoo()
+    scores[seen.row, seen.col] = 0
+    pool = pool_of(favorites(scores), least=min(options.k, len(scoring)))
+    purpose = Purpose(options.epsilon, min(options.k, len(pool)))
+    d = options.signal_dimension
+    return learned_directions(tastes.vectors, scores[:, pool].T, d, purpose, seed=options.seed)
+
+
+def _choice(
+    options: TrainingOptions,
+    trained: Trained,
+    catalog: Catalog,
+    known: PriorPeople | None,
+    *,
+    own: bool,
+) -> Choice:
+    """The rule that was asked for, or the best; rules are compared where there is a choice."""
+    if options.rule != "auto" and known is None:
+        return Choice(options.rule, None, {})
+    candidates = RULE_NAMES if options.rule == "auto" else (options.rule,)
+    k = min(options.k, len(catalog.shared_slate))
+    question = RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed)
+    return choose(question, trained.space.encoder, catalog, trained.tastes, known, own=own)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

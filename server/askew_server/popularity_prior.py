@@ -21,7 +21,8 @@ def with_popularity(
     of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name.
-    The items of the former slate fill it up to the length that it had.
+    The items of the former slate fill it up to the length that it had. The card's source names the
+    release, so that a device can say what it shows before anything is rated.
     """
     places = _places(catalog)
     found = [places[name] for name in release.items if name in places]
@@ -29,7 +30,8 @@ def with_popularity(
     rest = [item for item in catalog.shared_slate if item not in popular]
     slate = (*popular, *rest)[: len(catalog.shared_slate)]
     popular_first = replace(catalog, shared_slate=slate)
-    served = replace(card, catalog_version=popular_first.version)
+    source = f"{card.source}; newcomers see release {release.charge} of {release.dataset} first"
+    served = replace(card, catalog_version=popular_first.version, source=source)
     return served, popular_first, len(release.items) - len(found)
 
 

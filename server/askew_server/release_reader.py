@@ -19,10 +19,11 @@ from askew.release import Release, ReleaseSummary, release_from_bytes
 APPLICATION = 0x41736B4C  # the mark of a ledger file
 VERSION = 1
 _PATIENCE = 10  # seconds to wait for another process
-# An answer to an analyst has a principal, and is no public release.
+# An answer to an analyst has a principal, and is no public release; a prior is no list.
 _PUBLIC = (
     "SELECT charges.sequence, fulfilments.payload FROM fulfilments"
     " JOIN charges ON charges.sequence = fulfilments.charge WHERE charges.principal = ''"
+    """ AND CAST(fulfilments.payload AS TEXT) NOT LIKE '{"kind": "prior"%'"""
 )
 
 

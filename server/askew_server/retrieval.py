@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.placement import RetrievalRule, SharedSlate, rule_of
+from askew.placement.posterior import PosteriorRule
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_server.bucket_rule import BucketRule
+from askew_server.prior_people import PriorPeople
 
 
 class Retriever:
-    """Answers queries that are valid for its card."""
+    """Answers queries that are valid for its card: points by one rule, buckets by another.
 
-    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
-        """Raises ParameterError for a serving rule that needs more than a card and a catalog."""
+    The card names the rule that did best. A signal of the other mechanism, which is the device's to
+    choose, gets the best that there is for it: with a prior posterior or buckets, without codebook
+    or the shared slate.
+    """
+
+    def __init__(self, card: ModelCard, catalog: Catalog, prior: PriorPeople | None = None) -> None:
+        """Raises ParameterError for a serving rule that needs a prior where there is none."""
         self.card = card
         self.catalog = catalog
-        self._by_point: RetrievalRule = rule_of(card, catalog)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
+        if prior is None:
+            self._by_point: RetrievalRule = rule_of(card, catalog)
+            return
+        known, rule, buckets = prior.prior(catalog), card.rule, card.space.buckets
+        without = rule.name in {"offsets", "codebook", "none"}
+        self._by_point = (
+            rule_of(card, catalog) if without else PosteriorRule(known, catalog.shared_slate)
+        )
+        if buckets is not None:
+            most = card.max_slate_size
+            self._by_bucket = BucketRule.of(prior, known, buckets, Fraction(rule.epsilon), most)
 
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, with their local model."""

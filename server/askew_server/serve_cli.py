@@ -77,7 +77,7 @@ def serve(
     def announce(bound: int) -> None:
         click.echo(f"listening on {host}:{bound}, {card.n_items} items, {card.source}")
 
-    services.append(RetrievalService(Retriever(card, catalog)))
+    services.append(RetrievalService(Retriever(card, catalog, served.prior)))
     asyncio.run(run(services, address_of(host, port), announce, with_parent=with_parent))
 
 

@@ -29,16 +29,22 @@ _CUT = 0.005  # of people on either side of a rank
 _CLIPPED = 0.03  # of likes
 
 
-def fit_space(
+def fit_space(  # noqa: PLR0913
     tastes: Tastes,
     vectors: NDArray[np.float32],
     scale: RatingScale,
     dimension: int,
     rng: np.random.Generator,
+    *,
+    directions: NDArray[np.float64] | None = None,
 ) -> FeatureSpace:
-    """The space of d dimensions. Raises DataError where people are too much alike to have one."""
+    """The space of d dimensions, along the principal axes or other directions (D, d).
+
+    Raises DataError where people are too much alike to have one.
+    """
     origin = tastes.vectors.mean(axis=0)
-    directions = _principal_axes(tastes.vectors - origin, dimension)
+    if directions is None:
+        directions = principal_axes(tastes.vectors, dimension)
     projected = tastes.vectors @ directions  # (n_people, d)
     likes = tastes.people.likes
     draft = Encoder(
@@ -57,8 +63,9 @@ def fit_space(
     return FeatureSpace(scale, replace(clipped, unit=float(unit)))
 
 
-def _principal_axes(centered: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
+def principal_axes(tastes: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
     """The d directions of the largest variance, (D, d), their largest coordinate positive."""
+    centered = tastes - tastes.mean(axis=0)
     _, axes = np.linalg.eigh(centered.T @ centered)
     chosen: NDArray[np.float64] = axes[:, ::-1][:, :dimension]
     largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], axis=0)

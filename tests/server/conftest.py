@@ -16,8 +16,9 @@ from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
 from askew_server import artifact
-from askew_server.item_model import ItemModel, TrainingOptions, train
+from askew_server.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
+from askew_server.training_options import TrainingOptions
 
 NAN = float("nan")
 

@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from askew.model_card import ServingRule
 from askew_server import artifact, cli, serving
 from askew_server.demo import model as demo
-from askew_server.item_model import TrainingOptions
+from askew_server.training_options import TrainingOptions
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 417 items, .*SIMULATED.*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly

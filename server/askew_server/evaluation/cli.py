@@ -1,0 +1,151 @@
+"""The command `askew-server evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from askew_server.evaluation.study import Protocol, Study
+
+SIMULATED = "the embedded films with SIMULATED ratings"
+
+
+class _List(click.ParamType[tuple[Any, ...]]):
+    """Comma-separated values."""
+
+    name = "list"
+
+    def __init__(self, kind: Callable[[str], Any]) -> None:
+        self._kind = kind
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
+        """The values, as a tuple; a tuple stays as it is."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(self._kind(part.strip()) for part in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of values separated by commas", param, ctx)
+
+
+@click.command()
+@click.option(
+    "--ratings",
+    type=click.Path(path_type=Path),
+    help="Ratings file, or .npz with user, item, rating; default: the embedded simulated ratings.",
+)
+@click.option(
+    "--out",
+    default="evaluation",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for cells.csv, study.json and pictures.",
+)
+@click.option("--quick", is_flag=True, help="One seed, two epsilons, no signal dimensions.")
+@click.option("--seeds", type=_List(int), help="Such as 0,1,2.")
+@click.option("--truths", type=_List(str), help="Among next,long-tail,rating.")
+@click.option(
+    "--rules", type=_List(str), help="Among none,naive,offsets,codebook,posterior,buckets."
+)
+@click.option("--epsilons", type=_List(float), help="Such as 0.5,1,2,4,8.")
+@click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
+@click.option("--dimensions", type=_List(int), help="Signal dimensions, such as 1,2,4,8.")
+@click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
+@click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
+def evaluate(ratings: Path | None, out: Path, **given: Any) -> None:
+    """Compare the ways to answer a signal, always beside the slate that knows nothing.
+
+    People are split into a server's, validation's and clients, by seed. Each client's profile is
+    encoded, bent by simulated noise and answered by each rule; the client picks. Same ratings and
+    options, same figures.
+
+    \b
+    Examples:
+      askew-server evaluate
+      askew-server evaluate --ratings ml-1m/ratings.dat --seeds 0,1,2
+    """
+    from askew_server.evaluation.data import read_table, simulated_table
+    from askew_server.evaluation.study import study
+
+    protocol = _protocol(simulated=ratings is None, **given)
+    table = simulated_table() if ratings is None else read_table(ratings)
+    source = SIMULATED if ratings is None else ratings.name
+    with _bar() as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def progress(doing: str, done: float) -> None:
+            bar.update(task, description=doing, completed=done)
+
+        found = study(table, protocol, source, progress)
+    _write(found, out)
+    _show(found, out)
+
+
+def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) -> Protocol:
+    from askew_server.evaluation.study import Protocol
+
+    chosen: dict[str, Any] = {}
+    if quick or simulated:  # the default answers within a minute
+        chosen = {"seeds": (0,), "epsilons": (1.0, 4.0), "dimensions": (1, 2, 4)}
+    if quick:
+        chosen |= {"dimensions": ()}
+    chosen |= {name: value for name, value in given.items() if value is not None}
+    return Protocol(**chosen, learned=not principal)
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
+    text = TextColumn("{task.description}")
+    return Progress(*columns, text, console=Console(stderr=True), transient=True)
+
+
+def _write(found: Study, out: Path) -> None:
+    from askew_server.evaluation.report import as_csv, as_json
+
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "cells.csv").write_text(as_csv((*found.cells, *found.by_dimension)), encoding="utf-8")
+    (out / "study.json").write_text(as_json(found), encoding="utf-8")
+    if find_spec("matplotlib") is None:
+        click.echo("no pictures: matplotlib is not installed (askew[plots])", err=True)
+        return
+    from askew_server.evaluation.pictures import draw
+
+    draw(found, out)
+
+
+def _show(found: Study, out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from askew_server.evaluation.report import as_lines
+
+    console = Console()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    headings = ("truth", "rule", "epsilon", *(f"k={k}" for k in found.protocol.ks))
+    for heading in headings:
+        table.add_column(heading, no_wrap=True)
+    for line in as_lines(found):
+        table.add_row(*line)
+    console.print(table)
+    console.print(
+        f"{found.source}: {found.n_people:,} people, {found.n_ratings:,} ratings. Score of the "
+        "picks / best possible, and its paired gain over the zero-information slate (none) of the "
+        "same k. epsilon: per median distance; for buckets, between any two people.",
+        markup=False,
+    )
+    for leak in found.leaks:
+        console.print(
+            f"leak, {leak.truth}, epsilon {leak.epsilon:g}: a prior person's best item is in the "
+            f"answer for their point in {leak.present.mean:.0%}, without them in "
+            f"{leak.removed.mean:.0%}",
+            markup=False,
+        )
+    console.print(f"written to {out}", markup=False)

@@ -1,0 +1,60 @@
+"""Ratings to evaluate on: the embedded simulated ones, or a file."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from askew.errors import DataError
+from askew_server.ratings import RatingTable, read_ratings
+from askew_server.ratings.source import Progress
+
+_ITEM_NAMES = ("item", "movie")
+_LARGEST = 1 << 31  # bytes, unpacked
+
+
+def simulated_table() -> RatingTable:
+    """The embedded films with simulated ratings."""
+    from askew_server.demo.model import N_PEOPLE
+    from askew_server.demo.simulation import films, simulate
+
+    catalog = films()
+    ratings = simulate(catalog, n_people=N_PEOPLE)
+    keys = tuple(film.title for film in catalog)
+    return RatingTable(ratings.person, ratings.item, ratings.rating, N_PEOPLE, keys)
+
+
+def read_table(path: Path, progress: Progress | None = None) -> RatingTable:
+    """Ratings of a file: any format of `askew_server.ratings`, or .npz with the arrays user, item
+    (or movie) and rating. Raises DataError.
+    """
+    if path.suffix == ".npz":
+        return _of_arrays(path)
+    table, _ = read_ratings(path, progress=progress)
+    return table
+
+
+def _of_arrays(path: Path) -> RatingTable:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _LARGEST:
+                raise DataError(f"{path}: its arrays must be at most {_LARGEST} bytes")
+        with np.load(path, allow_pickle=False) as arrays:
+            name = next((n for n in _ITEM_NAMES if n in arrays), "item")
+            people, items, rating = (arrays[n] for n in ("user", name, "rating"))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: no arrays user, item and rating: {error}") from None
+    if not people.shape == items.shape == rating.shape == (len(rating),):
+        raise DataError(f"{path}: user, item and rating must be equally long")
+    _, person = np.unique(people, return_inverse=True)
+    keys, item = np.unique(items, return_inverse=True)
+    names = tuple(map(str, keys.tolist()))
+    return RatingTable(
+        person.astype(np.int64),
+        item.astype(np.int64),
+        rating.astype(np.float64),
+        int(person.max()) + 1,
+        names,
+    )

@@ -1,0 +1,106 @@
+"""Pictures of a study: score against epsilon, against k, against the signal's dimension.
+
+One panel a truth; in every panel the zero-information slate is a dotted line of the same color as
+the k or the rule that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askew_server.evaluation.cells import Cell
+from askew_server.evaluation.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHOWN = ("posterior", "buckets", "codebook")
+_STYLES = {"posterior": "-", "buckets": "--", "codebook": "-."}
+_COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b")
+_RATIO = "score of the picks / best possible"
+
+
+def draw(study: Study, directory: Path) -> list[Path]:
+    """Write the pictures as svg; the same study makes the same bytes."""
+    import matplotlib as mpl
+
+    # Without these, ids and dates in a picture would differ from run to run.
+    with mpl.rc_context({"svg.hashsalt": "askew", "font.size": 9}):
+        return [
+            _figure(study, directory / "epsilon.svg", "epsilon", _against_epsilon),
+            _figure(study, directory / "k.svg", "k", _against_k),
+            _figure(study, directory / "dimension.svg", "signal dimension", _against_dimension),
+        ]
+
+
+def _figure(study: Study, path: Path, label: str, panel: Callable[[Study, str, Any], None]) -> Path:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    truths = study.protocol.truths
+    figure = Figure(figsize=(3.6 * len(truths), 3.4), layout="constrained")
+    FigureCanvasSVG(figure)
+    for place, truth in enumerate(truths, 1):
+        axes = figure.add_subplot(1, len(truths), place)
+        panel(study, truth, axes)
+        axes.set(title=truth, xlabel=label, ylabel=_RATIO if place == 1 else "")
+        axes.grid(visible=True, alpha=0.3)
+        if place == len(truths) and axes.has_data():
+            axes.legend(fontsize=7)
+    figure.savefig(path, metadata={"Date": None})
+    return path
+
+
+def _against_epsilon(study: Study, truth: str, axes: Axes) -> None:
+    for color, k in zip(_COLORS, study.protocol.ks, strict=False):
+        for rule in _SHOWN:
+            found = _cells(study.cells, truth, rule=rule, k=k)
+            x = [c.label.epsilon for c in found]
+            _line(axes, found, x, f"{rule}, k={k}", (color, _STYLES[rule]))
+        for none in _cells(study.cells, truth, rule="none", k=k):
+            axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
+    axes.set_xscale("log", base=2)
+
+
+def _against_k(study: Study, truth: str, axes: Axes) -> None:
+    epsilon = _middle(study.protocol.epsilons)
+    for color, rule in zip(_COLORS, _SHOWN, strict=False):
+        found = _cells(study.cells, truth, rule=rule, epsilon=epsilon)
+        x = [c.label.k for c in found]
+        _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, _STYLES[rule]))
+    found = _cells(study.cells, truth, rule="none")
+    axes.plot([c.label.k for c in found], [c.ratio.mean for c in found], "k:", label="no signal")
+    axes.set_xscale("log", base=2)
+
+
+def _against_dimension(study: Study, truth: str, axes: Axes) -> None:
+    for color, k in zip(_COLORS, study.protocol.ks, strict=False):
+        found = _cells(study.by_dimension, truth, k=k)
+        label = f"posterior, epsilon {study.protocol.dimension_epsilon:g}, k={k}"
+        _line(axes, found, [c.label.dimension for c in found], label, (color, "-"))
+        for none in _cells(study.cells, truth, rule="none", k=k):
+            axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
+    axes.set_xscale("log", base=2)
+
+
+def _line(
+    axes: Axes, cells: Sequence[Cell], x: Sequence[float], label: str, look: tuple[str, str]
+) -> None:
+    if cells:
+        means, errors = [c.ratio.mean for c in cells], [c.ratio.error for c in cells]
+        color, style = look
+        axes.errorbar(
+            x, means, errors, label=label, color=color, linestyle=style, marker=".", capsize=2
+        )
+
+
+def _cells(cells: Iterable[Cell], truth: str, **fixed: object) -> list[Cell]:
+    """The cells of a truth whose labels have these values."""
+    mine = (cell for cell in cells if cell.label.truth == truth)
+    return [c for c in mine if all(getattr(c.label, n) == v for n, v in fixed.items())]
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]

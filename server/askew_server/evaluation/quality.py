@@ -1,0 +1,90 @@
+"""What slates are worth to people: shapes n people, k items a slate, n_items items.
+
+scores (n, n_items): at least 0, and -1 for what a person has seen. A device shows its person the
+best unseen item of the slate, ties to the lower item; if all are seen, it has nothing new: 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+DEPTH = 10  # of nDCG
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One slate for each person, (n,) each: score and item of the pick, hit, nDCG.
+
+    hit: 1 where the pick was liked among what was held out; nan where nothing liked was held out.
+    """
+
+    score: Array = field(repr=False)
+    pick: NDArray[np.int64] = field(repr=False)
+    hit: Array = field(repr=False)
+    ndcg: Array = field(repr=False)
+
+
+def outcome(scores: NDArray[np.float32], slates: NDArray[np.int64], held_out: csr_array) -> Outcome:
+    """What people get from slates (n, k) of items, in any order; held_out: liked, (n, n_items)."""
+    slates = np.sort(slates, axis=1)
+    offered = np.take_along_axis(scores, slates, axis=1)
+    order = np.argsort(-offered, axis=1, kind="stable")
+    ranked = np.take_along_axis(slates, order, axis=1)
+    pick = ranked[:, 0]
+    liked = np.zeros(ranked.shape, dtype=np.float64)
+    for column in range(min(ranked.shape[1], DEPTH)):
+        liked[:, column] = held_out[np.arange(len(ranked)), ranked[:, column]]
+    n_liked = np.diff(held_out.indptr)
+    known = np.where(n_liked > 0, 1.0, np.nan)
+    score = np.maximum(offered.max(axis=1), 0).astype(np.float64)
+    return Outcome(score, pick, liked[:, 0] * known, _ndcg(liked, n_liked) * known)
+
+
+def best_slates(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Each person's own best k items, what they would pick from without privacy, (n, k)."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+def _ndcg(liked: Array, n_liked: NDArray[np.integer]) -> Array:
+    """Of ranked slates, against the best order of all that was liked and held out, to DEPTH."""
+    gains = 1.0 / np.log2(np.arange(2, DEPTH + 2))
+    depth = min(liked.shape[1], DEPTH)
+    reached = liked[:, :depth] @ gains[:depth]
+    ideal = np.concatenate([[1.0], np.cumsum(gains)])[np.minimum(n_liked, DEPTH)]
+    result: Array = reached / ideal
+    return result
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with the standard error of that mean."""
+
+    mean: float
+    error: float
+
+
+def mean_of(values: Array) -> Estimate:
+    """The mean of what is known, and its standard error."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(float("nan"), float("nan"))
+    return Estimate(float(known.mean()), float(known.std() / np.sqrt(len(known))))
+
+
+def ratio_of(reached: Array, possible: Array) -> Estimate:
+    """sum reached / sum possible, with the standard error of a ratio of means (linearized)."""
+    if not possible.sum() > 0:
+        return Estimate(float("nan"), float("nan"))
+    ratio = float(reached.sum() / possible.sum())
+    spread = (reached - ratio * possible).std() / np.sqrt(len(reached))
+    return Estimate(ratio, float(spread / possible.mean()))
+
+
+def gap_of(reached: Array, possible: Array, best_single: Array) -> Estimate:
+    """(U - U0) / (U* - U0): 0 for the best single item for everybody, 1 for each one's own best."""
+    return ratio_of(reached - best_single, possible - best_single)

@@ -1,0 +1,197 @@
+"""The whole protocol: seeds x truths x epsilons x rules x k, in one deterministic run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+from askew_server.design.buckets import SIZES
+from askew_server.evaluation import rules
+from askew_server.evaluation.cells import Cell, Label, Run, cell_of
+from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee
+from askew_server.evaluation.leak import Leak, leak
+from askew_server.evaluation.quality import DEPTH, Outcome, best_slates, outcome
+from askew_server.evaluation.rules import RULES, RuleName, Signals
+from askew_server.evaluation.scene import Dealt, Scene, Slates
+from askew_server.evaluation.split import deal
+from askew_server.evaluation.truths import TRUTHS, TruthName
+from askew_server.ratings import RatingTable
+from askew_server.training_options import dimension_for
+
+_LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
+_LEAK_K = 5
+_Runs = defaultdict[Label, list[Run]]
+Progress = Callable[[str, float], None]
+"""Told what is being done, and the part of all that is done."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is compared. dimensions: tried for the posterior rule at `dimension_epsilon`, beside the
+    dimension that suits each epsilon. sizes: numbers of buckets that validation chooses from.
+    learned: directions learned rather than principal.
+    Raises ParameterError for an empty or invalid list.
+    """
+
+    truths: tuple[TruthName, ...] = TRUTHS
+    rules: tuple[RuleName, ...] = RULES
+    epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
+    ks: tuple[int, ...] = (1, 5, 20)
+    seeds: tuple[int, ...] = (0, 1, 2)
+    dimensions: tuple[int, ...] = (1, 2, 4, 8)
+    dimension_epsilon: float = 4.0
+    sizes: tuple[int, ...] = SIZES
+    min_ratings: int = 20
+    learned: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("truths", "rules", "epsilons", "ks", "seeds", "sizes"):
+            given = getattr(self, name)
+            if not given or len(set(given)) != len(given):
+                raise ParameterError(name, given, "one or more, all different")
+        for name, known in (("truths", TRUTHS), ("rules", RULES)):
+            if not set(getattr(self, name)) <= set(known):
+                raise ParameterError(name, getattr(self, name), f"among {', '.join(known)}")
+        if not all(1 <= k <= 64 for k in self.ks):
+            raise ParameterError("k", self.ks, "from 1 to 64")
+        if not all(1 / 64 <= epsilon <= 16 for epsilon in self.epsilons):
+            raise ParameterError("epsilon", self.epsilons, "from 1/64 to 16")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What came out. by_dimension: cells of the posterior rule at other signal dimensions."""
+
+    protocol: Protocol
+    source: str
+    n_people: int
+    n_ratings: int
+    cells: tuple[Cell, ...]
+    by_dimension: tuple[Cell, ...]
+    leaks: tuple[Leak, ...]
+
+
+def study(table: RatingTable, protocol: Protocol, source: str, progress: Progress) -> Study:
+    """Run the protocol on a table of ratings. Deterministic.
+
+    Raises DataError when there are too few people or items to split.
+    """
+    cells: _Runs = defaultdict(list)
+    by_dimension: _Runs = defaultdict(list)
+    leaks: list[Leak] = []
+    steps = len(protocol.seeds) * len(protocol.truths) * (len(protocol.epsilons) + 1)
+    done = 0
+    for seed in protocol.seeds:
+        dealt = Dealt.of(deal(table, seed, protocol.min_ratings), seed)
+        for name in protocol.truths:
+            progress(f"seed {seed}, {name}: scores", done / steps)
+            scene = Scene.of(dealt, name)
+            bench = _Bench(scene, protocol, cells)
+            bench.without_signals()
+            for epsilon in protocol.epsilons:
+                progress(f"seed {seed}, {name}, epsilon {epsilon:g}", done / steps)
+                leaks += bench.with_signals(epsilon)
+                done += 1
+            progress(f"seed {seed}, {name}: signal dimensions", done / steps)
+            _Bench(scene, protocol, by_dimension).at_all_dimensions()
+            done += 1
+    progress("done", 1.0)
+    return Study(
+        protocol=protocol,
+        source=source,
+        n_people=table.n_people,
+        n_ratings=len(table),
+        cells=tuple(cell_of(label, runs) for label, runs in cells.items()),
+        by_dimension=tuple(cell_of(label, runs) for label, runs in by_dimension.items()),
+        leaks=tuple(leaks),
+    )
+
+
+class _Bench:
+    """One scene, and what every rule is compared with in it; keeps runs in `found`."""
+
+    def __init__(self, scene: Scene, protocol: Protocol, found: _Runs) -> None:
+        self.scene, self.protocol, self.found = scene, protocol, found
+        self.ks = tuple(k for k in protocol.ks if k <= len(scene.shared))
+        self.shared = rules.shared_slates(scene, (1, *self.ks))
+        self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
+        self.single = self.none[1]
+
+    def without_signals(self) -> None:
+        """The zero-information slate, and what there would be to get in the open."""
+        if "none" in self.protocol.rules:
+            shared = {k: self.shared[k] for k in self.ks}
+            self._keep(("none", 0.0), shared, None, NO_SIGNAL)
+        own = best_slates(self.scene.wanted, len(self.scene.shared))
+        self._keep(("open", 0.0), {k: own[:, : max(k, DEPTH)] for k in self.ks}, None, NO_SIGNAL)
+
+    def with_signals(self, epsilon: float) -> list[Leak]:
+        """Every rule that reads signals, at one epsilon."""
+        chosen, scene, ks = self.protocol.rules, self.scene, self.ks
+        signals = self._signals(dimension_for(epsilon), epsilon)
+        single = rules.naive_slates(scene, signals)
+        naive = self._got(single).score
+        played: dict[RuleName, Slates] = {}
+        if "naive" in chosen:
+            played["naive"] = dict.fromkeys(ks, single)
+        for name in ("offsets", "codebook"):
+            if name in chosen:
+                played[name] = rules.offset_slates(scene, signals, ks, name)
+        if "posterior" in chosen:
+            played["posterior"] = rules.posterior_slates(scene, signals, ks)
+        for rule, slates in played.items():
+            d = signals.space.dimension
+            self._keep((rule, epsilon), slates, naive, signals.guarantee(), d)
+        for k in ks if "buckets" in chosen else ():
+            size, slates = rules.bucket_slates(scene, epsilon, k, self.protocol.sizes)
+            cost = Guarantee(None, epsilon, epsilon)
+            self._keep(("buckets", epsilon), slates, naive, cost, size)
+        if "posterior" not in chosen:
+            return []
+        return [leak(scene, signals.space, signals.lattice, min(_LEAK_K, len(scene.shared)))]
+
+    def at_all_dimensions(self) -> None:
+        """The posterior rule at signal dimensions that need not suit the epsilon."""
+        if "posterior" not in self.protocol.rules:
+            return
+        epsilon = self.protocol.dimension_epsilon
+        for d in self.protocol.dimensions:
+            signals = self._signals(d, epsilon)
+            slates = rules.posterior_slates(self.scene, signals, self.ks)
+            self._keep(("posterior", epsilon, d), slates, None, signals.guarantee(), d)
+
+    def _signals(self, dimension: int, epsilon: float) -> Signals:
+        dimension = min(dimension, self.scene.dealt.vectors.shape[1])
+        learned = self.protocol.learned
+        space = self.scene.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
+        return Signals.drawn(self.scene, space, epsilon)
+
+    def _got(self, slates: NDArray[np.int64]) -> Outcome:
+        return outcome(self.scene.wanted, slates, self.scene.dealt.clients.held_out)
+
+    def _keep(
+        self,
+        what: tuple[RuleName, float] | tuple[RuleName, float, int],
+        slates: Slates,
+        naive: NDArray[np.float64] | None,
+        cost: Guarantee,
+        size: int = 0,
+    ) -> None:
+        """One run for each k, under the table's label."""
+        for k, rows in slates.items():
+            run = Run(
+                got=self._got(rows),
+                possible=self.scene.possible,
+                single=self.single,
+                none=self.none[k],
+                naive=naive,
+                n_items=self.scene.wanted.shape[1],
+                guarantee=cost,
+                size=size,
+            )
+            self.found[Label(self.scene.name, k, *what)].append(run)

@@ -1,0 +1,68 @@
+"""What a training is asked for: public, and part of the model card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from askew.encoder import MAX_DIMENSION, MAX_RANKING_DIMENSION
+from askew.errors import OutOfRange, ParameterError
+from askew.model_card import RuleName, ServingRule
+
+BOOST_EXPONENTS = (0.0, 0.5)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Public parameters of the training; the model card repeats them.
+
+    epsilon, k: what the model is for; a smaller epsilon wants fewer signal dimensions.
+    dimension: of the signal space, or None for what suits epsilon. ranking_dimension: of the
+    factors, fewer where the ratings do not fill them. boost_exponent: 0 ranks by score, 1/2 divides
+    scores by the square root of an item's likes, for the long tail. min_ratings: items with fewer
+    are left out. like_from: the lowest rating that is a like, or None for the upper quarter of the
+    scale. least_likes: see `askew.encoder`. rule: how to answer, or auto for what does best for
+    people kept aside. learned: signal directions learned for epsilon and k, not principal axes.
+    Raises ParameterError for a value out of range.
+    """
+
+    epsilon: float = 4.0
+    k: int = 8
+    dimension: int | None = None
+    ranking_dimension: int = 32
+    boost_exponent: float = 0.0
+    min_ratings: int = 20
+    least_likes: int = 20
+    like_from: float | None = None
+    rule: RuleName | Literal["auto"] = "codebook"
+    learned: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.signal_dimension <= MAX_DIMENSION:
+            raise ParameterError("dimension", self.dimension, f"from 1 to {MAX_DIMENSION}")
+        if not self.signal_dimension <= self.ranking_dimension <= MAX_RANKING_DIMENSION:
+            limit = f"from the signal dimension to {MAX_RANKING_DIMENSION}"
+            raise ParameterError("ranking_dimension", self.ranking_dimension, limit)
+        if self.boost_exponent not in BOOST_EXPONENTS:
+            raise ParameterError("boost_exponent", self.boost_exponent, "0 or 0.5")
+        if not 0 <= self.seed < 2**32:
+            raise ParameterError("seed", self.seed, "from 0 to 4294967295")
+        for name in ("min_ratings", "least_likes"):
+            if not 1 <= getattr(self, name) <= 10_000:
+                raise ParameterError(name, getattr(self, name), "from 1 to 10000")
+        try:
+            ServingRule("none" if self.rule == "auto" else self.rule, self.epsilon, self.k)
+        except OutOfRange as error:
+            given = (self.rule, self.epsilon, self.k)
+            raise ParameterError("rule, epsilon, k", given, error.limit) from None
+
+    @property
+    def signal_dimension(self) -> int:
+        """The dimension of the signal space."""
+        return dimension_for(self.epsilon) if self.dimension is None else self.dimension
+
+
+def dimension_for(epsilon: float) -> int:
+    """The signal dimension that gave the best picks at this epsilon, on the ratings tried."""
+    return next((d for most, d in ((2, 1), (4, 2), (8, 4)) if epsilon <= most), 8)

@@ -1,0 +1,58 @@
+"""Simulated noise has the law of the mechanisms, and the test would see one that has not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from askew.lattice import Lattice
+from askew.placement.likelihood import lattice_log_likelihood, response_log_likelihood
+from askew.randomized_response import RandomizedResponse
+from askew_server.evaluation.simulated_noise import lattice_signals, response_signals
+
+DRAWS = 200_000
+FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen
+COARSE = Lattice(step_exponent=1, inverse_rate=4)
+
+
+def fits(found: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
+    """A chi-square test of counts against probabilities, the rest pooled into one cell."""
+    counts = np.append(found, DRAWS - found.sum())
+    wanted = DRAWS * np.append(expected, 1 - expected.sum())
+    statistic = float(((counts - wanted) ** 2 / wanted).sum())
+    return bool(chi2.sf(statistic, len(found)) > FALSE_ALARM)
+
+
+@pytest.mark.parametrize("u", [0.0, 0.375, 1.9])
+def test_points_get_the_noise_of_the_lattice(u: float) -> None:
+    drawn = lattice_signals(COARSE, np.full((DRAWS, 1), u), np.random.default_rng(1))
+    values = np.arange(-8, 12)
+    found = np.array([(drawn == z).sum() for z in values])
+    law = {
+        rate: np.exp(
+            [
+                lattice_log_likelihood(Lattice(1, rate), [z], np.array([[u]]))[0]
+                for z in values.tolist()
+            ]
+        )
+        for rate in (3, 4, 5)
+    }
+    assert fits(found, law[4])
+    assert not fits(found, law[3])
+    assert not fits(found, law[5])
+
+
+def test_buckets_get_randomized_response() -> None:
+    response = RandomizedResponse(5, Fraction(6))
+    sent = response_signals(response, np.full(DRAWS, 3), np.random.default_rng(2))
+    found = np.bincount(sent, minlength=5)
+    own = np.array([3])
+    law = np.exp([response_log_likelihood(response, b, own)[0] for b in range(5)])
+    assert fits(found[:4], law[:4])
+    # Planted bug: the lie may be the truth, so the truth has probability 0.68 instead of 0.6.
+    planted = np.array([0.08, 0.08, 0.08, 0.68])
+    assert not fits(found[:4], planted)

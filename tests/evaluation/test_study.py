@@ -1,0 +1,249 @@
+"""The whole protocol on a small simulated world: deterministic, complete, and written down."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from askew.errors import DataError, ParameterError
+from askew.lattice import Lattice
+from askew.placement import OffsetRule
+from askew_server.cli import cli
+from askew_server.demo.simulation import films, simulate
+from askew_server.evaluation import rules
+from askew_server.evaluation.data import read_table
+from askew_server.evaluation.pictures import draw
+from askew_server.evaluation.report import as_csv, as_json
+from askew_server.evaluation.scene import Dealt, Scene
+from askew_server.evaluation.split import deal
+from askew_server.evaluation.study import Protocol, Study, study
+from askew_server.ratings import RatingTable
+
+SMALL = Protocol(
+    truths=("next", "rating"),
+    epsilons=(1.0, 8.0),
+    ks=(1, 4),
+    seeds=(0,),
+    dimensions=(1, 2),
+    sizes=(2, 6),
+    min_ratings=5,
+    learned=False,
+)
+# One of everything, for what must come out the same twice.
+LEAST = replace(SMALL, truths=("long-tail",), epsilons=(2.0,), ks=(3,), learned=True)
+
+
+@cache
+def small_table() -> RatingTable:
+    ratings = simulate(films(), n_people=400)
+    keys = tuple(film.title for film in films())
+    return RatingTable(ratings.person, ratings.item, ratings.rating, 400, keys)
+
+
+def run(protocol: Protocol = SMALL) -> Study:
+    return study(small_table(), protocol, "simulated", lambda _, done: None)
+
+
+@cache
+def once() -> Study:
+    return run()
+
+
+@cache
+def scene() -> Scene:
+    return Scene.of(Dealt.of(deal(small_table(), 0, 5), 0), "next")
+
+
+def test_same_ratings_same_seeds_same_figures() -> None:
+    assert as_json(run(LEAST)) == as_json(run(LEAST))
+
+
+def test_every_cell_is_there_with_its_error() -> None:
+    labels = [(c.label.truth, c.label.rule, c.label.epsilon, c.label.k) for c in once().cells]
+    noisy = ("naive", "offsets", "codebook", "posterior", "buckets")
+    expected = {
+        (truth, rule, epsilon, k)
+        for truth in ("next", "rating")
+        for k in (1, 4)
+        for rule, epsilon in [
+            ("none", 0.0),
+            ("open", 0.0),
+            *[(rule, epsilon) for rule in noisy for epsilon in (1.0, 8.0)],
+        ]
+    }
+    assert len(labels) == len(set(labels))
+    assert set(labels) == expected
+    for cell in once().cells:
+        assert 0 <= cell.ratio.mean <= 1 + 1e-9
+        assert math.isfinite(cell.ratio.error)
+        assert math.isfinite(cell.over_none.error)
+
+
+def test_the_zero_information_slate_gains_nothing_over_itself() -> None:
+    cells = [c for c in once().cells if c.label.rule == "none"]
+    assert [(c.over_none.mean, c.over_none.error) for c in cells] == [(0.0, 0.0)] * 4
+    assert [c.gap.mean for c in cells if c.label.k == 1] == [0.0, 0.0]
+
+
+def test_in_the_open_everybody_gets_their_best() -> None:
+    cells = [c for c in once().cells if c.label.rule == "open"]
+    assert [(c.ratio.mean, c.gap.mean) for c in cells] == [(1.0, 1.0)] * 4
+
+
+def test_a_sharper_signal_serves_better() -> None:
+    found = {
+        (c.label.rule, c.label.epsilon): c.ratio.mean
+        for c in once().cells
+        if c.label.truth == "next" and c.label.k == 4
+    }
+    for rule in ("posterior", "buckets"):
+        assert found[rule, 8.0] > found[rule, 1.0]
+        assert found[rule, 8.0] > found["none", 0.0]
+
+
+def test_every_cell_says_what_its_signal_costs() -> None:
+    for cell in once().cells:
+        cost = cell.guarantee
+        if cell.label.rule in {"none", "open"}:
+            assert cost.any_two is None
+        elif cell.label.rule == "buckets":
+            assert (cost.per_distance, cost.any_two) == (None, cell.label.epsilon)
+        else:
+            assert cost.per_distance == pytest.approx(cell.label.epsilon, rel=1e-3)
+            assert cost.any_two is not None
+            assert cost.per_rating is not None
+            assert cost.per_rating < cost.any_two
+
+
+def test_the_offset_rules_are_the_ones_that_serve() -> None:
+    """Played for any truth here; for this one `OffsetRule.answer` must say the same."""
+    here = scene()
+    space = here.space(2, 4.0, 4, learned=False)
+    signals = rules.Signals.drawn(here, space, 4.0)
+    for name in ("offsets", "codebook"):
+        slates = rules.offset_slates(here, signals, [4], name)[4]
+        serving = OffsetRule(space.encoder, here.dealt.vectors, name)
+        for slate, signal in zip(slates[:20], signals.each(), strict=False):
+            assert tuple(sorted(slate.tolist())) == serving.answer(signal, 4)
+
+
+def test_points_are_what_devices_say() -> None:
+    """Planted bug: points from the unclipped taste."""
+    here = scene()
+    space = here.space(2, 4.0, 4, learned=True)
+    group = here.dealt.clients
+    contributions = space.encoder.contributions(here.dealt.vectors)
+    likes = group.tastes.people.likes
+    rows = [likes.indices[likes.indptr[i] : likes.indptr[i + 1]] for i in range(len(group))]
+    expected = np.array([space.encoder.encode(contributions[row]) for row in rows])
+    assert here.points(space, group) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_answer_leaks_less_without_the_person_than_with() -> None:
+    leaks = once().leaks
+    assert [(leak.truth, leak.epsilon) for leak in leaks] == [
+        (truth, float(Lattice.for_epsilon(Fraction(epsilon)).epsilon))
+        for truth in ("next", "rating")
+        for epsilon in (1, 8)
+    ]
+    sharp = leaks[1]
+    assert sharp.difference.mean == pytest.approx(sharp.present.mean - sharp.removed.mean)
+    assert sharp.difference.mean > 0.05  # d = 4 at epsilon 8: few others are near
+
+
+def test_csv_has_a_row_a_cell_and_json_no_nan() -> None:
+    found = once()
+    rows = list(csv.DictReader(io.StringIO(as_csv(found.cells))))
+    assert len(rows) == len(found.cells)
+    assert {row["rule"] for row in rows if row["over_naive"] == ""} == {"none", "open"}
+    text = as_json(found)
+    assert "NaN" not in text
+    assert len(json.loads(text)["cells"]) == len(found.cells)
+
+
+def test_pictures_are_the_same_bytes_twice(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        draw(once(), tmp_path / name)
+    for name in ("epsilon.svg", "k.svg", "dimension.svg"):
+        first = (tmp_path / "a" / name).read_bytes()
+        assert first == (tmp_path / "b" / name).read_bytes()
+        assert b"no signal" in first or b"<svg" in first
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"truths": ("future",)},
+        {"rules": ()},
+        {"seeds": (1, 1)},
+        {"ks": (65,)},
+        {"epsilons": (0.0,)},
+    ],
+)
+def test_a_protocol_that_makes_no_sense_is_refused(wrong: dict[str, tuple[object, ...]]) -> None:
+    with pytest.raises(ParameterError):
+        Protocol(**wrong)  # type: ignore[arg-type]
+
+
+def saved(path: Path, table: RatingTable) -> Path:
+    np.savez(path, user=table.person, movie=table.item, rating=table.rating)
+    return path
+
+
+def test_ratings_come_from_arrays_too(tmp_path: Path) -> None:
+    table = read_table(saved(tmp_path / "r.npz", small_table()))
+    assert table.n_people == 400
+    assert table.rating.tolist() == small_table().rating.tolist()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no", b"\x93NUMPY"])
+def test_a_broken_archive_is_a_data_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "r.npz"
+    path.write_bytes(content)
+    with pytest.raises(DataError):
+        read_table(path)
+
+
+def test_objects_in_an_archive_are_never_unpickled(tmp_path: Path) -> None:
+    path = tmp_path / "r.npz"
+    np.savez(path, user=np.array([object()]), item=np.array([1]), rating=np.array([1.0]))
+    with pytest.raises(DataError):
+        read_table(path)
+
+
+def test_the_command_writes_figures_and_prints_them(tmp_path: Path) -> None:
+    ratings = saved(tmp_path / "r.npz", small_table())
+    out = tmp_path / "figures"
+    options = ["--quick", "--truths", "next", "--rules", "none,posterior", "-k", "1,3"]
+    done = CliRunner().invoke(
+        cli,
+        ["evaluate", "--ratings", str(ratings), "--out", str(out), *options],
+        env={"COLUMNS": "120"},
+    )
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in out.iterdir()} == {
+        "cells.csv",
+        "study.json",
+        "epsilon.svg",
+        "k.svg",
+        "dimension.svg",
+    }
+    assert "posterior" in done.output
+    assert "400 people" in done.output
+
+
+def test_the_command_names_a_wrong_list() -> None:
+    done = CliRunner().invoke(cli, ["evaluate", "--seeds", "one"])
+    assert done.exit_code == 2
+    assert "'one' is not a list" in done.output
