@@ -215,7 +215,7 @@ print(json.dumps(said))
 
 @pytest.fixture
 def reachable(folder: Path) -> Iterator[Path]:
-    """A copy where any account can go: pytest's own folders are closed, and its workers share them."""
+    """A copy where any account can go. pytest closes its own folders, which its workers share."""
     with tempfile.TemporaryDirectory() as name:
         for path in folder.iterdir():
             shutil.copy(path, name)
