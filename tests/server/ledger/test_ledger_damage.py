@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -211,25 +213,26 @@ print(json.dumps(said))
 """
 
 
-@pytest.mark.parametrize("mode", [0o555, 0o755])
-def test_a_read_only_directory_is_a_clear_error(folder: Path, mode: int) -> None:
-    """As an ordinary account, whoever runs the tests."""
-    above = [above for above in folder.parents if above.stat().st_uid == os.getuid()]
-    before = {path: path.stat().st_mode for path in [folder, *above, *folder.iterdir()]}
-    content = {path.name: path.read_bytes() for path in folder.iterdir()}
-    try:
-        for path in above:
-            if path != Path("/"):
-                path.chmod(before[path] | 0o111)
+@pytest.fixture
+def reachable(folder: Path) -> Iterator[Path]:
+    """A copy where any account can go. pytest closes its own folders, which its workers share."""
+    with tempfile.TemporaryDirectory() as name:
         for path in folder.iterdir():
-            path.chmod(0o444)
-        folder.chmod(mode if os.getuid() == 0 else 0o555)
-        said = child(READ_ONLY, folder)
-    finally:
-        for path, old in before.items():
-            path.chmod(old)
+            shutil.copy(path, name)
+        yield Path(name)
+        Path(name).chmod(0o700)
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o755])
+def test_a_read_only_directory_is_a_clear_error(reachable: Path, mode: int) -> None:
+    """As an ordinary account, whoever runs the tests."""
+    content = {path.name: path.read_bytes() for path in reachable.iterdir()}
+    for path in reachable.iterdir():
+        path.chmod(0o444)
+    reachable.chmod(mode if os.getuid() == 0 else 0o555)
+    said = child(READ_ONLY, reachable)
     assert all("cannot be used" in str(text) for text in said), said
-    assert content == {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert content == {path.name: path.read_bytes() for path in reachable.iterdir()}
 
 
 def test_a_missing_directory_is_a_clear_error(tmp_path: Path) -> None:
