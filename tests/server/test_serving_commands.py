@@ -164,6 +164,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         least_likes=7,
         like_from=3.5,
         rule="offsets",
+        learned=True,
         seed=9,
     )
     assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (3, 5)
