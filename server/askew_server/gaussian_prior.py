@@ -18,7 +18,8 @@ Truncation only shrinks, and one step more pays for the rounding of floats. The 
 moments: sum_{i<=j<q} |u_i u_j| = (|u|_1^2 + |u|_2^2) / 2 over the first q coordinates, which is at
 most (q + 1) / 2 |u|_2^2, and the rest adds |u|_2^2 of the others. The length 1 is fixed in advance:
 factors have orthonormal columns, so that |sum of v_i|^2 <= n and a taste is never longer. Which S
-items count is decided by a public order of the items, so by a person's own history alone.
+items count is decided by a public order of the items, so by a person's own history alone; and so
+is u, which is made of all that the person rated.
 
 Not covered: the item vectors, in which tastes are expressed, and the shared slate; they are learned
 from people, and the card says so. Source: Dwork et al. 2006 (sums with noise); the parts are ours.
@@ -46,7 +47,7 @@ GRID = 1 << 16
 SHARES = {"count": 1, "mean": 5, "moments": 8, "seen": 6}  # twentieths of epsilon
 _MIXED = 8  # coordinates whose covariances are fitted, not only their variances
 _SEEN_ITEMS = 64
-_VERSION = 1
+_VERSION = 2  # 1 told tastes in which one person changed what counted of others
 
 
 @dataclass(frozen=True)

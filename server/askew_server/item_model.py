@@ -95,7 +95,7 @@ def _fit(  # noqa: PLR0913
     directions = _directions(tastes, scoring, options) if options.learned else None
     space = fit_space(tastes, vectors, scale, d, rng, directions=directions)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, shared_slate(tastes, scoring, rng))
-    trained = Trained(keys, vectors, space, tastes, options.seed)
+    trained = Trained(keys, vectors, space, people, tastes, options.seed)
     known = None if prior is None else prior.people(trained)
     choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
     rule = ServingRule(

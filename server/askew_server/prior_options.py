@@ -63,10 +63,11 @@ class PriorOptions:
         if self.ledger is None or self.anchor is None or self.dataset is None:
             raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
         from askew.randomness import SystemBits
+        from askew_server.command_options import existing
         from askew_server.ledger import Ledger
         from askew_server.prior_release import PaidRelease
 
-        with Ledger(self.ledger, self.anchor) as ledger:
+        with Ledger(existing(self.ledger), self.anchor) as ledger:
             yield DPGaussian(epsilon, PaidRelease(ledger, self.dataset, SystemBits()))
 
 

@@ -28,15 +28,27 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What training knows when it asks for a prior: items by key, vectors, space, and the tastes of
-    the people trained on, most of whose ratings are their profile.
+    """What training knows when it asks for a prior: items by key, vectors, space, the people
+    trained on, and their tastes, for which most of their ratings are their profile.
     """
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
     space: FeatureSpace = field(repr=False)
+    people: People = field(repr=False)
     tastes: Tastes = field(repr=False)
     seed: int
+
+    @property
+    def whole_tastes(self) -> Tastes:
+        """Tastes by all that each person rated, so that each depends on one person alone.
+
+        `tastes` will not do under differential privacy: its coins are public and fall in a row, so
+        a person more or less changes which ratings of everybody after them are counted.
+        """
+        some = np.flatnonzero(self.people.likes.sum(axis=1) > 0)
+        people = People(self.people.likes[some], self.people.seen[some])
+        return fold_in_people(people, self.vectors, self.tastes.least_likes)
 
 
 class PriorSource(Protocol):

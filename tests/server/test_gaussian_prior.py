@@ -157,7 +157,8 @@ def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
             raise AssertionError("drawn before it was paid for")
 
     vectors, seen = some_people(10)
-    trained = Trained((), np.zeros((ITEMS, D), np.float32), None, tastes_of(vectors, seen), 0)  # type: ignore[arg-type]
+    tastes, scoring = tastes_of(vectors, seen), np.zeros((ITEMS, D), np.float32)
+    trained = Trained((), scoring, None, tastes.people, tastes, 0)  # type: ignore[arg-type]
     with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as ledger:
         cap = PrivacyBudget(epsilon=Fraction(1))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)

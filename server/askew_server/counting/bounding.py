@@ -16,6 +16,7 @@ from sqlglot.errors import SqlglotError
 from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
+from askew_server.counting.engines import is_text_file
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES
@@ -74,8 +75,9 @@ def _texts(
     kinds = {}
     for stand_in, column in wanted.items():
         if column not in types:
-            has = ", ".join(map(repr, types))
-            raise DataError(f"{source}: there is no column {column!r}; it has {has}")
+            # The first line of a text file may be somebody's event instead of the header.
+            has = "" if is_text_file(source) else "; it has " + ", ".join(map(repr, types))
+            raise DataError(f"{source}: there is no column {column!r}{has}")
         kinds[stand_in] = _kind(types[column], engine.dialect)
         if kinds[stand_in] not in _IDS:
             raise DataError(

@@ -45,13 +45,7 @@ def record(
         pass
     else:
         raise LedgerError("the ledger is not frozen")
-    try:
-        marks = anchor.marks()
-    except LedgerFrozen as frozen:
-        if not nothing_lost:
-            text = "so what was lost is unknown; state nothing_lost if this file is complete"
-            raise LedgerError(f"{frozen}, {text}") from None
-        marks = []
+    marks = _remembered(anchor, nothing_lost)
     renewed = not marks
     shared = max((n for n, mark in enumerate(marks, 1) if holds(database, mark)), default=0)
     head = marks[-1] if marks else START
@@ -63,6 +57,18 @@ def record(
         insert(database, "carried", (sequence, name, *columns_of(lost)))
         add_total(database, sequence, name, spent_on(database, name) + lost)
     return renewed
+
+
+def _remembered(anchor: Anchor, nothing_lost: bool) -> list[Mark]:
+    """The anchor's lines. Raises LedgerError without any, unless nothing_lost is stated."""
+    try:
+        marks, fault = anchor.marks(), f"the anchor {anchor.path} is empty"
+    except LedgerFrozen as frozen:
+        marks, fault = [], str(frozen)
+    if not marks and not nothing_lost:
+        text = "so what was lost is unknown; state nothing_lost if this file is complete"
+        raise LedgerError(f"{fault}, {text}")
+    return marks
 
 
 def _spent(marks: Sequence[Mark]) -> dict[str, Spent]:

@@ -77,6 +77,17 @@ class ReleasePlan:
         """The mechanism itself."""
         return self.kind.build(self._wish)
 
+    def selector_of(self, n_items: int) -> Selector:
+        """What selects from so many items: all of them from a catalog, public, of fewer than k.
+
+        Each of those spends what it would have spent among k. The charge may be by rounds, and
+        fewer rounds with more epsilon in each would lose more than was charged.
+        """
+        if self.source.catalog is None or n_items >= self.k:
+            return self.selector
+        share = self._wish.epsilon * Fraction(n_items, self.k)
+        return self.kind.build(replace(self._wish, k=n_items, epsilon=share))
+
     @property
     def task(self) -> CountingTask:
         """What is counted."""
@@ -113,10 +124,7 @@ class ReleasePlan:
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
         """Run the mechanism on private counts; what comes back is public."""
-        selector = self.selector
-        if self.source.catalog is not None and len(counts) < self.k:  # the catalog is public
-            selector = self.kind.build(replace(self._wish, k=len(counts)))
-        items, stopped = draw(selector, counts, bits)
+        items, stopped = draw(self.selector_of(len(counts)), counts, bits)
         return Release(
             charge=charge,
             dataset=self.dataset,

@@ -161,8 +161,9 @@ class CountingContract:
 
     def test_a_column_that_is_not_there_is_named_beside_those_that_are(self, bench: Bench) -> None:
         source = bench.events([("p", "a")])
-        with pytest.raises(DataError, match=r"no column 'reader'; it has 'unit', 'item'"):
+        with pytest.raises(DataError, match="no column 'reader'") as refused:
             require_countable(bench.engine, task(source, unit_column="reader"))
+        assert ("; it has 'unit', 'item'" in str(refused.value)) != source.endswith(".csv")
 
     def test_a_source_that_is_not_there_is_named(self, bench: Bench) -> None:
         source = bench.events([("p", "a")]).replace("source_", "absent_")

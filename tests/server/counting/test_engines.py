@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from askew.errors import DataError, ParameterError
+from askew_server.counting import ContributionBound, CountingTask
+from askew_server.counting.bounding import require_countable
 from askew_server.counting.engines import driver, is_file, table_parts
 from askew_server.counting.engines.address import open_engine
 from askew_server.counting.engines.duckdb import DuckDBEngine
@@ -86,6 +89,20 @@ class TestDuckDBFiles:
         for n in range(3):
             (tmp_path / f"day{n}.csv").write_text(f"unit,item\np{n},a\n")
         assert self.events(tmp_path / "day*.csv") == [("p0", "a"), ("p1", "a"), ("p2", "a")]
+
+    @pytest.mark.parametrize("name", ["log.csv", "LOG.CSV"])
+    def test_a_first_line_that_is_no_header_is_not_shown(self, tmp_path: Path, name: str) -> None:
+        """Planted bug: the columns listed beside the missing one: here they are an event."""
+        path = tmp_path / name
+        path.write_text("alice,secret\nbob,other\n")
+        asked = CountingTask(events=str(path), bound=ContributionBound(3), limit=5)
+        engine = DuckDBEngine()
+        try:
+            with pytest.raises(DataError, match="no column 'unit'") as refused:
+                require_countable(engine, asked)
+        finally:
+            engine.close()
+        assert not {"alice", "secret"} & set(re.findall(r"\w+", str(refused.value)))
 
     def test_a_csv_may_be_zipped(self, tmp_path: Path) -> None:
         import gzip

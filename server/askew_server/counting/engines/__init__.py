@@ -15,12 +15,18 @@ from askew_server.counting.statements import quoted_table
 Progress = Callable[[float], None]
 """Told the share of the work that is done, from 0 to 1."""
 
-_FILES = (".parquet", ".csv", ".csv.gz")
+_TEXT_FILES = (".csv", ".csv.gz")
+_FILES = (".parquet", *_TEXT_FILES)
 
 
 def is_file(name: str) -> bool:
     """Whether a source is read from files; every other name is a table's."""
     return name.lower().endswith(_FILES)
+
+
+def is_text_file(name: str) -> bool:
+    """Whether a source is read from files whose column names are but their first line."""
+    return name.lower().endswith(_TEXT_FILES)
 
 
 def table_parts(name: str) -> tuple[str, ...]:
