@@ -85,9 +85,10 @@ def _words(account: Account) -> Iterator[str]:
         return
     for space in dict.fromkeys(c.space_version for c in account.charges if c.space_version):
         yield from _words_of_space(space, [c for c in account.charges if c.space_version == space])
+    near = any(charge.epsilon_per_distance is not None for charge in account.charges)
     yield (
         f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
-        f"{_odds(spent)}. You hide best among people like you."
+        f"{_odds(spent)}." + (" You hide best among people like you." if near else "")
     )
 
 
