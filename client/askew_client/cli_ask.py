@@ -72,7 +72,9 @@ def ask(
     )
     options.note(f"asking {config.server} ...")
     lines = None if ratings is None else _lines(ratings)
-    found = options.run(_asked(config, lines))
+    # A passphrase is typed before there is an event loop, which would swallow Ctrl-C.
+    profile = options.open_profile(config.data) if lines is None else None
+    found = options.run(_asked(config, profile, lines or []))
     if as_json:
         options.print_json(_as_json(found))
         return
@@ -100,18 +102,22 @@ def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
         click.echo(f"{label}\t{', '.join(genres)}")
 
 
-async def _asked(config: Config, lines: list[str] | None) -> Answer | SharedAnswer:
+async def _asked(
+    config: Config, profile: ProfileStore | None, lines: list[str]
+) -> Answer | SharedAnswer:
+    """Ask for the stored profile, or for the ratings of these lines where there is none."""
     from askew_client.client import open_companion
     from askew_client.profile_store import PassingProfile
     from askew_client.setbacks import Setback
 
-    profile: ProfileStore
-    profile = options.open_profile(config.data) if lines is None else PassingProfile()
     opened = open_companion(
-        config.settings, server=config.server, directory=config.data, profile=profile
+        config.settings,
+        server=config.server,
+        directory=config.data,
+        profile=profile or PassingProfile(),
     )
     async with opened as companion:
-        if lines is not None:
+        if profile is None:
             connected = await companion.connect()
             if isinstance(connected, Setback):
                 raise connected.error
@@ -157,11 +163,13 @@ def _as_lines(found: Answer | SharedAnswer) -> Iterator[str]:
 
 
 def _cost_lines(cost: Cost) -> Iterator[str]:
+    from askew_client.bounds import at_most
+
     near = f"epsilon {float(cost.epsilon):.3g} per unit distance, " if cost.metric else ""
     yield (
-        f"(this month's signal: {near}{cost.one_rating:.3g} for one rating, at most "
-        f"{cost.between_any_two:.3g} between any two people; spent {float(cost.spent):.4g} of "
-        f"{float(cost.cap):g})"
+        f"(this month's signal: {near}{at_most(cost.one_rating, 3)} for one rating, at most "
+        f"{at_most(cost.between_any_two, 3)} between any two people; "
+        f"spent {float(cost.spent):.4g} of {float(cost.cap):g})"
     )
     if cost.epsilon != cost.wanted:
         yield "(it was drawn earlier; the settings asked for now count from next month on)"

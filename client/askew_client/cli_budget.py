@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _ACCEPT = (
     "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "
-    "ledger lost is booked as spent, and that you accepted it is written down. Accept?"
+    "ledger lost is booked as spent, as far as its anchor remembers it, and that you accepted it "
+    "is written down. Accept?"
 )
 
 
@@ -35,7 +36,8 @@ def budget(
     """Show what was spent: when, on which space, and what that means.
 
     Spending freezes when an older copy of the ledger was put back, or when the clock jumped more
-    than a year ahead. `--unfreeze` accepts what there is; no budget comes back by it.
+    than a year ahead. `--unfreeze` accepts what there is, and books what its
+    anchor remembers and the ledger lost; only a lost anchor gives budget back.
 
     \b
     Examples:

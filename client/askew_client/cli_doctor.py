@@ -77,6 +77,7 @@ def _device(config: Config) -> list[Finding]:
         checks.check_profile(ProfileStore(where.profile, SystemBits())),
         checks.check_clock(store, where.ledger, datetime.date.today()),
         checks.check_keyring(keyring_name()),
+        *checks.check_places(where),
         *modes,
     ]
 

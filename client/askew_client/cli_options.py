@@ -80,6 +80,8 @@ def load(context: click.Context, **flags: object) -> Config:
     from askew_client import config, paths
 
     file = context.obj or paths.config_file()
+    if context.obj and not file.exists():  # or the defaults would ask with another epsilon
+        raise ParameterError("the configuration", str(file), "a file that exists")
     return config.configured(flags, os.environ, config.read_file(file))
 
 

@@ -208,7 +208,11 @@ class Companion(ProfileDesk):
         return reading.forecast_of(exchange, settings, draws, self._bits)
 
     def noise(self, epsilon: Fraction, k: int) -> NoisePicture:
-        """The noise density and the k offsets, to be drawn. Public; needs a connection."""
+        """The noise density and the k offsets, to be drawn. Public; needs a connection.
+
+        Raises ParameterError for buckets, which are no noise on a point.
+        """
+        reading.check_point(self._settings)
         return reading.noise_of(self._connected().card, epsilon, k)
 
     # The budget

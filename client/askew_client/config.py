@@ -109,13 +109,13 @@ def configured(
 def read_file(path: Path) -> dict[str, object]:
     """The file's settings, none where there is no file. Raises ParameterError if it is no TOML."""
     try:
-        text = path.read_text("utf-8")
+        data = path.read_bytes()
     except FileNotFoundError:
         return {}
     import tomllib
 
     try:
-        return tomllib.loads(text, parse_float=str)
+        return tomllib.loads(data.decode(), parse_float=str)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise ParameterError("the configuration", str(path), "a file in TOML") from None
 

@@ -113,6 +113,15 @@ def check_modes(places: Places) -> Iterator[Finding]:
             yield Finding(name, "ok", f"{mode:o}")
 
 
+def check_places(places: Places) -> Iterator[Finding]:
+    """Whether files can be kept where they are looked for."""
+    for directory in sorted({path.parent for path in (places.ledger, places.anchor)}):
+        found = next(each for each in (directory, *directory.parents) if os.path.lexists(each))
+        if not (found.is_dir() and os.access(found, os.W_OK | os.X_OK)):
+            text = f"nothing can be written in {directory}"
+            yield Finding("place", "fail", text, "Without a ledger nothing is asked; use --data.")
+
+
 def check_keyring(name: str | None) -> Finding:
     """Whether a key could be kept in the system's keyring."""
     if name is None:

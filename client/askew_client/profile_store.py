@@ -101,8 +101,12 @@ class ProfileStore:
             if sealed.lock == "keyring":
                 with suppress(VaultError):
                     vault.forget_keyring_key(sealed.salt)
-        for ending in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        try:
+            for ending in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        except OSError as error:
+            text = f"the profile {self.path} is empty and cannot be removed: {error.strerror}"
+            raise ProfileError(text) from None
         self._key = NO_KEY
 
     def _seal_with(self, key: Key) -> None:
@@ -119,8 +123,12 @@ class ProfileStore:
                 vault.forget_keyring_key(old.salt)
 
     def _sealed(self) -> Sealed | None:
-        if not self.path.exists():
-            return None
+        try:
+            if not self.path.exists():
+                return None
+        except OSError as error:
+            text = f"the profile {self.path} cannot be opened: {error.strerror}"
+            raise ProfileError(text) from None
         with self._file.transaction() as database:
             return _find(database)
 

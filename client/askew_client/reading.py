@@ -162,9 +162,7 @@ def forecast_of(
 
     Raises ParameterError for buckets, whose slates only the server knows.
     """
-    if settings.mechanism != "geo_laplace":
-        limit = "geo_laplace for a forecast: what buckets give only the server knows"
-        raise ParameterError("mechanism", settings.mechanism, limit)
+    check_point(settings)
     changed = replace(exchange, settings=settings)
     expectation = Expectation(changed, bits)
     for _ in range(draws):
@@ -178,6 +176,13 @@ def forecast_of(
         place_without_signal=comparison.nothing_sent.place,
         place_without_privacy=comparison.no_privacy.place,
     )
+
+
+def check_point(settings: ClientSettings) -> None:
+    """Raises ParameterError for buckets: what they give only the server knows."""
+    if settings.mechanism != "geo_laplace":
+        limit = "geo_laplace for a forecast: what buckets give only the server knows"
+        raise ParameterError("mechanism", settings.mechanism, limit)
 
 
 def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:

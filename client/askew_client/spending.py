@@ -9,6 +9,7 @@ from math import ceil, exp
 
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.bounds import at_most
 from askew_client.exchange import SignalMemory
 from askew_client.outcomes import Budget, LedgerLine
 from askew_client.settings import slot_of
@@ -51,13 +52,16 @@ def budget_of(store: SignalStore, today: datetime.date) -> Budget:
 def _line(charge: Charge) -> LedgerLine:
     near, far = charge.epsilon_per_distance, float(charge.epsilon)
     if charge.kind == "unfreeze":
-        words = f"accepted by you; {far:.4g} was booked for what the ledger had lost"
+        words = (
+            f"accepted by you; {at_most(far)} was booked for what the ledger had lost, "
+            "as far as its anchor knew"
+        )
     elif near is None:
-        words = f"one signal, epsilon {far:.4g} between any two people"
+        words = f"one signal, epsilon {at_most(far)} between any two people"
     else:
         words = (
             f"one signal, epsilon {float(near):g} per unit distance, times the diameter "
-            f"{far:.4g}: the most between any two people"
+            f"{at_most(far)}: the most between any two people"
         )
     return LedgerLine(
         slot=charge.slot,
@@ -73,14 +77,18 @@ def _line(charge: Charge) -> LedgerLine:
 def _words(account: Account) -> Iterator[str]:
     spent, cap = float(account.spent), float(account.cap)
     yield f"Spent {spent:.4g} of a lifetime cap of {cap:g}; {max(cap - spent, 0):.4g} is left."
-    if not spent:
+    if account.frozen:
+        yield "More may have left this device, and been spent, than this ledger knows."
+    elif not account.charges:
         yield "Nothing that depends on you has left this device."
+    if not spent:
         return
     for space in dict.fromkeys(c.space_version for c in account.charges if c.space_version):
         yield from _words_of_space(space, [c for c in account.charges if c.space_version == space])
+    near = any(charge.epsilon_per_distance is not None for charge in account.charges)
     yield (
-        f"From anybody at all, however far away, at most e^{spent:.4g}: {_odds(spent)}. "
-        "You hide best among people like you."
+        f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
+        f"{_odds(spent)}." + (" You hide best among people like you." if near else "")
     )
 
 
@@ -89,7 +97,7 @@ def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
     near = sum((c.epsilon_per_distance or Fraction(0) for c in charges), Fraction(0))
     flat = sum((c.epsilon for c in charges if c.epsilon_per_distance is None), Fraction(0))
     if near:
-        exponent = f"{float(near):g} r" + (f" + {float(flat):.4g}" if flat else "")
+        exponent = f"{at_most(near, 6)} r" + (f" + {at_most(flat)}" if flat else "")
         yield (
             f"On space {space[:8]}, from all signals together: someone who knows everything but "
             f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "

@@ -17,11 +17,14 @@ import pytest
 
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
+from askew.randomized_response import RandomizedResponse
 from askew.signal import Signal
+from askew_client.bounds import at_most
 from askew_client.doctor import check_clock, check_keyring, check_modes, check_space
 from askew_client.paths import places
 from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
+from askew_client.spending import budget_of
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair
@@ -97,6 +100,49 @@ def test_a_frozen_ledger_says_why_and_a_question_is_exit_code_3(
     asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
     assert (asked.code, asked.out) == (3, "")
     assert "an older copy was put back" in asked.err
+
+
+def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
+    askew: Askew, data: Path
+) -> None:
+    """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
+    spend(data, 4, "2026-09")
+    places(data).ledger.unlink()
+    nothing = "Nothing that depends on you has left this device."
+    found = askew("budget", "--data", data).out
+    assert nothing not in found
+    assert "More may have left this device, and been spent, than this ledger knows." in found
+    places(data).anchor.write_text("damaged")
+    accepted = askew("budget", "--data", data, "--unfreeze", "--yes").out
+    assert "0 was booked for what the ledger had lost, as far as its anchor knew" in accepted
+    assert nothing not in accepted
+
+
+def test_a_bound_is_never_written_smaller_than_it_is() -> None:
+    """Planted bug: rounding to the nearest, which is below the bound half of the time."""
+    assert at_most(11.8804931640625) == "11.89"
+    assert at_most(Fraction(1, 3), 6) == "0.333334"
+    assert (at_most(0), at_most(9), at_most(Fraction(12001, 1000), 3)) == ("0", "9", "12.1")
+
+
+def test_who_names_buckets_hides_among_everybody_alike(data: Path) -> None:
+    """Planted bug: the words of noise on a point for a mechanism without distance."""
+    where = places(data)
+    store = SignalStore(where.ledger, Fraction(192), where.anchor)
+    drawn = Signal(SPACE, RandomizedResponse.for_epsilon(4, Fraction(2)), (1,))
+    store.remember(SPACE, NOW, SignalCharge(Fraction(2), None), lambda: drawn)
+    words = " ".join(budget_of(store, datetime.date.today()).words)
+    assert "From anybody at all, however far away, at most e^2" in words
+    assert "people like you" not in words
+    assert "distance" not in words
+
+
+def test_the_doctor_sees_that_nothing_can_be_kept_where_files_should_be(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no directory")
+    found = askew("doctor", "--data", tmp_path / "file", "--server", demo_address)
+    assert (found.code, "fail  place: nothing can be written in" in found.out) == (1, True)
 
 
 def test_unfreezing_asks_first_books_what_was_lost_and_is_written_down(

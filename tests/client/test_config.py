@@ -117,10 +117,26 @@ def test_the_command_reads_all_three(
     monkeypatch.setenv("ASKEW_K", "4")
     counts.append(results())
     counts.append(results("-k", "5"))
-    monkeypatch.setenv("ASKEW_CONFIG", str(home / "no-such-file"))
+    (home / "other.toml").touch()
+    monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
     monkeypatch.delenv("ASKEW_K")
     counts.append(results())
     assert counts == [3, 4, 5, 8]
+
+
+def test_a_configuration_that_is_named_and_not_there_is_refused(
+    askew: Askew, tmp_path: Path
+) -> None:
+    """Planted bug: a wrong name, and the defaults draw a signal with another epsilon."""
+    found = askew("--config", tmp_path / "no-such-file", "ask", "--data", tmp_path)
+    assert (found.code, "must be a file that exists" in found.err) == (1, True)
+
+
+def test_a_configuration_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"k = 3 # \xff\n")
+    with pytest.raises(ParameterError, match="must be a file in TOML"):
+        read_file(path)
 
 
 RATED = b"title,rating\nAlien (1979),4.5\n"

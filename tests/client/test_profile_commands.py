@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import json
 import os
@@ -116,6 +117,24 @@ def test_an_encrypted_profile_asks_for_its_passphrase(askew: Askew, typed: list[
     typed.append("correct horse")
     assert askew("profile", "decrypt").code == 0
     assert listed(askew) == LISTED
+
+
+def test_a_passphrase_is_typed_where_ctrl_c_stops_the_command(
+    askew: Askew, typed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the prompt inside an event loop, which swallows the first Ctrl-C."""
+    askew("profile", "add", stdin=RATINGS)
+    typed += ["correct horse", "correct horse"]
+    askew("profile", "encrypt")
+
+    def stopped(prompt: str) -> str:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(getpass, "getpass", stopped)
+    found = askew("ask", "--server", "127.0.0.1:1")
+    assert (found.code, found.out, "stopped" in found.err) == (130, "", True)
 
 
 def test_two_different_new_passphrases_change_nothing(askew: Askew, typed: list[str]) -> None:

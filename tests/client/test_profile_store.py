@@ -296,3 +296,18 @@ def test_another_programs_file_is_left_alone(path: Path) -> None:
     with pytest.raises(ProfileError):
         opened(path).read()
     assert path.read_text() == "title,rating\n"
+
+
+def test_a_wipe_that_cannot_remove_the_file_says_so(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: an OSError, which no screen expects, ends the app in the middle of a wipe."""
+    store = opened(path)
+    store.change(lambda document: document)
+
+    def refused(path: Path, *, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(ProfileError, match="is empty and cannot be removed: Permission denied"):
+        store.wipe()

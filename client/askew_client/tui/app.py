@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -20,6 +20,7 @@ from textual.screen import Screen
 from askew.errors import AskewError
 from askew_client.outcomes import Budget, Connection
 from askew_client.setbacks import Setback, setback_of
+from askew_client.tui.crash import DiscreetApp
 from askew_client.tui.messages import (
     BudgetRead,
     Connected,
@@ -46,7 +47,7 @@ _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
 
 
-class AskewApp(App[AskewError]):
+class AskewApp(DiscreetApp[AskewError | OSError]):
     """A person's device on a terminal."""
 
     TITLE = "Askew"
@@ -85,8 +86,8 @@ class AskewApp(App[AskewError]):
         self._opening = opening
         self._turn = asyncio.Lock()
         self.note = note
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
         self.theme = LIGHT.name if light else DARK.name
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -109,7 +110,7 @@ class AskewApp(App[AskewError]):
                 locked = await asyncio.to_thread(lambda: companion.locked)
                 self.post_message(Opened(companion, locked))
                 await asyncio.Event().wait()
-        except AskewError as error:  # without its files there is nothing to show
+        except (AskewError, OSError) as error:  # without its files there is nothing to show
             self.exit(error)
 
     @work(exclusive=True, group="connect")

@@ -8,6 +8,7 @@ from typing import Final
 from rich.text import Text
 from textual.content import Content
 
+from askew_client.bounds import at_most
 from askew_client.outcomes import Answer, Budget, Cost, Departure, Forecast, Result, SharedAnswer
 from askew_client.setbacks import Setback
 
@@ -55,8 +56,8 @@ def departure(left: Departure, cost: Cost) -> Text:
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
     text.append(f"ε {number(cost.epsilon)} {_unit(metric=cost.metric)}, at most ")
-    text.append(f"{number(cost.one_rating)} for one rating and ")
-    text.append(f"{number(cost.between_any_two)} between any two people.\n")
+    text.append(f"{at_most(cost.one_rating)} for one rating and ")
+    text.append(f"{at_most(cost.between_any_two)} between any two people.\n")
     text.append(f"Spent {number(cost.spent)} of {number(cost.cap)}.", "bold")
     if cost.wanted != cost.epsilon:
         text.append(f" Your ε of {number(cost.wanted)} counts from the next month on.")
@@ -106,8 +107,9 @@ def ledger(budget: Budget) -> Text:
         text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
     for line in reversed(budget.lines):
         text.append(f"{line.slot}  ", "bold")
-        text.append(f"{line.words} (space {line.space_version[:8]})\n\n")
-    if not budget.lines:
+        space = f" (space {line.space_version[:8]})" if line.space_version else ""
+        text.append(f"{line.words}{space}\n\n")
+    if not budget.lines and budget.frozen is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:
         text.append(f"{words}\n")
@@ -117,7 +119,7 @@ def ledger(budget: Budget) -> Text:
 
 def bound(forecast: Forecast) -> str:
     """The worst that one such signal may tell."""
-    return f"at most ε {number(forecast.between_any_two)} between any two people"
+    return f"at most ε {at_most(forecast.between_any_two)} between any two people"
 
 
 def no_forecast(setback: Setback) -> str:

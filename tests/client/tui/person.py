@@ -118,7 +118,7 @@ class Person:
     """What a person can do at the app, and see."""
 
     app: AskewApp
-    pilot: Pilot[AskewError]
+    pilot: Pilot[AskewError | OSError]
     network: Network
 
     async def press(self, *keys: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import SETTINGS, Device, Person
@@ -22,6 +24,9 @@ from askew.errors import (
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import NumberLines
 from askew_client.tui.widgets.result_list import ResultList
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
 
 
 def results(person: Person) -> ResultList:
@@ -187,7 +192,7 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
         await person.press("escape")
         assert not waiting(person)
         assert rated.network.stopped == 1
-        person.reads("stopped; asking again sends the same signal")
+        person.reads("stopped; a signal once drawn is sent again")
         rated.network.silent = False
         await person.press("a")
         person.reads("◀ your pick")
@@ -230,3 +235,15 @@ async def test_an_answer_that_comes_too_late_is_not_shown(rated: Device) -> None
         state = person.app.screen.query_one("#state", Static)
         assert "stopped" not in str(state.render())
         assert results(person).results == shown
+
+
+async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Planted bug: a line of one row, which ends before the release."""
+    source = "well-known films with SIMULATED ratings; newcomers see release 1 of clicks first"
+    device = Device(replace(pair.card, source=source), pair.catalog, tmp_path)
+    async with device.opened() as person:
+        await person.press("f3", "a")
+        person.reads(source, "You have rated nothing")
+    assert device.network.asked == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -171,3 +172,23 @@ async def test_a_long_ledger_scrolls_by_keyboard(rated: Device) -> None:
         window.focus()
         await person.press("end")
         person.reads("The next slot begins on 1 December 2026.")
+
+
+async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None:
+    """Planted bug: the map of a mechanism that is not in force."""
+    rated.settings = replace(rated.settings, mechanism="bucket_rr")
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        person.reads("No forecast")
+        assert person.app.screen.query_one(Glow).picture is None
+
+
+async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: Device) -> None:
+    """Planted bug: an empty ledger is an unspent one, whatever its anchor says."""
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+    (rated.directory / "signals.sqlite").unlink()
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        person.reads("Spending is frozen.", "More may have left this device")
+        assert not person.shows("No signal has ever left this device.")

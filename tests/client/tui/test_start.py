@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from client.tui.person import Device
+from rich.console import RenderableType
 from textual.worker import WorkerState
 
 from askew.errors import LedgerError
+from askew_client.companion import Companion
 from askew_client.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_companion, simulated_model
@@ -85,12 +87,43 @@ def test_the_simulated_model_is_what_the_demo_server_serves() -> None:
     assert card.space.dimension == served.card.space.dimension
 
 
-async def test_files_that_cannot_be_opened_end_the_app_with_their_error(device: Device) -> None:
+@pytest.mark.parametrize(
+    "error", [LedgerError("the ledger is no ledger"), PermissionError(13, "no"), OSError(5, "io")]
+)
+async def test_files_that_cannot_be_opened_end_the_app_with_their_error(
+    device: Device, error: LedgerError | OSError
+) -> None:
+    """Planted bug: only our own errors are expected, and a directory that is closed is a crash."""
+
     def opening() -> object:
-        raise LedgerError("the ledger is no ledger")
+        raise error
 
     app = AskewApp(opening)  # type: ignore[arg-type]  # it never returns
     async with app.run_test() as pilot:
         while app.is_running and not any(w.state is WorkerState.SUCCESS for w in app.workers):
             await pilot.pause()
-    assert isinstance(app.return_value, LedgerError)
+    assert app.return_value is error
+
+
+async def test_a_crash_report_has_no_private_value(rated: Device) -> None:
+    """Planted bug: Textual's own report, which prints the local variables of every frame."""
+
+    def act(companion: Companion) -> None:
+        canary = f"{'Xanadu'} {companion.ratings()[0].rating}"
+        raise ZeroDivisionError(len(canary))
+
+    async with rated.opened() as person:
+        app = person.app
+        try:
+            act(rated.companion())
+        except ZeroDivisionError:
+            app._fatal_error()
+        report = "".join(text for each in app._exit_renderables for text in shown(app, each))
+        app._exit_renderables.clear()
+    assert "ZeroDivisionError" in report
+    assert "Xanadu 1" not in report
+    assert "canary = 'Xanadu" not in report
+
+
+def shown(app: AskewApp, renderable: RenderableType) -> list[str]:
+    return [segment.text for segment in app.console.render(renderable)]

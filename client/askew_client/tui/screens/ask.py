@@ -108,7 +108,7 @@ class AskScreen(FrameScreen):
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
-            self._say("stopped; asking again sends the same signal, for nothing more")
+            self._say("stopped; a signal once drawn is sent again, for nothing more")
 
     def leave(self) -> None:
         """Another screen: a question under way is stopped."""

@@ -100,6 +100,8 @@ class PrivacyScreen(FrameScreen):
         if isinstance(message.noise, NoisePicture):
             offsets = [Mark(at, "◆", "public") for at in message.noise.offsets]
             self.query_one(Glow).show(message.noise, offsets)
+        else:
+            self.query_one(Glow).show(None, ())
         if isinstance(message.forecast, Forecast):
             bars.forecast = message.forecast
             self.query_one(BudgetMeter).one_signal = Fraction(message.forecast.between_any_two)
