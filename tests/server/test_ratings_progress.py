@@ -21,7 +21,8 @@ def test_text_tells_bytes_that_grow_to_the_size_of_the_file(tmp_path: Path, pack
     read_ratings(path, progress=lambda done, total: told.append((done, total)))
     size = path.stat().st_size
     assert (3, (size, size)) == (len(told), told[-1])
-    assert sorted(set(told)) == told
+    assert sorted(told) == told  # a packed file may be read to its end before its last rows are
+    assert told[0] < told[-1]
 
 
 def test_parquet_tells_bytes_that_grow_to_the_size_of_the_file(tmp_path: Path) -> None:

@@ -61,18 +61,18 @@ def clickhouse() -> Iterator[ClickHouseEngine]:
 def cluster(programs: Path, folder: Path) -> Iterator[None]:
     """A server with its data and its socket in a folder. PostgreSQL refuses to run as root."""
     data = str(folder / "data")
-    prefix = []
-    if os.geteuid() == 0:
-        shutil.chown(folder, "nobody")
-        prefix = ["runuser", "-u", "nobody", "--"]
+    nobody = "nobody" if os.geteuid() == 0 else None
+    if nobody:
+        shutil.chown(folder, nobody)
 
     def run(program: str, *arguments: str) -> None:
         # pg_ctl leaves a server behind that would keep a pipe open: its words go to a file.
         log = folder / "log"
         with log.open("ab") as words:
             subprocess.run(
-                [*prefix, str(programs / program), *arguments],
+                [str(programs / program), *arguments],
                 check=True,
+                user=nobody,
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=words,

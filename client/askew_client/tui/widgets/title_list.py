@@ -60,10 +60,16 @@ class TitleList(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.matches: tuple[Match, ...] = ()
         self.stars = Stars(1, 5)
+        self._typed: dict[str, float] = {}  # stars by label, until what is listed has them
 
     def show(self, matches: Sequence[Match], *, keep_cursor: bool) -> None:
         """Replace what is listed."""
         self.matches = tuple(matches)
+        for match in matches:
+            if match.rated and match.rated.rating is not None:
+                stars = self.stars.count(match.rated.rating)
+                if self._typed.get(match.title.label) == stars:
+                    del self._typed[match.title.label]
         self._measure()
         self.cursor = self.cursor if keep_cursor else 0
         self.refresh()
@@ -132,6 +138,8 @@ class TitleList(ScrollView, can_focus=True):
         match = self.matches[self.cursor]
         rating = None if match.rated is None else match.rated.rating
         now = 3 - by if rating is None else self.stars.count(rating)
+        # A key may be faster than the edit before it.
+        now = self._typed.get(match.title.label, now)
         self._star(match, min(max(now + by, 0.5), STARS))
 
     def action_like(self) -> None:
@@ -162,4 +170,5 @@ class TitleList(ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, len(self.matches))
 
     def _star(self, match: Match, stars: float) -> None:
+        self._typed[match.title.label] = stars
         self.post_message(self.Starred(match.title.label, self.stars.rating(stars)))
