@@ -7,9 +7,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from server.counting.contract import task
+from server.counting.reference import KEY
 
 from askew.errors import DataError, ParameterError
-from askew_server.counting import ContributionBound, CountingTask
+from askew_server.counting import ContributionBound, CountingTask, TopCounts, count_top
 from askew_server.counting.bounding import require_countable
 from askew_server.counting.engines import driver, is_file, table_parts
 from askew_server.counting.engines.address import open_engine
@@ -66,6 +68,18 @@ class TestAddresses:
         assert engine.columns(("events",)) == {"unit": "VARCHAR", "item": "VARCHAR"}
         with pytest.raises(DataError):
             engine.execute("DROP TABLE events")
+        engine.close()
+
+    def test_a_duckdb_file_may_have_a_catalog_beside_it(self, tmp_path: Path) -> None:
+        """And a column that compares "A" and "a" as equal is counted by its bytes all the same."""
+        path, catalog = tmp_path / "events.duckdb", tmp_path / "catalog.csv"
+        catalog.write_text("item\nA\na\nb\n")
+        with duckdb.connect(path) as owner:
+            owner.execute("CREATE TABLE events (unit VARCHAR COLLATE NOCASE, item VARCHAR)")
+            owner.execute("INSERT INTO events VALUES ('P', 'A'), ('p', 'A'), ('p', 'a')")
+        engine = open_engine(f"duckdb:{path}")
+        asked = task("events", limit=None, catalog=str(catalog))
+        assert count_top(engine, asked, KEY) == TopCounts(("A", "a", "b"), (2, 1, 0))
         engine.close()
 
     def test_limits_reach_duckdb(self, tmp_path: Path) -> None:
@@ -133,7 +147,7 @@ class TestDuckDBFiles:
         path = tmp_path / "log.csv"
         lines = ["unit,item", *(f"p{n},a" for n in range(30_000)), "hidden", "q,b"]
         path.write_text("\n".join(lines))
-        with pytest.raises(DataError, match="line 30002") as error:
+        with pytest.raises(DataError, match=r"log\.csv: line 30002") as error:
             self.events(path)
         assert "hidden" not in str(error.value)
 

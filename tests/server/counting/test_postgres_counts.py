@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from server.counting.availability import require_driver, require_postgres
-from server.counting.contract import Bench, CountingContract
+from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, quoted
 
 from askew.errors import DataError
@@ -48,6 +48,18 @@ class TestPostgresCounts(CountingContract):
         bench = PostgresBench(postgres)
         yield bench
         bench.close()
+
+    def test_a_column_that_compares_without_case_is_counted_by_its_bytes(
+        self, bench: Bench
+    ) -> None:
+        assert isinstance(bench, PostgresBench)
+        bench.owner.execute(
+            "CREATE COLLATION caseless"
+            " (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+        bench.owner.execute("CREATE TABLE c (unit TEXT COLLATE caseless, item TEXT)")
+        bench.owner.execute("INSERT INTO c VALUES ('P', 'a'), ('p', 'a'), ('p', 'A')")
+        assert bench.count(task("c")) == [("a", 2), ("A", 1)]
 
     def test_a_database_of_another_encoding_is_refused(self, postgres: str, bench: Bench) -> None:
         """MD5 of other bytes would keep other events."""

@@ -20,7 +20,7 @@ class DuckDBEngine:
     """A connection of our own; a database file is opened for reading only.
 
     memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
-    temp_directory  where that is; DuckDB's own default is beside the database file.
+    temp_directory  where that is; else .tmp in the working folder, or beside the database file.
     threads         at most so many; all cores if None.
     progress        told from another thread how much of a long statement is done.
     """
@@ -68,7 +68,9 @@ class DuckDBEngine:
         if name not in self._views:
             view = f"askew_file_{len(self._views) + 1}"
             with _failures_named(name):
-                self._read(name).create_view(view)
+                # Not create_view: its view would be written into the database file.
+                source = self._read(name).sql_query()
+                self._connection.execute(f"CREATE TEMP VIEW {view} AS {source}")
             self._views[name] = view
         return (self._views[name],)
 
@@ -82,7 +84,7 @@ class DuckDBEngine:
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
         """The rows of a statement."""
-        with _failures_named("DuckDB"), self._watched():
+        with _failures_named(", ".join(self._views) or "DuckDB"), self._watched():
             return self._connection.execute(sql, dict(parameters or {})).fetchall()
 
     def close(self) -> None:
