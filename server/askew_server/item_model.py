@@ -88,7 +88,7 @@ def _fit(  # noqa: PLR0913
     people = people_of(table, kept, scale)
     vectors = factorize(people.likes, ranking, options.seed)
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
-    tastes = fold_in_people(snapshot(people, rng), vectors, options.least_likes)
+    tastes = fold_in_people(snapshot(people, options.seed), vectors, options.least_likes)
     keys = tuple(table.item_keys[i] for i in kept)
     boosts = boosts_of(people.likes, options.boost_exponent)
     scoring = vectors * boosts[:, None]

@@ -91,7 +91,7 @@ class PublishedRatings:
         found = people_of(self.table, old, trained.space.scale)
         shape = (self.table.n_people, len(trained.keys))
         spread = People(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
-        profiles = snapshot(spread, np.random.default_rng([trained.seed, 8]))
+        profiles = snapshot(spread, trained.seed)
         tastes = fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
         origin = f"published ratings {self.name}: {len(tastes.vectors):,} people"
         return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
