@@ -48,7 +48,7 @@ def _update(
         likes = people.likes
         vectors[new] = fold_in_items(likes[:, known], vectors[known], likes[:, new])
     rng = np.random.default_rng(options.seed)
-    tastes = fold_in_people(snapshot(people, rng), vectors, space.encoder.least_likes)
+    tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
     boosts = boosts_of(people.likes, options.boost_exponent)
     slate = shared_slate(tastes, vectors * boosts[:, None], rng)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)

@@ -168,7 +168,7 @@ def _report(model: ItemModel, table: RatingTable, out: Path) -> None:
     click.echo(f"prior      {rule.prior}")
     for name, figure in model.figures.items():
         gain = f", {figure.gain:+.3f} ± {figure.gain_error:.3f}" if name != "none" else ""
-        click.echo(f"  {name:<9}{figure.ratio:.3f} of the best possible score{gain}")
+        click.echo(f"  {name:<10} {figure.ratio:.3f} of the best possible score{gain}")
     click.echo(f"model      {out}")
 
 

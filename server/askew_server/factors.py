@@ -72,18 +72,30 @@ def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32
     return vectors
 
 
-def snapshot(people: People, rng: np.random.Generator) -> People:
+def snapshot(people: People, seed: int) -> People:
     """Most of each person's ratings: the profile of somebody who has more to like than they said.
 
     A model that has seen all of a person's likes finds nothing left for them; one that is judged
-    on such people is judged on nobody.
+    on such people is judged on nobody. Which ratings are left out depends on the seed and on the
+    person's own items alone: otherwise one person more would change everybody's profile, and no
+    release of them could hide that person.
     """
     seen = people.seen.tocoo()
-    shown = rng.random(seen.nnz) < _SHOWN
+    items = _scrambled(seen.col.astype(np.uint64) + np.uint64(seed))
+    own = np.zeros(seen.shape[0], dtype=np.uint64)
+    np.add.at(own, seen.row, items)
+    shown = _scrambled(items ^ _scrambled(own)[seen.row]) < np.uint64(_SHOWN * 2**64)
     mask = csr_array((seen.data[shown], (seen.row[shown], seen.col[shown])), shape=seen.shape)
     likes = people.likes.multiply(mask).tocsr()
     some = np.flatnonzero(likes.sum(axis=1) > 0)
     return People(likes[some], mask[some])
+
+
+def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Evenly spread words, the same for the same numbers (the finalizer of splitmix64)."""
+    mixed = (numbers + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def fold_in_people(people: People, vectors: NDArray[np.float32], least_likes: int) -> Tastes:

@@ -18,8 +18,8 @@ Truncation only shrinks, and one step more pays for the rounding of floats. The 
 moments: sum_{i<=j<q} |u_i u_j| = (|u|_1^2 + |u|_2^2) / 2 over the first q coordinates, which is at
 most (q + 1) / 2 |u|_2^2, and the rest adds |u|_2^2 of the others. The length 1 is fixed in advance:
 factors have orthonormal columns, so that |sum of v_i|^2 <= n and a taste is never longer. Which S
-items count is decided by a public order of the items, so by a person's own history alone; and so
-is u, which is made of all that the person rated.
+items count is decided by a public order of the items, and which ratings make a profile by
+`factors.snapshot`: by a person's own history alone.
 
 Not covered: the item vectors, in which tastes are expressed, and the shared slate; they are learned
 from people, and the card says so. Source: Dwork et al. 2006 (sums with noise); the parts are ours.

@@ -88,14 +88,14 @@ def _fit(  # noqa: PLR0913
     people = people_of(table, kept, scale)
     vectors = factorize(people.likes, ranking, options.seed)
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
-    tastes = fold_in_people(snapshot(people, rng), vectors, options.least_likes)
+    tastes = fold_in_people(snapshot(people, options.seed), vectors, options.least_likes)
     keys = tuple(table.item_keys[i] for i in kept)
     boosts = boosts_of(people.likes, options.boost_exponent)
     scoring = vectors * boosts[:, None]
     directions = _directions(tastes, scoring, options) if options.learned else None
     space = fit_space(tastes, vectors, scale, d, rng, directions=directions)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, shared_slate(tastes, scoring, rng))
-    trained = Trained(keys, vectors, space, people, tastes, options.seed)
+    trained = Trained(keys, vectors, space, tastes, options.seed)
     known = None if prior is None else prior.people(trained)
     choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
     rule = ServingRule(

@@ -42,5 +42,5 @@ class PaidRelease:
         )
         answer = self.ledger.charge(request)
         if isinstance(answer, Charge):
-            answer = self.ledger.fulfill(answer.id, plan.release(trained.whole_tastes, self.bits))
+            answer = self.ledger.fulfill(answer.id, plan.release(trained.tastes, self.bits))
         return answer.payload

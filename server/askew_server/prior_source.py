@@ -28,27 +28,16 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What training knows when it asks for a prior: items by key, vectors, space, the people
-    trained on, and their tastes, for which most of their ratings are their profile.
+    """What training knows when it asks for a prior: items by key, vectors, space, and the tastes of
+    the people trained on, most of whose ratings are their profile; which, is decided for each
+    person by their own ratings alone, so that a private release of the tastes can hide a person.
     """
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
     space: FeatureSpace = field(repr=False)
-    people: People = field(repr=False)
     tastes: Tastes = field(repr=False)
     seed: int
-
-    @property
-    def whole_tastes(self) -> Tastes:
-        """Tastes by all that each person rated, so that each depends on one person alone.
-
-        `tastes` will not do under differential privacy: its coins are public and fall in a row, so
-        a person more or less changes which ratings of everybody after them are counted.
-        """
-        some = np.flatnonzero(self.people.likes.sum(axis=1) > 0)
-        people = People(self.people.likes[some], self.people.seen[some])
-        return fold_in_people(people, self.vectors, self.tastes.least_likes)
 
 
 class PriorSource(Protocol):
@@ -103,7 +92,7 @@ class PublishedRatings:
         found = people_of(self.table, old, trained.space.scale)
         shape = (self.table.n_people, len(trained.keys))
         spread = People(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
-        profiles = snapshot(spread, np.random.default_rng([trained.seed, 8]))
+        profiles = snapshot(spread, trained.seed)
         tastes = fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
         origin = f"published ratings {self.name}: {len(tastes.vectors):,} people"
         return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)

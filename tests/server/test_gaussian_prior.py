@@ -25,7 +25,7 @@ from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.randomness import SystemBits
 from askew_server import gaussian_prior
-from askew_server.factors import People, Tastes
+from askew_server.factors import People, Tastes, snapshot
 from askew_server.gaussian_prior import SHARES, GaussianPrior, Plan
 from askew_server.ledger import Ledger
 
@@ -61,6 +61,19 @@ def test_one_person_more_moves_no_part_beyond_its_sensitivity(
     after = exact(np.vstack([vectors, vector]), np.vstack([matrix, seen.astype(np.float64)]))
     for part, bound in PLAN.sensitivities.items():
         assert np.abs(after[part] - before[part]).sum() <= bound
+
+
+def test_one_person_more_changes_nobody_elses_profile() -> None:
+    """Planted bug: profiles cut by one stream of random numbers, which one person more shifts."""
+    _, seen = some_people(60)
+    newcomer = seen[7] * 0
+    newcomer[[3, 50]] = 1
+    more = np.vstack([seen[:20], newcomer, seen[20:]])
+    before, after = (snapshot(People(csr_array(m), csr_array(m)), 5).seen for m in (seen, more))
+    others = np.delete(np.arange(61), 20)
+    assert after[others].toarray().tolist() == before.toarray().tolist()
+    assert 0.75 < before.nnz / seen.sum() < 0.85
+    assert before.toarray()[0].tolist() != seen[0].tolist()
 
 
 def test_the_sensitivities_are_nearly_met() -> None:
@@ -158,7 +171,7 @@ def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
 
     vectors, seen = some_people(10)
     tastes, scoring = tastes_of(vectors, seen), np.zeros((ITEMS, D), np.float32)
-    trained = Trained((), scoring, None, tastes.people, tastes, 0)  # type: ignore[arg-type]
+    trained = Trained((), scoring, None, tastes, 0)  # type: ignore[arg-type]
     with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as ledger:
         cap = PrivacyBudget(epsilon=Fraction(1))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)

@@ -211,7 +211,7 @@ def test_two_kinds_of_people_lie_at_two_ends(board: ItemModel) -> None:
 def tastes(table: RatingTable, model: ItemModel) -> Tastes:
     """The people of the small matrix, with four fifths of their ratings."""
     people = people_of(table, np.arange(24), model.card.space.scale)
-    shown = snapshot(people, np.random.default_rng(0))
+    shown = snapshot(people, 0)
     return fold_in_people(shown, model.catalog.vectors, least_likes=4)
 
 

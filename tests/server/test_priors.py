@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -20,27 +20,17 @@ from askew.errors import ArtifactError, DataError, ParameterError
 from askew.lattice import Lattice
 from askew.odometer import PrivacyBudget
 from askew.placement.cover import covered
-from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
+from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomized_response import RandomizedResponse
-from askew.randomness import SystemBits
 from askew.signal import Query, Signal
 from askew_server import artifact
 from askew_server.catalog_update import update
 from askew_server.cli import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.data import read_table
-from askew_server.factors import People, Tastes, fold_in_people, snapshot
 from askew_server.item_model import ItemModel, train
 from askew_server.ledger import Ledger
-from askew_server.prior_people import PriorPeople
-from askew_server.prior_release import PaidRelease
-from askew_server.prior_source import (
-    Cohort,
-    PriorSource,
-    PublishedTastes,
-    Trained,
-    read_published,
-)
+from askew_server.prior_source import Cohort, PriorSource, PublishedTastes, read_published
 from askew_server.ratings import RatingTable
 from askew_server.retrieval import Retriever
 from askew_server.training_options import TrainingOptions
@@ -313,57 +303,6 @@ def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     with Ledger(*ledger_files) as ledger:
         assert ledger.dataset("ratings").spent.epsilon == 2
-
-
-@dataclass
-class Told:
-    """A plan that keeps what it is told of the people."""
-
-    digest: bytes
-    loss: PureDP
-    sums: list[NDArray[np.float64]] = field(default_factory=list)
-
-    def release(self, tastes: Tastes, _: object) -> bytes:
-        seen = tastes.people.seen.toarray()
-        self.sums += [tastes.vectors, seen]
-        return b"{}"
-
-
-def test_a_release_is_told_of_each_person_by_their_own_ratings_alone(tmp_path: Path) -> None:
-    """Planted bug: `trained.tastes`, whose public coins fall in a row, so that without the first
-    person other ratings of everybody else count, and no sensitivity holds.
-    """
-    kept: list[Trained] = []
-
-    class Witness:
-        own = False
-
-        def people(self, trained: Trained) -> PriorPeople:
-            kept.append(trained)
-            return Cohort("v").people(trained)
-
-    with_prior(Witness())
-    [trained] = kept
-    without = train_parts_without_first(trained)
-    loss = PureDP(Fraction(1), ADD_OR_REMOVE_ONE)
-    plans = [Told(b"all", loss), Told(b"but one", loss)]
-    with Ledger(tmp_path / "ledger", tmp_path / "anchor") as ledger:
-        cap = PrivacyBudget(epsilon=Fraction(3))
-        ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
-        for plan, each in zip(plans, (trained, without), strict=True):
-            PaidRelease(ledger, "ratings", SystemBits())(plan, each)  # type: ignore[arg-type]
-    for all_of_them, but_one in zip(plans[0].sums, plans[1].sums, strict=True):
-        assert len(but_one) > 100
-        assert np.array_equal(all_of_them[1:], but_one)
-
-
-def train_parts_without_first(trained: Trained) -> Trained:
-    """What the same training knows when the first person is gone; the vectors are public."""
-    likes, seen = trained.people.likes[1:], trained.people.seen[1:]
-    people = People(likes, seen)
-    shown = snapshot(people, np.random.default_rng(trained.seed))
-    tastes = fold_in_people(shown, trained.vectors, trained.tastes.least_likes)
-    return replace(trained, people=people, tastes=tastes)
 
 
 def test_no_mistyped_ledger_comes_into_being(tmp_path: Path, files: list[str]) -> None:

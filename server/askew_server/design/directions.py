@@ -26,6 +26,7 @@ from askew_server.space_fit import principal_axes
 _SPAN = 8  # principal axes that are combined
 _PEOPLE = 2500
 _SIGNALS = 128
+_LIBRARY = 24  # signals whose slates join the library, of each axis and in each round
 _ROUNDS = 4  # after each, the library grows
 _TRIALS = 60
 _PAIRS = 4000
@@ -97,8 +98,9 @@ class _Arena:
         return float((self._posteriors(directions) @ library.T).max(axis=1).mean())
 
     def slates(self, directions: Array) -> NDArray[np.float32]:
-        """What the greedy slate of each signal gives each person, (signals, m)."""
-        chosen = [cover(self.scores, w, self.purpose.k) for w in self._posteriors(directions)]
+        """What the greedy slates of some signals give each person, (some, m)."""
+        some = self._posteriors(directions)[:_LIBRARY]
+        chosen = [cover(self.scores, weights, self.purpose.k) for weights in some]
         return np.stack([self.scores[rows].max(axis=0) for rows in chosen])
 
     def _posteriors(self, directions: Array) -> NDArray[np.float32]:

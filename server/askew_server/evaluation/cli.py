@@ -92,6 +92,7 @@ def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) ->
     chosen: dict[str, Any] = {}
     if quick or simulated:  # the default answers within a minute
         chosen = {"seeds": (0,), "epsilons": (1.0, 4.0), "dimensions": (1, 2, 4)}
+        chosen["sizes"] = (2, 4, 8, 16)
     if quick:
         chosen |= {"dimensions": ()}
     chosen |= {name: value for name, value in given.items() if value is not None}

@@ -27,7 +27,7 @@ def draw(study: Study, directory: Path) -> list[Path]:
     import matplotlib as mpl
 
     # Without these, ids and dates in a picture would differ from run to run.
-    with mpl.rc_context({"svg.hashsalt": "askew", "font.size": 9}):
+    with mpl.rc_context({"svg.hashsalt": "askew", "svg.fonttype": "none", "font.size": 9}):
         return [
             _figure(study, directory / "epsilon.svg", "epsilon", _against_epsilon),
             _figure(study, directory / "k.svg", "k", _against_k),
