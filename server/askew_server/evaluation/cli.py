@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from askew_server.evaluation.study import Protocol, Study
 
+_WIDE = 120
 SIMULATED = "the embedded films with SIMULATED ratings"
 
 
@@ -126,13 +127,15 @@ def _show(found: Study, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from askew_server.evaluation.report import as_lines
+    from askew_server.evaluation.report import as_lines, leak_lines
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDE)  # a file has no edge to fold lines at
     table = Table(box=None, header_style="bold", pad_edge=False)
     headings = ("truth", "rule", "epsilon", *(f"k={k}" for k in found.protocol.ks))
     for heading in headings:
-        table.add_column(heading, no_wrap=True)
+        table.add_column(heading, overflow="fold")
     for line in as_lines(found):
         table.add_row(*line)
     console.print(table)
@@ -142,11 +145,6 @@ def _show(found: Study, out: Path) -> None:
         "same k. epsilon: per median distance; for buckets, between any two people.",
         markup=False,
     )
-    for leak in found.leaks:
-        console.print(
-            f"leak, {leak.truth}, epsilon {leak.epsilon:g}: a prior person's best item is in the "
-            f"answer for their point in {leak.present.mean:.0%}, without them in "
-            f"{leak.removed.mean:.0%}",
-            markup=False,
-        )
+    for text in leak_lines(found):
+        console.print(text, markup=False)
     console.print(f"written to {out}", markup=False)

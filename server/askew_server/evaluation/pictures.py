@@ -40,15 +40,15 @@ def _figure(study: Study, path: Path, label: str, panel: Callable[[Study, str, A
     from matplotlib.figure import Figure
 
     truths = study.protocol.truths
-    figure = Figure(figsize=(3.6 * len(truths), 3.4), layout="constrained")
+    figure = Figure(figsize=(3.4 * len(truths) + 1.6, 3.2), layout="constrained")
     FigureCanvasSVG(figure)
     for place, truth in enumerate(truths, 1):
         axes = figure.add_subplot(1, len(truths), place)
         panel(study, truth, axes)
         axes.set(title=truth, xlabel=label, ylabel=_RATIO if place == 1 else "")
         axes.grid(visible=True, alpha=0.3)
-        if place == len(truths) and axes.has_data():
-            axes.legend(fontsize=7)
+        if place == 1 and axes.has_data():
+            figure.legend(loc="outside right upper", fontsize=7)
     figure.savefig(path, metadata={"Date": None})
     return path
 
@@ -61,7 +61,7 @@ def _against_epsilon(study: Study, truth: str, axes: Axes) -> None:
             _line(axes, found, x, f"{rule}, k={k}", (color, _STYLES[rule]))
         for none in _cells(study.cells, truth, rule="none", k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
-    axes.set_xscale("log", base=2)
+    _halving(axes)
 
 
 def _against_k(study: Study, truth: str, axes: Axes) -> None:
@@ -72,7 +72,7 @@ def _against_k(study: Study, truth: str, axes: Axes) -> None:
         _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, _STYLES[rule]))
     found = _cells(study.cells, truth, rule="none")
     axes.plot([c.label.k for c in found], [c.ratio.mean for c in found], "k:", label="no signal")
-    axes.set_xscale("log", base=2)
+    _halving(axes)
 
 
 def _against_dimension(study: Study, truth: str, axes: Axes) -> None:
@@ -82,7 +82,13 @@ def _against_dimension(study: Study, truth: str, axes: Axes) -> None:
         _line(axes, found, [c.label.dimension for c in found], label, (color, "-"))
         for none in _cells(study.cells, truth, rule="none", k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
+    _halving(axes)
+
+
+def _halving(axes: Axes) -> None:
+    """A logarithmic axis with plain numbers."""
     axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 def _line(

@@ -6,11 +6,12 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from askew_server.evaluation.cells import Cell
+from askew_server.evaluation.leak import Leak
 from askew_server.evaluation.quality import Estimate
 from askew_server.evaluation.study import Study
 
@@ -45,6 +46,22 @@ def as_lines(study: Study) -> Sequence[tuple[str, ...]]:
         (truth, rule, f"{epsilon:g}" if epsilon else "", *texts)
         for (truth, rule, epsilon), texts in lines.items()
     ]
+
+
+def leak_lines(study: Study) -> Iterator[str]:
+    """What the leak test found, in mean over seeds, one line a truth and epsilon."""
+    found: dict[tuple[str, float], list[Leak]] = {}
+    for leak in study.leaks:
+        found.setdefault((leak.truth, leak.epsilon), []).append(leak)
+    for (truth, epsilon), leaks in found.items():
+        present, removed = (
+            sum(estimate.mean for estimate in each) / len(leaks)
+            for each in zip(*((leak.present, leak.removed) for leak in leaks), strict=True)
+        )
+        yield (
+            f"leak, {truth}, epsilon {epsilon:g}: a prior person's best item is in the answer for "
+            f"their point in {present:.0%}, without them in {removed:.0%}"
+        )
 
 
 def _signed(estimate: Estimate) -> str:
