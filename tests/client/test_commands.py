@@ -51,7 +51,7 @@ def test_a_question_is_answered_from_a_file(
     assert "SIMULATED" in footer
     assert "epsilon 4 per unit distance" in cost
     assert "for one rating" in cost
-    assert re.search(r"spent 11\.\d\d of 192\)$", cost)  # 4 times the demo's diameter
+    assert re.search(r"spent 12\.\d\d of 192\)$", cost)  # 4 times the demo's diameter
     assert "a fresh signal was drawn and charged" in fresh
     assert len(charges(data)) == 1
 
