@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _io
+import io
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,7 @@ class TestClickHouseCounts(CountingContract):
     @pytest.fixture
     def bench(self, clickhouse: ClickHouseEngine, tmp_path: Path) -> Bench:
         return ClickHouseBench(clickhouse, tmp_path)
+
+    def test_the_driver_leaves_the_rest_of_the_process_alone(self, bench: Bench) -> None:
+        """Its import sets io.DEFAULT_BUFFER_SIZE, for everybody."""
+        assert io.DEFAULT_BUFFER_SIZE == _io.DEFAULT_BUFFER_SIZE

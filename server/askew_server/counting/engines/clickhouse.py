@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -24,7 +25,10 @@ class ClickHouseEngine:
     dialect = "clickhouse"
 
     def __init__(self, dsn: str) -> None:
+        buffer_size = io.DEFAULT_BUFFER_SIZE
         module = driver("clickhouse_connect", "clickhouse")
+        # Its import enlarges the buffers of every file that this process opens.
+        vars(io).update(DEFAULT_BUFFER_SIZE=buffer_size)
         self._failure: type[Exception] = driver(
             "clickhouse_connect.driver.exceptions", "clickhouse"
         ).ClickHouseError
