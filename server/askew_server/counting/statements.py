@@ -1,10 +1,12 @@
 """The SQL of counting: written once, in DuckDB's dialect, and carried to the others by SQLGlot.
 
-The order that bounds contributions is MD5(secret, unit, item); every dialect has MD5. Hashes are
-compared within one unit only, so what lies before the item is the same for all of them, and no two
-items look alike without a separator. The hash spreads the choice evenly, no more: privacy needs
-only that it looks at one unit's own items. Its first 48 bits decide, then the item, because DuckDB
-keeps twelve characters inside its sort keys: the whole hash would cost a fifth more.
+Units with more than Delta items are few in most logs, so only these are ordered: everybody is
+counted, and what their units may not keep is taken off again. The order within a unit is
+hash(unit) * hash(item) modulo a prime, then the item, where the hash is MD5 under the secret, which
+every dialect has. Each id is hashed once, not each pair, and the sort sees numbers instead of text.
+The order spreads the choice evenly, no more: privacy needs only that it looks at one unit's own
+items. Two units may have one hash; their `twin` number keeps them apart, so that the bound holds
+for every key.
 
 Ids stay in the types of their columns, which is faster, until they are hashed and returned as text.
 """
@@ -29,21 +31,41 @@ SELECT DISTINCT e.unit_column AS unit, e.item_column AS item
 FROM events_table AS e
 WHERE e.unit_column IS NOT NULL AND e.item_column IS NOT NULL
 """
+_PRIME = 2**31 - 1
 _PAIRS_OF_CATALOG = f"""
 {_PAIRS} AND CAST(e.item_column AS TEXT) COLLATE "C" IN ({_CATALOG})
 """
+# 28 bits, so that the product of two is a BIGINT. `carried` writes it as each dialect does.
+_HASH = "CAST('0x' || LEFT(MD5($secret || CAST({id} AS TEXT)), 7) AS BIGINT)"
 _COUNTS = """
-SELECT CAST(placed.item AS TEXT) COLLATE "C" AS item, COUNT(*) AS n
-FROM (
+WITH pairs AS ({pairs}),
+items AS (
+  SELECT pairs.item AS item, {item_hash} AS hash, COUNT(*) AS n FROM pairs GROUP BY pairs.item
+),
+heavy AS (
+  SELECT units.unit AS unit, units.hash AS hash,
+    ROW_NUMBER() OVER (PARTITION BY units.hash ORDER BY units.unit) AS twin
+  FROM (
+    SELECT pairs.unit AS unit, {unit_hash} AS hash
+    FROM pairs GROUP BY pairs.unit HAVING COUNT(*) > {bound}
+  ) AS units
+),
+placed AS (
   SELECT pairs.item AS item, ROW_NUMBER() OVER (
-    PARTITION BY pairs.unit
-    ORDER BY
-      LEFT(MD5($secret || CAST(pairs.unit AS TEXT) || CAST(pairs.item AS TEXT)), 12), pairs.item
+    PARTITION BY heavy.hash, heavy.twin
+    ORDER BY heavy.hash * items.hash % {prime}, pairs.item
   ) AS place
-  FROM ({pairs}) AS pairs
-) AS placed
-WHERE placed.place <= {bound}
-GROUP BY placed.item
+  FROM pairs
+  JOIN heavy ON heavy.unit = pairs.unit
+  JOIN items ON items.item = pairs.item
+),
+dropped AS (
+  SELECT placed.item AS item, COUNT(*) AS n
+  FROM placed WHERE placed.place > {bound} GROUP BY placed.item
+)
+SELECT CAST(items.item AS TEXT) COLLATE "C" AS item, items.n - COALESCE(dropped.n, 0) AS n
+FROM items LEFT JOIN dropped ON dropped.item = items.item
+WHERE items.n > COALESCE(dropped.n, 0)
 """
 _TOP = """
 SELECT counted.item AS item, counted.n AS n
@@ -75,11 +97,15 @@ class Names:
 
 def counting(task: CountingTask) -> str:
     """The statement that a task asks for, in DuckDB's dialect, with stand-ins and $secret."""
-    bound = task.bound.max_items_per_unit
+    counts = _COUNTS.format(
+        pairs=_PAIRS if task.catalog is None else _PAIRS_OF_CATALOG,
+        unit_hash=_HASH.format(id="pairs.unit"),
+        item_hash=_HASH.format(id="pairs.item"),
+        bound=task.bound.max_items_per_unit,
+        prime=_PRIME,
+    )
     if task.catalog is None:
-        counts = _COUNTS.format(pairs=_PAIRS, bound=bound)
         return _TOP.format(counts=counts, limit=task.limit)
-    counts = _COUNTS.format(pairs=_PAIRS_OF_CATALOG, bound=bound)
     return _WHOLE_CATALOG.format(counts=counts, catalog=_CATALOG)
 
 
@@ -95,6 +121,8 @@ def carried(statement: str, names: Names, dialect: str) -> str:
                 return _as_bytes(column) if stand_in in names.texts else column
             case exp.Placeholder():
                 return _parameter(node.name, dialect)
+            case exp.Cast(this=exp.DPipe(this=exp.Literal(name="0x"), expression=digits)):
+                return _number(digits.transform(carry), dialect)
         return node
 
     tree = parse_one(statement, read="duckdb").transform(carry)
@@ -133,3 +161,15 @@ def _parameter(name: str, dialect: str) -> exp.Expr:
         case "clickhouse":
             return exp.Placeholder(this=name, kind="String")
     return exp.Placeholder(this=name)
+
+
+def _number(digits: exp.Expr, dialect: str) -> exp.Expr:
+    """Seven hexadecimal digits as a BIGINT."""
+    written = {
+        "duckdb": "CAST('0x' || :digits AS BIGINT)",
+        "postgres": "CAST(CAST('x' || :digits AS BIT(28)) AS BIGINT)",
+        "spark": "CAST(CONV(:digits, 16, 10) AS BIGINT)",
+        "clickhouse": "reinterpretAsInt64(reverse(unhex(concat('0', :digits))))",
+    }
+    number = parse_one(written[dialect], read=dialect)
+    return exp.replace_placeholders(number, digits=digits)

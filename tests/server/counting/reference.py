@@ -70,9 +70,13 @@ def reference_counts(
     return rows[:limit]
 
 
-def place(secret: str, unit: str, item: str) -> tuple[str, bytes]:
+def place(secret: str, unit: str, item: str) -> tuple[int, bytes]:
     """What an item of a unit is ordered by."""
-    return hashlib.md5(f"{secret}{unit}{item}".encode()).hexdigest()[:12], item.encode()
+    return hashed(secret, unit) * hashed(secret, item) % (2**31 - 1), item.encode()
+
+
+def hashed(secret: str, text: str) -> int:
+    return int(hashlib.md5(f"{secret}{text}".encode()).hexdigest()[:7], 16)
 
 
 def varied_events() -> list[Pair]:

@@ -1,13 +1,15 @@
 """One unit more or less changes at most Delta counts, by one each: whatever the events are.
 
 On DuckDB, by properties and by planted bugs. Power: dropping the DISTINCT, the bound, the partition
-by unit (an order that depends on the events of others) or our hash for the engine's own each fails
-a test below; so does bounding before the catalog is looked at.
+by unit (an order that depends on the events of others), the numbers that keep units of one hash
+apart, or our hash for the engine's own each fails a test below; so does bounding before the catalog
+is looked at.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -110,16 +112,18 @@ def test_the_choice_is_spread_evenly_over_items(count: Count) -> None:
 
 PLANTED = {
     "no dedupe": ("SELECT DISTINCT e.unit_column", "SELECT e.unit_column"),
-    "no bound": ("placed.place <= {bound}", "placed.place > 0"),
-    "an order among the events of others": ("PARTITION BY pairs.unit", ""),
-    "a bound on the units of an item": ("PARTITION BY pairs.unit", "PARTITION BY pairs.item"),
+    "no bound": ("placed.place > {bound}", "placed.place < 0"),
+    "an order among the events of others": ("PARTITION BY heavy.hash, heavy.twin", ""),
+    "a bound on the units of an item": ("PARTITION BY heavy.hash", "PARTITION BY items.hash"),
+    "only the heaviest are bounded": ("HAVING COUNT(*) > {bound}", "HAVING COUNT(*) > 2 + {bound}"),
+    "a hash that depends on the events of others": ("* items.hash", "* (items.hash + items.n)"),
 }
 # Light and heavy units, duplicates, and more units than the bound.
 WITNESS = [(unit, item) for unit in "pqrs" for item in "abcdef"[: 1 + "pqrs".index(unit) * 2]] * 2
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
-    for name in ("_PAIRS", "_COUNTS"):
+    for name in ("_PAIRS", "_HASH", "_COUNTS"):
         text = getattr(statements, name)
         monkeypatch.setattr(statements, name, text.replace(right, wrong))
 
@@ -134,11 +138,22 @@ def test_a_planted_bug_breaks_the_promise(
         require_bounded_changes(count, WITNESS, 2)
 
 
+def test_units_of_one_hash_are_bounded_apart(
+    count: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here all have one hash; without twins the second unit would take the first one's places."""
+    events = [*(("p", item) for item in "cde"), *(("q", item) for item in "abc")]
+    plant(monkeypatch, "LEFT(MD5($secret || CAST({id} AS TEXT)), 7)", "LEFT($secret, 0) || '7'")
+    require_bounded_changes(count, events, 2)
+    plant(monkeypatch, ", heavy.twin", "")
+    with pytest.raises(AssertionError):
+        require_bounded_changes(count, events, 2)
+
+
 def test_an_engines_own_hash_is_noticed(count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
     """It bounds as well, but no other engine would keep the same events."""
     events = varied_events()
-    plant(monkeypatch, "LEFT(MD5(", "(HASH(")
-    plant(monkeypatch, ", 12)", ")")
+    plant(monkeypatch, "MD5(", "SHA1(")
     assert count(events, 3) != dict(reference_counts(events, 3))
 
 
@@ -196,4 +211,4 @@ def test_neither_the_key_nor_what_is_made_of_it_becomes_sql(tmp_path: Path) -> N
     [statement] = [sql for sql in engine.heard if "MD5" in sql]
     assert "$secret" in statement
     assert KEY.hex()[:8] not in statement
-    assert "'" not in statement.replace("$secret || ", "")
+    assert set(re.findall("'.*?'", statement)) == {"'0x'"}
