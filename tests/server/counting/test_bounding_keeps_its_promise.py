@@ -138,9 +138,7 @@ def test_a_planted_bug_breaks_the_promise(
         require_bounded_changes(count, WITNESS, 2)
 
 
-def test_units_of_one_hash_are_bounded_apart(
-    count: Count, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_units_of_one_hash_are_bounded_apart(count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here all have one hash; without twins the second unit would take the first one's places."""
     events = [*(("p", item) for item in "cde"), *(("q", item) for item in "abc")]
     plant(monkeypatch, "LEFT(MD5($secret || CAST({id} AS TEXT)), 7)", "LEFT($secret, 0) || '7'")
