@@ -40,7 +40,7 @@ def made(seed: int, rows: int, people: int) -> tuple[Scores, NDArray[np.float32]
 def test_lazy_choice_is_greedy_choice_ties_included(
     seed: int, rows: int, people: int, data: st.DataObject
 ) -> None:
-    """Planted bugs: a bound that is not refreshed; a tie to the higher row."""
+    """Planted bugs: only the first block looked at; a tie to the higher row."""
     scores, weights = made(seed, rows, people)
     k = data.draw(st.integers(1, rows))
     assert cover(scores, weights, k) == plain_greedy(scores, weights.astype(float), k)

@@ -28,11 +28,13 @@ from askew_server.catalog_update import update
 from askew_server.cli import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.data import read_table
-from askew_server.item_model import ItemModel, train
+from askew_server.factors import fold_in_people, people_of, snapshot
+from askew_server.item_model import ItemModel, often_rated, train
 from askew_server.ledger import Ledger
 from askew_server.prior_source import Cohort, PriorSource, PublishedTastes, read_published
 from askew_server.ratings import RatingTable
 from askew_server.retrieval import Retriever
+from askew_server.rule_choice import RuleQuestion, choose
 from askew_server.training_options import TrainingOptions
 
 Arrays = dict[str, NDArray[Any]]
@@ -88,6 +90,26 @@ def test_the_best_rule_by_its_figures_is_the_one_that_serves() -> None:
     # At epsilon 8 a prior pays: both rules that weigh it gain, with 60 people aside.
     assert model.figures["posterior"].gain > model.figures["posterior"].gain_error
     assert model.figures["buckets"].gain > 2 * model.figures["buckets"].gain_error
+
+
+def test_people_kept_aside_are_not_in_their_own_prior() -> None:
+    """Where they are, a sharp signal finds them again, and the posterior looks better than it is.
+
+    Planted bug: a cohort compared with itself in it.
+    """
+    options = replace(OPTIONS, epsilon=16.0, dimension=6, rule="none")
+    model = train(small_table(), {}, options, source="s", prior=Cohort("v"))
+    assert model.prior is not None
+    people = people_of(small_table(), often_rated(small_table(), 5), model.card.space.scale)
+    vectors = model.catalog.vectors
+    tastes = fold_in_people(snapshot(people, 0), vectors, options.least_likes)
+    question = RuleQuestion(Fraction(16), 4, ("posterior",), seed=0)
+    encoder = model.card.space.encoder
+    apart, together = (
+        choose(question, encoder, model.catalog, tastes, model.prior, own=own).figures["posterior"]
+        for own in (True, False)
+    )
+    assert together.ratio > apart.ratio + 0.05
 
 
 @pytest.mark.parametrize("rule", ["posterior", "buckets"])
