@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ def some_people(count: int = 400) -> tuple[NDArray[np.float64], NDArray[np.float
     arrays.arrays(np.float64, D, elements=st.floats(-3, 3)),
     arrays.arrays(np.bool_, ITEMS),
 )
+@settings(deadline=None)
 def test_one_person_more_moves_no_part_beyond_its_sensitivity(
     vector: NDArray[np.float64], seen: NDArray[np.bool_]
 ) -> None:
