@@ -79,9 +79,10 @@ def record(
     sequence = max(last_link(database)[0], head.sequence) + 1
     row = (sequence, reason, shared < len(marks), head.sequence, head.hash)
     insert(database, "repairs", row)
-    before, after = _spent(marks[:shared]), _spent(marks)
+    until = marks[shared - 1].sequence if shared else 0
+    after = _spent(marks)
     for name in sorted({*dataset_names(database), *after}):
-        lost = _increase(before.get(name, Spent()), after.get(name, Spent()))
+        lost = _increase(spent_on(database, name, until), after.get(name, Spent()))
         insert(database, "carried", (sequence, name, *columns_of(lost)))
         add_total(database, sequence, name, spent_on(database, name) + lost)
     return sequence, anchor.lines()[1] is not None
