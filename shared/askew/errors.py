@@ -66,7 +66,7 @@ class BudgetExceeded(AskewError):
     "2026-12-01", or None.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         requested: Fraction,
         spent: Fraction,

@@ -9,6 +9,7 @@ from server.counting.availability import require_driver, require_java
 from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, write_parquet
 from server.counting.reference import KEY
+from server.counting.release_contract import Place, ReleaseContract, files
 
 from askew.errors import DataError
 from askew_server.counting import Engine, count_top
@@ -64,3 +65,9 @@ class TestSparkCounts(CountingContract):
     def events(self, engine: Engine, path: Path) -> list[tuple[object, ...]]:
         [view] = engine.table(str(path))
         return sorted(engine.execute(f"SELECT unit, item FROM {view}"), key=repr)
+
+
+@pytest.mark.xdist_group("spark")
+class TestSparkReleases(ReleaseContract):
+    def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
+        return Place("spark:local[2]", *map(str, files(folder)))

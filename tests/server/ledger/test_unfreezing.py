@@ -1,4 +1,4 @@
-"""What can become of a ledger and its anchor: each case by name, and what an operator must state."""
+"""What can become of a ledger and its anchor: each case, and what an operator must state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from server.ledger.scenes import (
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import PrivacyBudget
-
 from askew_server.ledger import Ledger
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "FAILFAST"}
 # Folders such as "day=3" do not become columns.
 _ANY_FILE = {"recursiveFileLookup": "true"}
-# The UI would serve statements, with the secret, and numbers of rows to the network while a job runs;
-# the log quotes the row that could not be read.
+# While a job runs, the UI would serve its statements, with the secret, and its numbers of rows to
+# the network; the log quotes a row that could not be read.
 _OURS = {
     "spark.sql.caseSensitive": "true",
     "spark.ui.enabled": "false",
