@@ -62,6 +62,23 @@ def files(folder: Path) -> tuple[Path, Path]:
     return events, catalog
 
 
+def ran(
+    work: Path, address: str, commands: list[tuple[str, ...]], seed: int = 1
+) -> subprocess.CompletedProcess[str]:
+    """Commands in a process of its own; what it says is for `seeded_commands` to explain."""
+    made = subprocess.run(
+        [sys.executable, seeded_commands.__file__, str(seed), json.dumps(commands)],
+        cwd=work,
+        env={**ENVIRONMENT, "ASKEW_ENGINE": address},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    return made
+
+
 def said(folder: Path, place: Place, seed: int = 1) -> Said:
     """Dry run, known and unknown domain, in a process of its own and with a ledger of its own."""
     work = folder / f"operator {seed}"
@@ -72,17 +89,7 @@ def said(folder: Path, place: Place, seed: int = 1) -> Said:
     unknown = (*events, "--epsilon", "24", "--delta", "1/1000", "--format", "json")
     commands = [BUDGET, (*known, "--dry-run"), ("ledger", "show", "--format", "json")]
     commands += [(*known, "--format", "json"), unknown, ("ledger", "show", "--format", "json")]
-    program = [sys.executable, seeded_commands.__file__, str(seed), json.dumps(commands)]
-    made = subprocess.run(
-        program,
-        cwd=work,
-        env={**ENVIRONMENT, "ASKEW_ENGINE": place.address},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
+    made = ran(work, place.address, commands, seed)
     opened, dry, before, first, second, after = json.loads(made.stdout)
     assert [each[0] for each in (opened, before, after)] == [0, 0, 0]
     assert json.loads(before[1])["charges"] == []
