@@ -93,7 +93,7 @@ def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
 
 
 def test_a_refused_grant_says_the_same(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*GRANT, "--outcomes", 4000) == BUDGET
+    assert run(*GRANT, "--outcomes", 40_000) == BUDGET
     assert "of the data set's budget of 40 is spent, 40 is left" in capsys.readouterr().err
 
 
