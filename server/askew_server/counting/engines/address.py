@@ -31,6 +31,7 @@ def open_engine(
     spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
     postgresql://name@host/base   a PostgreSQL database
     clickhouse://name@host/base   a ClickHouse server
+    chdb:///folder                ClickHouse inside this process, with the tables of a folder
 
     Raises ParameterError for an address of none of these forms, which it does not repeat (it may
     hold a password), and DataError when the engine is not installed or does not answer.

@@ -48,7 +48,7 @@ class SparkEngine:
             driver("pyspark.errors", "spark").PySparkException,
             driver("py4j.protocol", "spark").Py4JError,  # what PySpark does not translate
         )
-        with failures_named(f"Spark at {master}", Exception, _reason):
+        with failures_named("Spark", Exception, _reason):
             self._session: SparkSession = builder.getOrCreate()
         self._views: dict[str, str] = {}
 
