@@ -25,7 +25,6 @@ from askew_server.release.analyst_plan import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 
 _REASONS: dict[type[AskewError], str] = {
-    BudgetExceeded: "the budget has fewer outcomes or questions left than this may cost",
     KeyReused: "the key stands for another question",
     ChargePending: "this question is being answered, or its answer was lost; it stays spent",
     LedgerFrozen: "nothing can be spent until the operator acts",
@@ -59,6 +58,8 @@ class AnalystDesk:
         try:
             with self._one_at_a_time:
                 stored = self._job.publish(plan, plan.charge_request(principal))
+        except BudgetExceeded as error:  # of the analyst's own grant, which GetBudget shows too
+            raise Refused(str(error)) from None
         except tuple(_REASONS) as error:
             raise Refused(_REASONS[type(error)]) from None
         return stored.payload, self.budget(principal, question.dataset)

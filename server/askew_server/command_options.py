@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ class Workplace:
     ledger: Path
     anchor: Path | None = None
     bounding_key: Path | None = None
-    engine: str = DEFAULT_ENGINE
+    engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
     temp_directory: Path | None = None
 

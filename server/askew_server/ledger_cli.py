@@ -145,21 +145,29 @@ def grant(
 @click.option(
     "--nothing-lost",
     is_flag=True,
-    help="The anchor is gone, and you state that the ledger holds every charge ever made.",
+    help="You state that ledger and anchor together hold every charge ever made. Needed where the"
+    " anchor cannot tell: it is missing, damaged, old, or does not know the ledger's end.",
 )
 @ledger_options
 def unfreeze(reason: str, nothing_lost: bool, ledger: Path, anchor: Path | None) -> None:
     """Let a frozen ledger spend again, after you have found out why it froze.
 
-    Whatever the anchor remembers as spent stays spent, and budgets of analysts are closed.
+    Whatever the anchor remembers as spent stays spent, and where rows were lost, budgets of
+    analysts are closed.
 
     \b
     Example:
       askew-server ledger unfreeze --reason "restored from the backup of 3 May"
     """
+    from askew_server.release.words import losses
+
     with _opened(existing(ledger), anchor) as book:
+        happened = book.frozen
         book.unfreeze(reason, nothing_lost=nothing_lost)
-        click.echo("spending goes on")
+        click.echo(f"it was frozen: {happened}")
+        click.echo("Spending goes on. Spent of each data set, with what was carried over:")
+        for each in book.datasets():
+            click.echo(f"  {each.name}: {losses(each.spent.epsilon, each.spent.delta)}")
 
 
 @ledger.command()

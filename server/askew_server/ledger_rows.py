@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger
+from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
 from askew_server.release.words import losses
+from askew_server.release_reader import is_prior
 from askew_server.tables import Row, headed, rows_in
 
 _CHARGES = (
     *("charge", "dataset", "version", "principal"),
-    *("epsilon", "delta", "rounds", "rule", "list"),
+    *("epsilon", "delta", "rounds", "rule", "released"),
 )
 _BUDGETS = ("dataset", "principal", "outcomes", "of", "questions", "at most", "epsilon", "state")
 
@@ -19,8 +20,8 @@ def ledger_in(form: str, book: Ledger, dataset: str | None) -> str:
     """Data sets, budgets and charges as a table or JSON; as CSV, the charges."""
     datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
     budgets = [_budget_row(each) for each in book.budgets(dataset)]
-    public = {each.id for each in book.releases(dataset)}
-    charges = [_charge_row(each, public=each.id in public) for each in book.charges(dataset)]
+    stored = {each.id: each for each in (*book.releases(dataset), *book.answers(dataset))}
+    charges = [_charge_row(each, stored.get(each.id)) for each in book.charges(dataset)]
     if form == "csv":
         return rows_in("csv", _CHARGES, charges)
     if form == "json":
@@ -59,7 +60,7 @@ def _dataset_row(dataset: Dataset) -> Row:
     }
 
 
-def _charge_row(charge: Charge, *, public: bool) -> Row:
+def _charge_row(charge: Charge, stored: StoredRelease | None) -> Row:
     request = charge.request
     return {
         "charge": charge.id,
@@ -70,8 +71,15 @@ def _charge_row(charge: Charge, *, public: bool) -> Row:
         "delta": str(getattr(request.loss, "delta", 0)),
         "rounds": getattr(request.loss, "rounds", 1),
         "rule": request.rule.value,
-        "list": "public" if public else "none",
+        "released": "nothing" if stored is None else _kind(stored),
     }
+
+
+def _kind(stored: StoredRelease) -> str:
+    """What was released: a list for everybody, a prior of a model, an answer to one analyst."""
+    if stored.request.principal is not None:
+        return "answer"
+    return "prior" if is_prior(stored.payload) else "list"
 
 
 def _budget_row(budget: AnalystBudget) -> Row:

@@ -19,12 +19,19 @@ from askew.release import Release, ReleaseSummary, release_from_bytes
 APPLICATION = 0x41736B4C  # the mark of a ledger file
 VERSION = 1
 _PATIENCE = 10  # seconds to wait for another process
+_NAMED = 20  # of the releases that exist, in the error about one that does not
+_PRIOR = '{"kind": "prior"'
 # An answer to an analyst has a principal, and is no public release; a prior is no list.
 _PUBLIC = (
-    "SELECT charges.sequence, fulfilments.payload FROM fulfilments"
+    "SELECT charges.sequence, fulfilments.payload FROM fulfilments"  # noqa: S608
     " JOIN charges ON charges.sequence = fulfilments.charge WHERE charges.principal = ''"
-    """ AND CAST(fulfilments.payload AS TEXT) NOT LIKE '{"kind": "prior"%'"""
+    " AND CAST(fulfilments.payload AS TEXT) NOT LIKE '" + _PRIOR + "%'"
 )
+
+
+def is_prior(payload: bytes) -> bool:
+    """Whether what a charge released is a model's prior, not a list."""
+    return payload.startswith(_PRIOR.encode())
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,16 @@ class ReleaseReader:
             raise NotFound("release")
         self._parsed(*row)
         return bytes(row[1])
+
+    def named(self, charge: int) -> bytes:
+        """`document` for an operator. Raises LedgerError, which names the releases there are."""
+        try:
+            return self.document(charge)
+        except NotFound:
+            page = self.page("", 0, _NAMED)
+        there = ", ".join(str(each.charge) for each in page.summaries) or "none yet"
+        more = " and more, see askew-server releases list" if page.more else ""
+        raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
     def page(self, dataset: str, after: int, limit: int) -> Page:
         """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""

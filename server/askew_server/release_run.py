@@ -21,6 +21,7 @@ from askew_server.command_options import Workplace
 from askew_server.counting import ContributionBound
 from askew_server.counting.bounding import require_countable
 from askew_server.counting.engines import Progress
+from askew_server.counting.engines.address import public_address
 from askew_server.counting.key_store import stored_key
 from askew_server.engine_choice import EventCounter, opened_engine
 from askew_server.ledger import Dataset, Ledger
@@ -31,7 +32,7 @@ from askew_server.releases_cli import release_in
 from askew_server.tables import headed
 
 DEMO_EPSILON = Fraction(1)
-_SOURCE = fields(EventSource)
+_SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,13 @@ class Order:
     key: str | None = None
     dry_run: bool = False
 
-    def plan(self, data: Dataset) -> ReleasePlan:
-        """The plan that this is on a data set. Raises ParameterError."""
+    def plan(self, data: Dataset, engine: str) -> ReleasePlan:
+        """The plan that this is on a data set, at an engine's address. Raises ParameterError."""
+        source = {name: getattr(self, name) for name in _SOURCE}
         return ReleasePlan(
             dataset=data.name,
             version=data.version,
-            source=EventSource(**{each.name: getattr(self, each.name) for each in _SOURCE}),
+            source=EventSource(engine=public_address(engine), **source),
             k=self.k,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -87,7 +89,7 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
     with ExitStack() as stack:
         book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
         data = _dataset(book, order.dataset)
-        plan = order.plan(data)
+        plan = order.plan(data, place.engine)
         output.say(headed(plan_in_words(plan, data)) + "\n")
         report, progress = stack.enter_context(_progress())
         engine = stack.enter_context(opened_engine(place, progress))

@@ -60,7 +60,7 @@ def show(charge: int, form: str, ledger: Path) -> None:
     """
     from askew_server.release_reader import ReleaseReader
 
-    click.echo(release_in(form, ReleaseReader(ledger).document(charge)))
+    click.echo(release_in(form, ReleaseReader(ledger).named(charge)))
 
 
 def release_in(form: str, document: bytes) -> str | bytes:

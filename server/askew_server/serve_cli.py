@@ -88,7 +88,7 @@ def _popular_first(
     from askew.release import release_from_bytes
     from askew_server.popularity_prior import with_popularity
 
-    release = release_from_bytes(reader.document(charge))
+    release = release_from_bytes(reader.named(charge))
     card, catalog, missed = with_popularity(card, catalog, release)
     click.echo(
         f"cold start: release {charge}, {len(release.items) - missed} items; "

@@ -74,7 +74,7 @@ def serve_releases(
         place = Workplace(**{name: rest.pop(name) for name in PLACES})
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
         if token_key is not None and dataset is not None:
-            services.append(_analysts(stack, place, token_key, dataset, _offer(**rest)))
+            services.append(_analysts(stack, place, token_key, dataset, _offer(place, **rest)))
         asyncio.run(serve(services, address_of(host, port), announce, with_parent=with_parent))
 
 
@@ -103,10 +103,11 @@ def _analysts(
     return AnalystService(desk, key)
 
 
-def _offer(*, events: str, unit_column: str, item_column: str, max_items_per_unit: int) -> Offer:
+def _offer(place: Workplace, *, max_items_per_unit: int, **named: str) -> Offer:
     from askew_server.counting import ContributionBound
+    from askew_server.counting.engines.address import public_address
     from askew_server.release.analyst_plan import Offer
     from askew_server.release.plan import EventSource
 
-    source = EventSource(events=events, unit_column=unit_column, item_column=item_column)
+    source = EventSource(engine=public_address(place.engine), **named)
     return Offer(source, ContributionBound(max_items_per_unit))

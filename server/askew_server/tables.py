@@ -11,9 +11,18 @@ from askew.release import plain_name
 
 Row = Mapping[str, str | int]
 
+# What a spreadsheet takes for the beginning of a formula, also in the wide forms of East Asia; and
+# the mark itself, so that taking one mark off the front gives the text back, whatever it was.
+_MARK = "'"
+_MARKED = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", _MARK)  # noqa: RUF001
+
 
 def rows_in(form: str, columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Rows as a table, as JSON (a list of objects) or as CSV with a header."""
+    """Rows as a table, as JSON (a list of objects) or as CSV with a header.
+
+    In CSV, text that could be a formula has an apostrophe in front, and so has text that begins
+    with one: whoever reads it takes one leading apostrophe off. Item ids come from people's events.
+    """
     if form == "json":
         return json.dumps([dict(row) for row in rows], ensure_ascii=False)
     if form == "csv":
@@ -35,8 +44,13 @@ def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
     return text.getvalue().removesuffix("\n")
+
+
+def _inert(value: str | int) -> str | int:
+    marked = isinstance(value, str) and value.startswith(_MARKED)
+    return f"{_MARK}{value}" if marked else value
 
 
 def _table(columns: Sequence[str], rows: Sequence[Row]) -> str:

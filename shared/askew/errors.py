@@ -4,7 +4,7 @@ AskewError
 ├── ParameterError            a public argument is outside its documented range
 │   └── InfiniteCost          a disutility whose expected cost does not exist
 ├── ProfileError              the person's own ratings cannot make a profile
-├── BudgetExceeded            a charge would pass the lifetime cap
+├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
 ├── LedgerError               the store of signals and charges cannot be trusted or written
 │   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
 │   ├── KeyReused             an idempotency key that stands for another request
@@ -59,30 +59,32 @@ class ProfileError(AskewError):
 
 
 class BudgetExceeded(AskewError):
-    """A charge would pass the lifetime cap; nothing was drawn and nothing was sent.
+    """A charge would pass a cap; nothing was drawn and nothing was sent.
 
-    Attributes: requested, spent, cap (exact); measure: what the three numbers count; next_slot: the
-    day on which the next signal could be drawn, as "2026-12-01", or None.
+    Attributes: requested, spent, cap (exact); measure: what the three numbers count; whose: what
+    the cap is of, in words; next_slot: the day on which the next signal could be drawn, as
+    "2026-12-01", or None.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         requested: Fraction,
         spent: Fraction,
         cap: Fraction,
         *,
         measure: str = "epsilon between any two people",
+        whose: str = "lifetime cap",
         next_slot: str | None = None,
     ) -> None:
         text = (
-            f"this would cost {float(requested):.6g} {measure}; {float(spent):.6g} of the lifetime "
-            f"cap {float(cap):.6g} is spent, {float(cap - spent):.6g} is left"
+            f"this would cost {float(requested):.6g} {measure}; {float(spent):.6g} of the {whose} "
+            f"{float(cap):.6g} is spent, {float(cap - spent):.6g} is left"
         )
         if next_slot is not None:
             text += f" (the next slot begins on {next_slot}, and refills nothing)"
         super().__init__(text)
         self.requested, self.spent, self.cap = requested, spent, cap
-        self.measure, self.next_slot = measure, next_slot
+        self.measure, self.whose, self.next_slot = measure, whose, next_slot
 
 
 class LedgerError(AskewError):

@@ -119,12 +119,12 @@ class PrivacyBudget:
         neighbors = check_losses([loss])
         charged = spent.plus(loss)
         before, then = self.loss(spent, neighbors), self.loss(charged, neighbors)
-        if then.epsilon > self.epsilon:
-            requested = then.epsilon - before.epsilon
-            raise BudgetExceeded(requested, before.epsilon, self.epsilon, measure="epsilon")
-        if then.delta > self.delta:
-            requested = then.delta - before.delta
-            raise BudgetExceeded(requested, before.delta, self.delta, measure="delta")
+        for measure in ("epsilon", "delta"):
+            spends, had, cap = (getattr(each, measure) for each in (then, before, self))
+            if spends > cap:
+                raise BudgetExceeded(
+                    spends - had, had, cap, measure=measure, whose="data set's budget of"
+                )
         return charged
 
 
@@ -185,10 +185,11 @@ class PayWhatYouGet:
             raise ParameterError("k", k, "an int of at least 1")
         for measure, requested, spent, cap in (
             ("outcomes", k, answered.outcomes, self.k_star),
-            ("calls", 1, answered.calls, self.l_star),
+            ("questions", 1, answered.calls, self.l_star),
         ):
             if spent + requested > cap:
-                raise BudgetExceeded(*map(Fraction, (requested, spent, cap)), measure=measure)
+                numbers = map(Fraction, (requested, spent, cap))
+                raise BudgetExceeded(*numbers, measure=measure, whose="analyst's grant of")
         return Answered(answered.outcomes + k, answered.calls + 1)
 
     def settle(self, answered: Answered, k: int, outcomes: object) -> Answered:

@@ -181,7 +181,7 @@ def test_no_sequence_of_answers_passes_the_terms(asked: list[tuple[int, int]]) -
     answered, outcomes, calls = Answered(), 0, 0
     for k, length in asked:
         if outcomes + k > TERMS.k_star or calls == TERMS.l_star:
-            with pytest.raises(BudgetExceeded, match=r"outcomes|calls"):
+            with pytest.raises(BudgetExceeded, match=r"outcomes|questions"):
                 TERMS.reserve(answered, k)
             continue
         answered = TERMS.settle(TERMS.reserve(answered, k), k, min(k, length))

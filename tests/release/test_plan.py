@@ -15,7 +15,7 @@ from askew.mechanisms.limited_domain import LimitedDomain, composed
 from askew.privacy import REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.randomness import SystemBits
 from askew_server.counting import ContributionBound, TopCounts
-from askew_server.release.plan import ReleasePlan, _rounds
+from askew_server.release.plan import EventSource, ReleasePlan, _rounds
 from askew_server.release.selectors import kinds, rounds_of
 
 MakePlan = Callable[..., ReleasePlan]
@@ -170,6 +170,8 @@ CHANGES: list[dict[str, object]] = [
     {"mechanism": "limited-domain", "delta": MILLIONTH},
     {"mechanism": "limited-domain", "delta": MILLIONTH / 2},
     {"catalog": "other.csv"},
+    {"source": EventSource(events="log.csv", catalog="films.csv", engine="duckdb:other")},
+    {"source": EventSource(events="log.csv", catalog="films.csv", engine="spark:local")},
     {"bound": ContributionBound(11)},
     {"dataset": "books"},
     {"version": "2"},

@@ -17,50 +17,12 @@ import duckdb
 import pytest
 
 from askew.release import release_from_bytes
-from askew_server import cli
 
 USAGE, BUDGET, FAILED = 2, 3, 1
 PATIENCE = 120  # seconds; only a hang waits for it
 CANARY = "canary-17"
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where an operator works: a log of 300 people, a catalog of nine films, nothing else."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("ASKEW_LEDGER", "ASKEW_ANCHOR", "ASKEW_ENGINE", "ASKEW_BOUNDING_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    # Film n is seen by one person in n + 1, so by 300, 150, 100 ... people.
-    seen = [(unit, film) for unit in range(300) for film in range(9) if unit % (film + 1) == 0]
-    rows = "".join(f"person {unit},film {film}\n" for unit, film in seen)
-    (tmp_path / "log.csv").write_text("unit,item\n" + rows)
-    (tmp_path / "films.csv").write_text("item\n" + "".join(f"film {n}\n" for n in range(9)))
-    return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in this process and gives its exit code."""
-
-    def command(*arguments: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            return int(stop.code or 0)
-        return 0
-
-    return command
-
-
-@pytest.fixture
-def opened(folder: Path, run: Run, capsys: Captured) -> Path:
-    """The same folder, with a budget of epsilon 40 and delta 1e-6."""
-    assert run("ledger", "open", "--dataset", "films", "--epsilon", 40, "--delta", "1e-6") == 0
-    capsys.readouterr()
-    return folder
 
 
 KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)

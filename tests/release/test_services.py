@@ -144,7 +144,10 @@ async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None
         release, _, budget = convert.answer_from_bytes(reply)
         assert (len(release.items), release.stopped, budget.outcomes) == (3, True, spent)
     code, text = await wired.refusal("Analyst/TopK", ask(2, "c"), bearer())
-    assert (code, "fewer outcomes" in text) == (Code.FAILED_PRECONDITION, True)
+    assert (code, "8 of the analyst's grant of 9 is spent, 1 is left" in text) == (
+        Code.FAILED_PRECONDITION,
+        True,
+    )
     reply = await wired.call(
         "Analyst/GetBudget", convert.budget_request_to_bytes("films"), bearer()
     )

@@ -19,6 +19,7 @@ from askew.odometer import Spent
 from askew_server.ledger.rationals import columns_of, spent_of
 
 _CHUNK = 16384
+_LAST = 1 << 62  # far from the last number that SQLite can count to
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
@@ -35,7 +36,7 @@ START = Mark(0, bytes(32), {})
 
 
 class Anchor:
-    """Only whoever holds the ledger's write lock may call anything but `head` and `marks`."""
+    """Only whoever holds the ledger's write lock may call anything but `head` and `lines`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,13 +51,20 @@ class Anchor:
         text, _ = self._tail(1)
         return self._parse(text) if text else START
 
-    def marks(self) -> list[Mark]:
-        """Every line, oldest first. Raises LedgerFrozen."""
+    def lines(self) -> tuple[list[Mark], str | None]:
+        """Every line that can be read, oldest first, and what is wrong with the others or None."""
         try:
             content = self.path.read_bytes()
         except OSError as error:
-            raise self._lost(error) from None
-        return [self._parse(line) for line in content.split(b"\n")[:-1]]
+            return [], str(self._lost(error))
+        marks: list[Mark] = []
+        fault = None if b"\n" in content else f"the anchor {self.path} is empty"
+        for line in content.split(b"\n")[:-1]:
+            try:
+                marks.append(self._parse(line))
+            except LedgerFrozen as damage:
+                fault = str(damage)
+        return marks, fault
 
     def make_room(self, size: int = _CHUNK) -> None:
         """Take `size` bytes of the disk for the lines to come. Raises OSError, LedgerFrozen."""
@@ -108,7 +116,10 @@ class Anchor:
         try:
             content = json.loads(line)
             spent = {name: spent_of(columns) for name, columns in content["spent"].items()}
-            return Mark(content["sequence"], bytes.fromhex(content["hash"]), spent)
+            sequence = content["sequence"]
+            if type(sequence) is not int or not 0 < sequence < _LAST:
+                raise ValueError
+            return Mark(sequence, bytes.fromhex(content["hash"]), spent)
         except (LedgerError, ValueError, KeyError, TypeError, AttributeError):
             raise LedgerFrozen(f"the anchor {self.path} is damaged") from None
 

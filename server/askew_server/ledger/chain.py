@@ -20,27 +20,33 @@ def last_link(database: sqlite3.Connection) -> tuple[int, bytes]:
     return row.fetchone() or (START.sequence, START.hash)
 
 
-def seal(database: sqlite3.Connection) -> None:
+def seal(database: sqlite3.Connection, sequence: int) -> None:
     """Add the next link, over the rows of its sequence as they are stored."""
-    before, previous = last_link(database)
-    link = (before + 1, _hash(database, before + 1, previous))
+    _, previous = last_link(database)
+    link = (sequence, _hash(database, sequence, previous))
     database.execute("INSERT INTO chain VALUES (?, ?)", link)
 
 
 def check_links(database: sqlite3.Connection, since: tuple[int, bytes]) -> tuple[int, bytes]:
     """Recompute every link after `since`; the newest. Raises LedgerFrozen at a rewritten row."""
-    expected, previous = since
-    if expected and _hash_at(database, expected) != previous:
-        raise LedgerFrozen(f"row {expected} of the ledger is not the row that it was")
+    last, previous = since
+    if last and _hash_at(database, last) != previous:
+        raise LedgerFrozen(f"row {last} of the ledger is not the row that it was")
     links = database.execute(
-        "SELECT sequence, hash FROM chain WHERE sequence > ? ORDER BY sequence", (expected,)
+        "SELECT sequence, hash FROM chain WHERE sequence > ? ORDER BY sequence", (last,)
     )
     for sequence, link in links:
-        expected += 1
-        if sequence != expected or link != _hash(database, sequence, previous):
-            raise LedgerFrozen(f"row {expected} of the ledger is missing or was rewritten")
-        previous = link
-    return expected, previous
+        following = sequence == last + 1 or _skips_lost_rows(database, sequence)
+        if not following or link != _hash(database, sequence, previous):
+            raise LedgerFrozen(f"row {last + 1} of the ledger is missing or was rewritten")
+        last, previous = sequence, link
+    return last, previous
+
+
+def _skips_lost_rows(database: sqlite3.Connection, sequence: int) -> bool:
+    """Whether this row is a repair that follows the last row its anchor knew: see `repair`."""
+    repair = "SELECT 1 FROM repairs WHERE (sequence, anchor_sequence) = (?, ?)"
+    return database.execute(repair, (sequence, sequence - 1)).fetchone() is not None
 
 
 def check_no_strays(database: sqlite3.Connection) -> None:

@@ -160,6 +160,12 @@ class Ledger:
             found = [paid.release for paid in reading.all_paid(database, dataset)]
         return tuple(each for each in found if each and each.request.principal is None)
 
+    def answers(self, dataset: str | None = None) -> tuple[StoredRelease, ...]:
+        """Every stored answer to an analyst, oldest first: those charged with a principal."""
+        with self._store.transaction() as database:
+            found = [paid.release for paid in reading.all_paid(database, dataset)]
+        return tuple(each for each in found if each and each.request.principal is not None)
+
     def release(self, charge_id: int) -> StoredRelease:
         """One public release. Raises LedgerError if there is none: no answer to an analyst."""
         with self._store.transaction() as database:
@@ -179,9 +185,10 @@ class Ledger:
         """The operator's act that lets a frozen ledger spend again, recorded in the chain.
 
         What the anchor remembers of lost rows is carried over as spent, and the budgets of analysts
-        are closed. If the anchor is missing or damaged, the operator has to state, as
-        `nothing_lost`, that this file holds every charge that was ever made.
-        Raises LedgerError: not frozen, or the file itself is damaged.
+        are closed. Where rows may be lost that it does not remember, because it is missing,
+        damaged, behind or does not know this file's end, the operator has to state, as
+        `nothing_lost`, that this file and the anchor together hold every charge that was ever made.
+        Raises LedgerError: not frozen, not stated, or the file itself is damaged.
         """
         check_name("reason", reason)
         self._store.unfreeze(reason, nothing_lost=nothing_lost)

@@ -71,10 +71,13 @@ def all_paid(database: sqlite3.Connection, dataset: str | None) -> list[Paid]:
     return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
 
 
-def spent_on(database: sqlite3.Connection, dataset: str) -> Spent:
-    """The running total of all versions of a data set."""
-    newest = "SELECT * FROM totals WHERE dataset = ? ORDER BY sequence DESC LIMIT 1"
-    row = database.execute(newest, (dataset,)).fetchone()
+def spent_on(database: sqlite3.Connection, dataset: str, until: int | None = None) -> Spent:
+    """The running total of all versions of a data set, now or after row `until`."""
+    newest = (
+        "SELECT * FROM totals WHERE dataset = ?1 AND (?2 IS NULL OR sequence <= ?2)"
+        " ORDER BY sequence DESC LIMIT 1"
+    )
+    row = database.execute(newest, (dataset, until)).fetchone()
     return spent_of(row[2:]) if row else Spent()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import Spent
@@ -14,6 +14,31 @@ from askew_server.ledger.chain import follows, holds, last_link
 from askew_server.ledger.rationals import columns_of
 from askew_server.ledger.reading import dataset_names, spent_on
 
+_RESTORED = "rows are missing: an old copy of the ledger was restored, or its file was deleted"
+_BEHIND = "the anchor is behind: an old copy of it was restored"
+_FORKED = "rows were replaced: the ledger is a copy that went its own way"
+_FOREIGN = "no row is known to both: the anchor is of another ledger, or was made anew since then"
+
+_VOUCH = (
+    "Charges may be lost that neither ledger nor anchor remembers; if together they hold every "
+    "charge that was ever made, state nothing_lost (--nothing-lost)"
+)
+
+
+@dataclass(frozen=True)
+class Rift:
+    """What became of a ledger and its anchor.
+
+    marks: the anchor's readable lines; shared: how many of them, up to the last that the chain has.
+    complete: the chain's end is one of the anchor's lines, so whatever is missing after it is in
+    the lines that follow. Else the rows after that end, if there were any, are known to nobody.
+    """
+
+    marks: list[Mark]
+    shared: int
+    complete: bool
+    words: str
+
 
 def is_anchored(database: sqlite3.Connection, anchor: Anchor) -> bool:
     """False if the anchor is the one link behind that a crash explains. Raises LedgerFrozen."""
@@ -22,22 +47,23 @@ def is_anchored(database: sqlite3.Connection, anchor: Anchor) -> bool:
         return True
     if follows(database, head):
         return False
-    if not holds(database, head):
-        found = "rows are missing or were replaced: an old copy was restored, or another anchor"
-    else:
-        found = "the anchor is behind: an old copy of it was restored"
     where = f"the ledger ends at row {sequence}, its anchor at row {head.sequence}"
-    raise LedgerFrozen(f"{where}; {found}. Nothing is spent until an operator unfreezes it")
+    happened = _rift(database, anchor).words
+    raise LedgerFrozen(f"{where}; {happened}. Nothing is spent until an operator unfreezes it")
 
 
 def record(
-    database: sqlite3.Connection, sequence: int, anchor: Anchor, reason: str, nothing_lost: bool
-) -> bool:
-    """Write the repair, and for each data set what was lost. Whether the anchor starts anew.
+    database: sqlite3.Connection, anchor: Anchor, reason: str, nothing_lost: bool
+) -> tuple[int, bool]:
+    """Write the repair, and for each data set what was lost; its row, and whether the anchor
+    starts anew.
 
     Lost is what the anchor's lines add after the last one that this chain still has. So rows that
-    were lost are paid, and rows that came after a fork are paid as well.
-    Raises LedgerError if there is nothing to repair, or the anchor cannot say what was lost.
+    were lost are paid, and rows that came after a fork are paid as well. The row is after the last
+    that either of the two knows: the number of a lost row, by which its release is known, is not
+    given to another.
+    Raises LedgerError if there is nothing to repair, or if charges may have been lost that the
+    anchor does not remember and nothing_lost is not stated.
     """
     try:
         is_anchored(database, anchor)
@@ -45,30 +71,37 @@ def record(
         pass
     else:
         raise LedgerError("the ledger is not frozen")
-    marks = _remembered(anchor, nothing_lost)
-    renewed = not marks
-    shared = max((n for n, mark in enumerate(marks, 1) if holds(database, mark)), default=0)
+    rift = _rift(database, anchor)
+    if not (rift.complete or nothing_lost):
+        raise LedgerError(f"{rift.words}. {_VOUCH}")
+    marks, shared = rift.marks, rift.shared
     head = marks[-1] if marks else START
+    sequence = max(last_link(database)[0], head.sequence) + 1
     row = (sequence, reason, shared < len(marks), head.sequence, head.hash)
     insert(database, "repairs", row)
-    before, after = _spent(marks[:shared]), _spent(marks)
+    until = marks[shared - 1].sequence if shared else 0
+    after = _spent(marks)
     for name in sorted({*dataset_names(database), *after}):
-        lost = _increase(before.get(name, Spent()), after.get(name, Spent()))
+        lost = _increase(spent_on(database, name, until), after.get(name, Spent()))
         insert(database, "carried", (sequence, name, *columns_of(lost)))
         add_total(database, sequence, name, spent_on(database, name) + lost)
-    return renewed
+    return sequence, anchor.lines()[1] is not None
 
 
-def _remembered(anchor: Anchor, nothing_lost: bool) -> list[Mark]:
-    """The anchor's lines. Raises LedgerError without any, unless nothing_lost is stated."""
-    try:
-        marks, fault = anchor.marks(), f"the anchor {anchor.path} is empty"
-    except LedgerFrozen as frozen:
-        marks, fault = [], str(frozen)
-    if not marks and not nothing_lost:
-        text = "so what was lost is unknown; state nothing_lost if this file is complete"
-        raise LedgerError(f"{fault}, {text}")
-    return marks
+def _rift(database: sqlite3.Connection, anchor: Anchor) -> Rift:
+    marks, fault = anchor.lines()
+    shared = max((n for n, mark in enumerate(marks, 1) if holds(database, mark)), default=0)
+    end = last_link(database)
+    known = any((mark.sequence, mark.hash) == end for mark in (START, *marks))
+    if fault is not None:
+        words = fault
+    elif known:
+        words = _RESTORED
+    elif shared == len(marks):
+        words = _BEHIND
+    else:
+        words = _FORKED if shared else _FOREIGN
+    return Rift(marks, shared, known and fault is None, words)
 
 
 def _spent(marks: Sequence[Mark]) -> dict[str, Spent]:

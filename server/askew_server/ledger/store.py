@@ -74,7 +74,7 @@ class Store:
             self._bring_anchor_up(database)
             sequence = last_link(database)[0] + 1
             made = act(database, sequence)
-            seal(database)
+            seal(database, sequence)
             self._anchor.make_room()
         with self.transaction("BEGIN IMMEDIATE") as database:
             self._bring_anchor_up(database)
@@ -118,9 +118,8 @@ class Store:
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
         with self.transaction("BEGIN IMMEDIATE") as database:
-            sequence = last_link(database)[0] + 1
-            renewed = repair.record(database, sequence, self._anchor, reason, nothing_lost)
-            seal(database)
+            sequence, renewed = repair.record(database, self._anchor, reason, nothing_lost)
+            seal(database, sequence)
         with self.transaction("BEGIN IMMEDIATE") as database:
             if renewed:
                 self._anchor.renew(mark_of(database))

@@ -27,9 +27,13 @@ from askew_server.release.selectors import Kind, Selector, Wish, kind_of
 
 @dataclass(frozen=True, kw_only=True)
 class EventSource:
-    """Where the events of a data set are, and what makes their items public, if anything does."""
+    """Where the events of a data set are, and what makes their items public, if anything does.
+
+    engine: where files and tables are, without a secret (`public_address`).
+    """
 
     events: str
+    engine: str = "duckdb:"
     catalog: str | None = None
     unit_column: str = "unit"
     item_column: str = "item"
@@ -37,9 +41,9 @@ class EventSource:
 
     def task(self, bound: ContributionBound, kbar: int) -> CountingTask:
         """What an engine is to count: every item of the catalog, or the top kbar + 1."""
-        return CountingTask(
-            bound=bound, limit=None if self.catalog else kbar + 1, **_named_fields(self)
-        )
+        named = _named_fields(self)
+        del named["engine"]  # whoever runs the task is one
+        return CountingTask(bound=bound, limit=None if self.catalog else kbar + 1, **named)
 
 
 @dataclass(frozen=True, kw_only=True)

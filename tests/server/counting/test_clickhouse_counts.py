@@ -10,7 +10,9 @@ import pytest
 from server.counting.availability import require_driver
 from server.counting.contract import Bench, CountingContract
 from server.counting.parquet import Columns, quoted, write_parquet
+from server.counting.release_contract import Place, ReleaseContract, files, in_a_process
 
+from askew.errors import DataError
 from askew_server.counting.engines.clickhouse import ClickHouseEngine
 
 require_driver("clickhouse_connect")
@@ -46,3 +48,44 @@ class TestClickHouseCounts(CountingContract):
     def test_the_driver_leaves_the_rest_of_the_process_alone(self, bench: Bench) -> None:
         """Its import sets io.DEFAULT_BUFFER_SIZE, for everybody."""
         assert io.DEFAULT_BUFFER_SIZE == _io.DEFAULT_BUFFER_SIZE
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "clickhouse://name:hunter2@127.0.0.1:1/base",
+            "clickhouse://name:some@hunter2@127.0.0.1:1/base",
+            "clickhouse://name:hunter2/more@127.0.0.1:1/base",
+            "clickhouse://127.0.0.1:hunter2",
+        ],
+    )
+    def test_no_part_of_a_password_is_in_an_error(
+        self, address: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(DataError, match="no connection") as error:
+            ClickHouseEngine(address)
+        shown = capfd.readouterr()
+        assert "hunter2" not in str(error.value) + shown.out + shown.err
+
+
+LOAD = """
+import sys
+from askew_server.counting.engines.clickhouse import ClickHouseEngine
+
+address, *files = sys.argv[1:]
+engine = ClickHouseEngine(address)
+engine.execute("CREATE DATABASE askew")
+for name, path in zip(("events", "catalog"), files):
+    engine.execute(
+        f"CREATE TABLE askew.{name} ENGINE = MergeTree ORDER BY tuple()"
+        f" AS SELECT * FROM file('{path}', Parquet)"
+    )
+engine.close()
+"""
+
+
+@pytest.mark.xdist_group("clickhouse")
+class TestClickHouseReleases(ReleaseContract):
+    def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
+        address = f"chdb://{folder / 'tables'}"
+        in_a_process(LOAD, address, *map(str, files(folder)))
+        return Place(address, "askew.events", "askew.catalog")

@@ -11,10 +11,11 @@ from server.counting.contract import task
 from server.counting.reference import KEY
 
 from askew.errors import DataError, ParameterError
+from askew_server.command_options import Workplace
 from askew_server.counting import ContributionBound, CountingTask, TopCounts, count_top
 from askew_server.counting.bounding import require_countable
 from askew_server.counting.engines import driver, is_file, table_parts
-from askew_server.counting.engines.address import open_engine
+from askew_server.counting.engines.address import open_engine, public_address
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 
@@ -96,6 +97,44 @@ class TestAddresses:
         with pytest.raises(ParameterError, match="clickhouse://") as error:
             open_engine("mysql://name:hunter2@host")
         assert "hunter2" not in str(error.value)
+
+
+class TestPublicAddresses:
+    @pytest.mark.parametrize(
+        ("address", "public"),
+        [
+            ("duckdb:", "duckdb:"),
+            ("duckdb:some where/e@f.duckdb", "duckdb:some where/e@f.duckdb"),
+            ("spark:", "spark:local"),
+            ("spark:local[2]", "spark:local"),
+            ("spark:spark://host:7077", "spark:spark://host:7077"),
+            ("spark:spark://hunter2@host:7077", "spark:spark://host:7077"),
+            ("spark:yarn", "spark:yarn"),
+            ("postgresql://name:hunter2@Host:5432/base", "postgresql://host/base"),
+            ("postgres://host/base", "postgresql://host/base"),
+            ("postgresql://host:5433/base", "postgresql://host:5433/base"),
+            ("postgresql://name:hun?ter2#hunter2@host/base", "postgresql://host/base"),
+            ("postgresql://name:some@hunter2@host/base", "postgresql://host/base"),
+            ("postgresql://host/base?password=hunter2&user=x", "postgresql://host/base"),
+            ("postgresql:///base?port=1&host=/run", "postgresql:///base?host=/run&port=1"),
+            ("clickhouse://name:hunter2@host:8123/base/", "clickhouse://host/base"),
+            (
+                "clickhouse://host/base?database=other&secure=1",
+                "clickhouse://host/base?database=other",
+            ),
+            ("chdb:///some/folder", "chdb:///some/folder"),
+            ("mysql:hunter2", "mysql:"),
+        ],
+    )
+    def test_an_address_without_its_secrets_names_one_place(
+        self, address: str, public: str
+    ) -> None:
+        """Planted bugs: the address as it is; a name that splits one place into two."""
+        assert public_address(address) == public
+
+    def test_a_workplace_is_safe_to_print(self) -> None:
+        place = Workplace(ledger=Path("ledger"), engine="postgresql://name:hunter2@host/base")
+        assert "hunter2" not in repr(place)
 
 
 class TestDuckDBFiles:

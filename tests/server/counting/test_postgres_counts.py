@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from server.counting.availability import require_driver, require_postgres
 from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, quoted
+from server.counting.release_contract import (
+    CATALOG,
+    EVENTS,
+    PASSWORD,
+    Place,
+    ReleaseContract,
+    address_of,
+)
 
 from askew.errors import DataError
 from askew_server.counting.engines.postgres import PostgresEngine
@@ -84,7 +93,35 @@ class TestPostgresCounts(CountingContract):
         with pytest.raises(DataError, match="no connection"):
             PostgresEngine(postgres.replace("host=/tmp", "host=/tmp/nowhere"))
 
-    def test_an_address_that_cannot_be_parsed_is_not_repeated(self) -> None:
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "host password=hunter2",
+            "postgresql://name:hunter2@127.0.0.1:1/base",
+            "postgresql://name:some@hunter2@127.0.0.1:1/base",
+            "postgresql://name:hunter2/more@127.0.0.1:1/base",
+            "postgresql://127.0.0.1:hunter2",
+            "postgresql://name:hunter2%zz@127.0.0.1/base",
+        ],
+    )
+    def test_no_part_of_a_password_is_in_an_error(self, address: str) -> None:
+        """Planted bug: libpq's words, which name the host: all after the first "@"."""
         with pytest.raises(DataError, match="no connection") as error:
-            PostgresEngine("host password=hunter2")
+            PostgresEngine(address)
         assert "hunter2" not in str(error.value)
+        assert len(str(error.value).splitlines()) == 1
+
+    def test_why_there_is_no_connection_is_said(self) -> None:
+        with pytest.raises(DataError, match="connection refused"):
+            PostgresEngine("postgresql://name@127.0.0.1:1/base")
+
+
+@pytest.mark.xdist_group("postgres")
+class TestPostgresReleases(ReleaseContract):
+    def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
+        address: str = request.getfixturevalue("postgres")
+        bench = PostgresBench(address)
+        place = Place(address_of(address), bench.events(EVENTS), bench.catalog(CATALOG))
+        bench.close()
+        assert PASSWORD in place.address
+        return place

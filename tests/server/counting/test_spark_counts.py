@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from server.counting.availability import require_driver, require_java
 from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, write_parquet
 from server.counting.reference import KEY
+from server.counting.release_contract import BUDGET, Place, ReleaseContract, files, ran
 
 from askew.errors import DataError
 from askew_server.counting import Engine, count_top
@@ -64,3 +66,19 @@ class TestSparkCounts(CountingContract):
     def events(self, engine: Engine, path: Path) -> list[tuple[object, ...]]:
         [view] = engine.table(str(path))
         return sorted(engine.execute(f"SELECT unit, item FROM {view}"), key=repr)
+
+
+@pytest.mark.xdist_group("spark")
+class TestSparkReleases(ReleaseContract):
+    def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
+        return Place("spark:local[2]", *map(str, files(folder)))
+
+    def test_no_row_is_in_what_spark_says(self, tmp_path: Path) -> None:
+        """Planted bug: Spark's own log on standard error, which quotes the row that it rejects."""
+        (tmp_path / "log.csv").write_text("unit,item\nperson,film\ncanary-unit\n")
+        asked = ("--epsilon", "1", "--delta", "1e-6", "--events", "log.csv")
+        made = ran(tmp_path, "spark:local[2]", [BUDGET, ("release", *asked)])
+        _, (code, _, err) = json.loads(made.stdout)
+        assert (code, "Spark could not do it" in err) == (1, True)
+        assert "canary" not in made.stdout + made.stderr
+        assert "Stage" not in made.stderr

@@ -249,7 +249,7 @@ def test_an_analyst_has_a_number_of_calls(ledger: Ledger) -> None:
     ledger.grant("plays", "ann", TERMS)
     for call in range(TERMS.l_star):
         ledger.fulfill(charged(ledger, answer(f"q{call}", 3)).id, b"", outcomes=1)
-    with pytest.raises(BudgetExceeded, match="calls"):
+    with pytest.raises(BudgetExceeded, match="questions"):
         ledger.charge(answer("one more", 1))
 
 

@@ -16,6 +16,11 @@ Progress = Callable[[float], None]
 """Told the share of the work that is done, from 0 to 1."""
 
 _TEXT_FILES = (".csv", ".csv.gz")
+_WHY = (
+    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
+    *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
+    *("timeout", "timed out", "too many clients", "starting up", "certificate", "ssl"),
+)
 _FILES = (".parquet", *_TEXT_FILES)
 
 
@@ -67,3 +72,12 @@ def failures_named(
         yield
     except failure as error:
         raise DataError(f"{where}: {reason(error)}") from None
+
+
+def no_connection(error: Exception) -> str:
+    """Why, in words of our own. Those of a driver quote what it took for the host, and a password
+    with an unescaped "@" is half of that.
+    """
+    words = str(error).lower()
+    found = [why for why in _WHY if why in words] or [type(error).__name__]
+    return f"no connection ({', '.join(found)})"

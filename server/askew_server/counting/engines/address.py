@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from askew.errors import ParameterError
 from askew_server.counting.contract import Engine
 from askew_server.counting.engines import Progress
+
+# What else than host and base may say, in a query, where the events are. Nothing here is a secret.
+_PLACES = ("database", "dbname", "host", "hostaddr", "port", "service")
+# Name and password may hold a "?" or "#" that is not written otherwise, as libpq reads them.
+_SERVER = re.compile(r"//(?:[^/]*@)?([^/?]*)([^?]*)\??(.*)", re.DOTALL)
+_PORTS = {"postgresql": ":5432", "clickhouse": ":8123"}
 
 
 def open_engine(
@@ -23,6 +31,7 @@ def open_engine(
     spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
     postgresql://name@host/base   a PostgreSQL database
     clickhouse://name@host/base   a ClickHouse server
+    chdb:///folder                ClickHouse inside this process, with the tables of a folder
 
     Raises ParameterError for an address of none of these forms, which it does not repeat (it may
     hold a password), and DataError when the engine is not installed or does not answer.
@@ -52,3 +61,34 @@ def open_engine(
             return ClickHouseEngine(address)
     forms = "duckdb:, spark:, postgresql:// or clickhouse://"
     raise ParameterError("the engine's address", "another form", f"one that begins with {forms}")
+
+
+def public_address(address: str) -> str:
+    """An engine's address without name, password and options: one text for what is one place.
+
+    duckdb:FILE            as it is
+    spark:MASTER           without the number of threads, which counts nothing differently
+    postgresql://, clickhouse://   host, port unless it is the usual one, base
+
+    What the address leaves to the environment (PGHOST, PGSERVICE ...) is not in it.
+    """
+    scheme, _, rest = address.partition(":")
+    if scheme == "spark":
+        master = rest or "local"
+        return "spark:" + ("local" if master.startswith("local[") else _without_name(master))
+    if scheme in ("duckdb", "chdb"):
+        return address
+    found = _SERVER.fullmatch(rest)
+    if found is None:
+        return f"{scheme}:"
+    scheme = "postgresql" if scheme == "postgres" else scheme
+    host, base, options = found.groups()
+    host = host.lower().removesuffix(_PORTS.get(scheme, ""))
+    asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
+    query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""
+    return f"{scheme}://{host}{base.rstrip('/')}{query}"
+
+
+def _without_name(master: str) -> str:
+    before, slashes, after = master.rpartition("//")
+    return before + slashes + after.rpartition("@")[2]

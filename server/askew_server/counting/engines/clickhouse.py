@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from askew.errors import DataError
-from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+from askew_server.counting.engines import (
+    driver,
+    failures_named,
+    is_file,
+    no_connection,
+    no_rows,
+    table_parts,
+)
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
@@ -19,7 +27,7 @@ class ClickHouseEngine:
     """A client of a ClickHouse server.
 
     dsn  "clickhouse://name:password@host:8123/database"; "chdb://" is ClickHouse inside this
-         process, where the package chdb is installed.
+         process, and "chdb:///folder" the same on a folder of its own, where chdb is installed.
     """
 
     dialect = "clickhouse"
@@ -29,10 +37,12 @@ class ClickHouseEngine:
         module = driver("clickhouse_connect", "clickhouse")
         # Its import enlarges the buffers of every file that this process opens.
         vars(io).update(DEFAULT_BUFFER_SIZE=buffer_size)
+        # What it has to say is in its errors; on standard error it would stand without a reason.
+        logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
         self._failure: type[Exception] = driver(
             "clickhouse_connect.driver.exceptions", "clickhouse"
         ).ClickHouseError
-        with failures_named("ClickHouse", Exception, _reason):
+        with failures_named("ClickHouse", Exception, no_connection):
             self._client: Client = module.get_client(
                 **({"interface": "chdb"} if dsn == "chdb://" else {"dsn": dsn})
             )

@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from askew.errors import DataError
-from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+from askew_server.counting.engines import (
+    driver,
+    failures_named,
+    is_file,
+    no_connection,
+    no_rows,
+    table_parts,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,7 +32,7 @@ class PostgresEngine:
     def __init__(self, conninfo: str) -> None:
         module = driver("psycopg", "postgres")
         self._failure: type[Exception] = module.Error
-        with failures_named("PostgreSQL", self._failure, _connection_reason):
+        with failures_named("PostgreSQL", self._failure, no_connection):
             self._connection: psycopg.Connection[Any] = module.connect(
                 conninfo, cursor_factory=module.RawCursor
             )
@@ -67,11 +74,3 @@ class PostgresEngine:
 def _reason(error: Exception) -> str:
     """The kind of failure: PostgreSQL's message may quote a row."""
     return f"PostgreSQL could not do it ({type(error).__name__})"
-
-
-def _connection_reason(error: Exception) -> str:
-    """The server's words, as no row is read yet. An address that cannot be parsed is not repeated:
-    a password may be in it.
-    """
-    named = type(error).__name__
-    return f"no connection: {error}" if named == "OperationalError" else f"no connection: {named}"

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 _CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "FAILFAST"}
 # Folders such as "day=3" do not become columns.
 _ANY_FILE = {"recursiveFileLookup": "true"}
+# While a job runs, the UI would serve its statements, with the secret, and its numbers of rows to
+# the network; the log quotes a row that could not be read.
+_OURS = {
+    "spark.sql.caseSensitive": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+}
+_ALONE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _GLOB = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?,"})
 
 
@@ -32,14 +41,14 @@ class SparkEngine:
     ) -> None:
         sql = driver("pyspark.sql", "spark")
         builder = sql.SparkSession.builder.master(master).appName("askew-counting")
-        ours = {"spark.sql.caseSensitive": "true"}
+        ours = _OURS | (_ALONE if master.startswith("local") else {})
         for name, value in {**ours, **(settings or {})}.items():
             builder = builder.config(name, value)
         self._failures: tuple[type[Exception], ...] = (
             driver("pyspark.errors", "spark").PySparkException,
             driver("py4j.protocol", "spark").Py4JError,  # what PySpark does not translate
         )
-        with failures_named(f"Spark at {master}", Exception, _reason):
+        with failures_named("Spark", Exception, _reason):
             self._session: SparkSession = builder.getOrCreate()
         self._views: dict[str, str] = {}
 
