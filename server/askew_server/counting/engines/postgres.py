@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,10 @@ class PostgresEngine:
         values = list((parameters or {}).values())
         with self._failures_named("PostgreSQL"):
             return [*self._connection.execute(sql, values)]
+
+    def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
+        """None: no text file is read."""
+        return 0
 
     def close(self) -> None:
         """Closes the connection."""
