@@ -20,6 +20,8 @@ TYPES = {"VARCHAR": "TEXT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE PRECISION"}
 
 
 class PostgresBench(Bench):
+    holds_nul = False
+
     def __init__(self, address: str) -> None:
         import psycopg
 

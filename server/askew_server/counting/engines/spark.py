@@ -13,14 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # A line of too few fields has missing ids: it is not counted, and no line fails the others.
-_CSV = {
-    "header": "true",
-    "enforceSchema": "false",  # refuses files of one pattern with different headers
-    "quote": '"',
-    "escape": '"',
-    "multiLine": "true",
-    "mode": "PERMISSIVE",
-}
+_CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "PERMISSIVE"}
 # Folders such as "day=3" do not become columns.
 _ANY_FILE = {"recursiveFileLookup": "true"}
 _GLOB = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?,"})
