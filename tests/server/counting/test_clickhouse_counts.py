@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from server.counting.availability import require_driver
-from server.counting.contract import Bench, CountingContract
-from server.counting.parquet import Columns, quoted, write_parquet
+from server.counting.contract import Bench, CountingContract, task
+from server.counting.parquet import (
+    Columns,
+    quoted,
+    write_parquet,
+    write_parquet_of_bytes,
+)
 
 from askew_server.counting.engines.clickhouse import ClickHouseEngine
 
@@ -46,3 +51,12 @@ class TestClickHouseCounts(CountingContract):
     def test_the_driver_leaves_the_rest_of_the_process_alone(self, bench: Bench) -> None:
         """Its import sets io.DEFAULT_BUFFER_SIZE, for everybody."""
         assert io.DEFAULT_BUFFER_SIZE == _io.DEFAULT_BUFFER_SIZE
+
+    def test_text_that_is_not_utf8_fails_nothing(self, bench: ClickHouseBench) -> None:
+        path = bench.folder / "bytes.parquet"
+        write_parquet_of_bytes(path, "p", b"MARK\xff\xfe")
+        bench.clickhouse.execute("DROP TABLE IF EXISTS askew.bytes")
+        bench.clickhouse.execute(
+            f"CREATE TABLE askew.bytes ENGINE = Memory AS SELECT * FROM file('{path}', Parquet)"
+        )
+        assert bench.count(task("askew.bytes")) == [(b"MARK\xff\xfe".hex(), 1)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from server.counting.contract import task
-from server.counting.parquet import write_parquet
+from server.counting.parquet import write_parquet_of_bytes
 from server.counting.reference import KEY, ODD_IDS, reference_counts
 
 from askew.errors import DataError
@@ -181,8 +181,7 @@ def test_a_text_that_is_not_utf8_still_fails_a_parquet_file(
 ) -> None:
     """A known gap, see docs/counting.md: the format forbids it, and DuckDB reads no further."""
     path = tmp_path / "log.parquet"
-    write_parquet(path, {"unit": ["p"], "item": ["MARKER"]})  # six letters, so not compressed
-    path.write_bytes(path.read_bytes().replace(b"MARKER", b"MARK\xff\xff"))
+    write_parquet_of_bytes(path, "p", b"MARK\xff\xff")
     with pytest.raises(DataError, match=r"log\.parquet: DuckDB cannot read this") as refused:
         count_top(engine, task(str(path)), KEY)
     assert "MARK" not in str(refused.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from server.counting.availability import require_driver, require_java
 from server.counting.contract import Bench, CountingContract, task
-from server.counting.parquet import Columns, write_parquet
+from server.counting.parquet import Columns, write_parquet, write_parquet_of_bytes
 from server.counting.reference import KEY
 
 from askew_server.counting import Engine, TopCounts, count_top
@@ -64,6 +64,10 @@ class TestSparkCounts(CountingContract):
         path.write_bytes(b'unit,item\nhidden\nr,\xff\nx,y\0\n"u"v,w\n\n' + b"q,b\n" * 3)
         require_countable(spark, task(str(path)))
         assert dict(zip(*counted_by(spark, path), strict=True))["b"] == 1
+
+    def test_text_that_is_not_utf8_fails_nothing(self, spark: SparkEngine, tmp_path: Path) -> None:
+        write_parquet_of_bytes(tmp_path / "log.parquet", "p", b"MARK\xff\xfe")
+        assert counted_by(spark, tmp_path / "log.parquet") == (("MARK\ufffd\ufffd",), (1,))
 
     def events(self, engine: Engine, path: Path) -> list[tuple[object, ...]]:
         [view] = engine.table(str(path))
