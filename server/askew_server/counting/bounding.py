@@ -28,8 +28,8 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
 
     Sensitivities under one unit more or less: linf 1, l0 task.bound.max_items_per_unit. With a
     catalog, events of other items are dropped before bounding: that too looks at one unit's events
-    only, and spends no unit's places on items that cannot come back. So are events without a unit
-    or an item: were they refused, one unit's event would decide between an answer and an error.
+    only, and spends no unit's places on items that cannot come back. Events without a unit or an
+    item are dropped: were they refused, one unit's event would decide between answer and error.
 
     Raises DataError for a table, column or id type that cannot be counted, and for an engine that
     fails; ParameterError for a key of another length than KEY_BYTES. Cost: one sort of the distinct
