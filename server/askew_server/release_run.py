@@ -18,8 +18,8 @@ from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
 from askew.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew_server.command_options import Workplace
-from askew_server.counting import ContributionBound
-from askew_server.counting.bounding import require_countable
+from askew_server.counting import ContributionBound, CountingTask, Engine
+from askew_server.counting.bounding import require_countable, uncounted_events
 from askew_server.counting.engines import Progress
 from askew_server.counting.engines.address import public_address
 from askew_server.counting.key_store import stored_key
@@ -93,7 +93,7 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         output.say(headed(plan_in_words(plan, data)) + "\n")
         report, progress = stack.enter_context(_progress())
         engine = stack.enter_context(opened_engine(place, progress))
-        require_countable(engine, plan.task)
+        require_countable(engine, plan.task, plan.least_items)
         if order.dry_run:
             output.say("A dry run: nothing was charged, counted or written.")
             return None
@@ -101,10 +101,14 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
         stored = ReleaseJob(book, count, SystemBits(), report).publish(plan, request)
         spent = book.dataset(data.name).spent
+        is_new = spent != data.spent
+        warning = _uncounted(engine, plan.task) if is_new else None
     output.show(stored.payload)
-    if spent == data.spent:
+    if not is_new:
         output.say("\nThis request was released before: the same bytes, and no new charge.")
     output.say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}")
+    if warning:
+        click.echo(f"\nwarning: {warning}", err=True)
     return release_from_bytes(stored.payload)
 
 
@@ -126,6 +130,20 @@ def demo(output: Output, order: Order) -> None:
         top = {item for item, _ in made.counts[: release.k]}
         hits = len(top & set(release.items))
         output.say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.")
+
+
+def _uncounted(engine: Engine, task: CountingTask) -> str | None:
+    """What the operator alone should know of a log with holes, once its release is stored."""
+    try:
+        events = uncounted_events(engine, task)
+    except Exception as error:  # whatever it is, the release is made and paid for
+        return f"how many events could not be counted is unknown ({type(error).__name__})"
+    if not events:
+        return None
+    return (
+        f"events without a unit or an item, not counted: {events}."
+        " This number is exact and private: do not publish it."
+    )
 
 
 def _dataset(book: Ledger, name: str | None) -> Dataset:

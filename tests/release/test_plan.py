@@ -9,13 +9,13 @@ from fractions import Fraction
 import pytest
 from release.small_log import COUNTS
 
-from askew.composition import delta_of, epsilon_of, rho_of
+from askew.composition import delta_of, epsilon_of
 from askew.errors import ParameterError
 from askew.mechanisms.limited_domain import LimitedDomain, composed
 from askew.privacy import REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.randomness import SystemBits
 from askew_server.counting import ContributionBound, TopCounts
-from askew_server.release.plan import EventSource, ReleasePlan, _rounds
+from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.release.selectors import kinds, rounds_of
 
 MakePlan = Callable[..., ReleasePlan]
@@ -227,31 +227,17 @@ def test_an_item_of_any_name_can_win(plan_of: MakePlan, mechanism: str) -> None:
     assert {*release.items} == {"a\\u{a}b\\u{1b}", "(no name)", "x" * 500}
 
 
-def test_a_catalog_smaller_than_k_is_released_whole(plan_of: MakePlan) -> None:
-    """The catalog is public; a refusal here would come after the charge."""
-    release = plan_of(k=50).select(COUNTS, charge=1, bits=SystemBits())
-    assert (release.items, release.k) == (("a", "b", "c", "d", "e"), 50)
-
-
 @pytest.mark.parametrize("mechanism", kinds())
-@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(20)])
-def test_a_catalog_smaller_than_k_loses_no_more_than_was_charged(
-    plan_of: MakePlan, mechanism: str, epsilon: Fraction
+def test_a_catalog_needs_k_items_unless_the_mechanism_may_stop_before(
+    plan_of: MakePlan, mechanism: str
 ) -> None:
-    """Planted bug: all of epsilon for five rounds, where the charge was for five of fifty."""
-    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), epsilon=epsilon, k=50)
-    charged = plan.charge_request(ranged=True).loss
-    small = plan.selector_of(5)
-    loss = small.privacy_loss()
-    assert getattr(small, "k", 5) == 5
-    if isinstance(charged, BoundedRange):
-        lost = _rounds(small)
-        assert lost is not None
-        assert rho_of(lost) <= rho_of(charged)
-        assert lost.delta <= charged.delta
-        assert epsilon_of(lost) <= epsilon_of(charged)
-    elif not isinstance(small, LimitedDomain):  # whose loss is not the basic sum
-        assert loss.epsilon <= charged.epsilon
+    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), k=6)
+    assert plan.least_items == (6 if mechanism in KNOWN_ONLY else 1)
+    if mechanism in KNOWN_ONLY:
+        with pytest.raises(ParameterError):
+            plan.select(COUNTS, charge=1, bits=SystemBits())
+    else:
+        assert len(plan.select(COUNTS, charge=1, bits=SystemBits()).items) <= 5
 
 
 def test_an_empty_log_of_an_unknown_domain_releases_an_empty_list(plan_of: MakePlan) -> None:

@@ -17,6 +17,8 @@ import duckdb
 import pytest
 
 from askew.release import release_from_bytes
+from askew_server import release_run
+from askew_server.release_reader import ReleaseReader
 
 USAGE, BUDGET, FAILED = 2, 3, 1
 PATIENCE = 120  # seconds; only a hang waits for it
@@ -255,28 +257,91 @@ def test_what_cannot_be_done_is_one_line_and_spends_nothing(
     assert spent(run, capsys) == "0"
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        f'person 1,"{CANARY}\n',
-        f"{CANARY}\n",
-        f"person 1,{CANARY},{CANARY}\n",
-        f"{CANARY},\n",
-        f",{CANARY}\n",
-        f"person 1,{CANARY}\xff\n",
-    ],
-)
-def test_no_error_repeats_an_id_of_the_log(
-    opened: Path, run: Run, capsys: Captured, damage: str
+HOLES = {
+    f'person 1,"{CANARY}\n': 0,  # a quote that is never closed: a long name of an item
+    f"{CANARY}\n": 1,
+    f"person 1,{CANARY},{CANARY}\n": 0,
+    f"{CANARY},\n": 1,
+    f",{CANARY}\n": 1,
+    f"person 1,{CANARY}\xff\n": 1,
+}
+
+
+@pytest.mark.parametrize("asked", [KNOWN, UNKNOWN], ids=["known", "unknown"])
+@pytest.mark.parametrize("hole", HOLES)
+def test_a_hole_in_the_log_fails_no_release_and_the_operator_alone_learns_of_it(
+    opened: Path, run: Run, capsys: Captured, hole: str, asked: tuple[object, ...]
 ) -> None:
-    """And a log that cannot be counted costs its charge, because what is in it decided that."""
+    """Planted bugs: an error after the charge; the number on standard output, which is piped on;
+    an id of the log in the warning; a dry run that reads events.
+    """
     with (opened / "log.csv").open("ab") as file:
-        file.write(damage.encode("latin-1"))
-    code = run(*KNOWN)
+        file.write(hole.encode("latin-1"))
+    assert run(*asked, "--dry-run", "--format", "json") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert run(*asked, "--format", "json") == 0
     shown = capsys.readouterr()
     assert CANARY not in shown.out + shown.err
-    assert code in {0, FAILED}
-    assert len([line for line in shown.err.splitlines() if line]) == code
+    warnings = [line for line in shown.err.splitlines() if line.startswith("warning")]
+    wanted = (
+        "warning: events without a unit or an item, not counted: 1."
+        " This number is exact and private: do not publish it."
+    )
+    assert warnings == [wanted] * HOLES[hole]
+    release_from_bytes(shown.out.encode().removesuffix(b"\n"))
+    assert run(*asked, "--format", "json") == 0
+    again = capsys.readouterr()
+    assert again.out == shown.out
+    assert "warning" not in again.err
+
+
+def test_the_warning_comes_after_the_release_is_stored_and_cannot_fail_it(
+    opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bugs: asked before the release is stored; a failure that is passed on."""
+    stored: list[int] = []
+
+    def broken(*_: object) -> int:
+        page = ReleaseReader(Path("askew-ledger.sqlite")).page("", 0, 9)
+        stored.append(len(page.summaries))
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr(release_run, "uncounted_events", broken)
+    assert run(*KNOWN) == 0
+    shown = capsys.readouterr()
+    assert stored == [1]
+    assert "film 0" in shown.out
+    assert "how many events could not be counted is unknown (RuntimeError)" in shown.err
+    assert CANARY not in shown.err
+
+
+@pytest.mark.parametrize(
+    ("catalog", "message"),
+    [
+        ("item\n", "it has 0 different items; at least 3 are needed"),
+        ("item\na\nb\na\n", "it has 2 different items; at least 3 are needed"),
+        ('item\na\nb\n""\nc\n', "1 rows have no value in column 'item'"),
+        ("year,item\n1,a\n2,b\n3\n4,c\n", "1 lines are no rows of its columns"),
+    ],
+)
+def test_a_catalog_that_will_not_do_is_refused_before_the_charge(
+    opened: Path, run: Run, capsys: Captured, catalog: str, message: str
+) -> None:
+    """Planted bug: found by the mechanism, with the budget gone."""
+    (opened / "films.csv").write_text(catalog)
+    for asked in (KNOWN, (*KNOWN, "--dry-run")):
+        assert run(*asked) == FAILED
+        assert f"films.csv: {message}" in capsys.readouterr().err
+    assert spent(run, capsys) == "0"
+
+
+def test_a_limited_domain_takes_a_catalog_smaller_than_k(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    (opened / "films.csv").write_text("item\nfilm 0\n")
+    numbers = ("--mechanism", "limited-domain", "--delta", "1e-9", "--format", "csv")
+    assert run(*KNOWN, *numbers) == 0
+    assert capsys.readouterr().out.split("\n")[1] == "1,film 0"
 
 
 def test_without_a_ledger_nothing_is_made(folder: Path, run: Run, capsys: Captured) -> None:

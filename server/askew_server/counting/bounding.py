@@ -28,16 +28,16 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
 
     Sensitivities under one unit more or less: linf 1, l0 task.bound.max_items_per_unit. With a
     catalog, events of other items are dropped before bounding: that too looks at one unit's events
-    only, and spends no unit's places on items that cannot come back.
+    only, and spends no unit's places on items that cannot come back. Events without a unit or an
+    item are dropped: were they refused, one unit's event would decide between answer and error.
 
-    Raises DataError for a table, column or id type that cannot be counted, for a missing id, and
-    for an engine that fails; ParameterError for a key of another length than KEY_BYTES. Cost: one
-    sort of the distinct (unit, item) pairs.
+    Raises DataError for a table, column or id type that cannot be counted, and for an engine that
+    fails; ParameterError for a key of another length than KEY_BYTES. Cost: one sort of the distinct
+    (unit, item) pairs.
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
     names = _names(engine, task)
-    _refuse_missing_ids(engine, task, names)
     rows = engine.execute(
         carried(statements.counting(task), names, engine.dialect), {"secret": _secret(key)}
     )
@@ -45,9 +45,37 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
 
 
-def require_countable(engine: Engine, task: CountingTask) -> None:
-    """Raises DataError for a table, column or id type that cannot be counted; reads no event."""
-    _names(engine, task)
+def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> None:
+    """Reads the catalog, which is public, and no event.
+
+    Raises DataError for a table, column or id type that cannot be counted, and for a catalog with
+    rows that are no items or with fewer items than least_items.
+    """
+    names = _names(engine, task)
+    if task.catalog is None:
+        return
+    [[missing, items]] = engine.execute(carried(statements.CATALOG_SIZE, names, engine.dialect))
+    column = task.catalog_item_column
+    if missing:
+        raise DataError(f"{task.catalog}: {missing} rows have no value in column {column!r}")
+    if broken := engine.broken_lines(task.catalog, {column}):
+        raise DataError(f"{task.catalog}: {broken} lines are no rows of its columns")
+    if int(str(items)) < least_items:
+        raise DataError(
+            f"{task.catalog}: it has {items} different items; at least {least_items} are needed"
+        )
+
+
+def uncounted_events(engine: Engine, task: CountingTask) -> int:
+    """How many events have no unit or no item, or are no row of their file.
+
+    Private, and exact: for the operator's eyes, after a release, and never for its readers.
+    Raises DataError like `count_top`.
+    """
+    names = _names(engine, task)
+    [[missing]] = engine.execute(carried(statements.MISSING_IDS, names, engine.dialect))
+    broken = engine.broken_lines(task.events, {task.unit_column, task.item_column})
+    return int(str(missing)) + broken
 
 
 def _secret(key: bytes) -> str:
@@ -95,13 +123,3 @@ def _kind(type_name: str, dialect: str) -> object:
     if kind.this is exp.DType.LOWCARDINALITY:
         kind = kind.expressions[0]
     return kind.this
-
-
-def _refuse_missing_ids(engine: Engine, task: CountingTask, names: Names) -> None:
-    events = task.events, statements.MISSING_IN_EVENTS, [task.unit_column, task.item_column]
-    catalog = task.catalog, statements.MISSING_IN_CATALOG, [task.catalog_item_column]
-    for source, statement, columns in [events, catalog] if task.catalog else [events]:
-        [missing] = engine.execute(carried(statement, names, engine.dialect))
-        for column, rows in zip(columns, missing, strict=True):
-            if rows:
-                raise DataError(f"{source}: {rows} rows have no value in column {column!r}")

@@ -6,7 +6,7 @@ it is an argument of `count_top`. Counts are private; an object that holds them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -97,6 +97,12 @@ class Engine(Protocol):
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> Sequence[tuple[object, ...]]:
         """The rows of one statement in the engine's dialect. Parameters never become SQL text."""
+
+    def broken_lines(self, name: str, columns: Collection[str], /) -> int:
+        """How many lines of a text file give no row of these columns, so that nothing counts them.
+
+        Private, like a count. 0 for what is no text, and where such lines come back as rows.
+        """
 
     def close(self) -> None:
         """Lets go of the engine; a second call does nothing."""

@@ -78,11 +78,13 @@ SELECT catalog.item AS item, COALESCE(counted.n, 0) AS n
 FROM ({catalog}) AS catalog LEFT JOIN ({counts}) AS counted ON counted.item = catalog.item
 ORDER BY COALESCE(counted.n, 0) DESC, catalog.item
 """
-MISSING_IN_EVENTS = """
-SELECT COUNT(*) - COUNT(e.unit_column), COUNT(*) - COUNT(e.item_column) FROM events_table AS e
+MISSING_IDS = """
+SELECT COUNT(*) FROM events_table AS e WHERE e.unit_column IS NULL OR e.item_column IS NULL
 """
-MISSING_IN_CATALOG = """
-SELECT COUNT(*) - COUNT(c.catalog_item_column) FROM catalog_table AS c
+CATALOG_SIZE = """
+SELECT COUNT(*) - COUNT(c.catalog_item_column),
+  COUNT(DISTINCT CAST(c.catalog_item_column AS TEXT) COLLATE "C")
+FROM catalog_table AS c
 """
 
 

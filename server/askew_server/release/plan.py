@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -81,16 +81,10 @@ class ReleasePlan:
         """The mechanism itself."""
         return self.kind.build(self._wish)
 
-    def selector_of(self, n_items: int) -> Selector:
-        """What selects from so many items: all of them from a catalog, public, of fewer than k.
-
-        Each of those spends what it would have spent among k. The charge may be by rounds, and
-        fewer rounds with more epsilon in each would lose more than was charged.
-        """
-        if self.source.catalog is None or n_items >= self.k:
-            return self.selector
-        share = self._wish.epsilon * Fraction(n_items, self.k)
-        return self.kind.build(replace(self._wish, k=n_items, epsilon=share))
+    @property
+    def least_items(self) -> int:
+        """How many items a catalog must have: k, unless the mechanism may stop before."""
+        return self.k if self.kind.needs_catalog else 1
 
     @property
     def task(self) -> CountingTask:
@@ -128,7 +122,7 @@ class ReleasePlan:
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
         """Run the mechanism on private counts; what comes back is public."""
-        items, stopped = draw(self.selector_of(len(counts)), counts, bits)
+        items, stopped = draw(self.selector, counts, bits)
         return Release(
             charge=charge,
             dataset=self.dataset,

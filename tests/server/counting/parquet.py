@@ -26,3 +26,12 @@ def write_parquet(path: Path, columns: Columns, sql_type: str = "VARCHAR") -> No
 def quoted(name: str, dialect: str = "duckdb") -> str:
     """A name as an identifier."""
     return exp.to_identifier(name, quoted=True).sql(dialect)
+
+
+def write_parquet_of_bytes(path: Path, unit: str, item: bytes) -> None:
+    """One event whose item is any six bytes, also such that are no text."""
+    write_parquet(path, {"unit": [unit], "item": ["MARKER"]})  # too short to be compressed
+    data = path.read_bytes()
+    if b"MARKER" not in data or len(item) != 6:
+        raise ValueError(item)
+    path.write_bytes(data.replace(b"MARKER", item))

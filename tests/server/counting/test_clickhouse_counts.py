@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from server.counting.availability import require_driver
-from server.counting.contract import Bench, CountingContract
-from server.counting.parquet import Columns, quoted, write_parquet
+from server.counting.contract import Bench, CountingContract, task
+from server.counting.parquet import (
+    Columns,
+    quoted,
+    write_parquet,
+    write_parquet_of_bytes,
+)
 from server.counting.release_contract import Place, ReleaseContract, files, in_a_process
 
 from askew.errors import DataError
@@ -65,6 +70,15 @@ class TestClickHouseCounts(CountingContract):
             ClickHouseEngine(address)
         shown = capfd.readouterr()
         assert "hunter2" not in str(error.value) + shown.out + shown.err
+
+    def test_text_that_is_not_utf8_fails_nothing(self, bench: ClickHouseBench) -> None:
+        path = bench.folder / "bytes.parquet"
+        write_parquet_of_bytes(path, "p", b"MARK\xff\xfe")
+        bench.clickhouse.execute("DROP TABLE IF EXISTS askew.bytes")
+        bench.clickhouse.execute(
+            f"CREATE TABLE askew.bytes ENGINE = Memory AS SELECT * FROM file('{path}', Parquet)"
+        )
+        assert bench.count(task("askew.bytes")) == [(b"MARK\xff\xfe".hex(), 1)]
 
 
 LOAD = """

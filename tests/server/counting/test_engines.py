@@ -182,14 +182,6 @@ class TestDuckDBFiles:
         with pytest.raises(DataError, match=r"absent\.parquet"):
             DuckDBEngine().table("/absent.parquet")
 
-    def test_a_short_line_is_named_by_its_number_and_not_shown(self, tmp_path: Path) -> None:
-        path = tmp_path / "log.csv"
-        lines = ["unit,item", *(f"p{n},a" for n in range(30_000)), "hidden", "q,b"]
-        path.write_text("\n".join(lines))
-        with pytest.raises(DataError, match=r"log\.csv: line 30002") as error:
-            self.events(path)
-        assert "hidden" not in str(error.value)
-
     def test_what_is_no_parquet_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "log.parquet"
         path.write_text("unit,item\nhidden,a\n")

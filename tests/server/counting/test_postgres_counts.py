@@ -29,6 +29,8 @@ TYPES = {"VARCHAR": "TEXT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE PRECISION"}
 
 
 class PostgresBench(Bench):
+    holds_nul = False
+
     def __init__(self, address: str) -> None:
         import psycopg
 
@@ -80,6 +82,20 @@ class TestPostgresCounts(CountingContract):
         )
         with pytest.raises(DataError, match="must be UTF8, it is LATIN1"):
             PostgresEngine(postgres.replace("dbname=postgres", "dbname=latin"))
+
+    def test_a_failed_statement_leaves_the_next_ones_alone(self, bench: Bench) -> None:
+        """A service asks through one connection for as long as it runs."""
+        source = bench.events([("p", "a")])
+        with pytest.raises(DataError):
+            bench.engine.execute("SELECT 1 / 0")
+        assert bench.count(task(source)) == [("a", 1)]
+
+    def test_events_that_come_later_are_counted_later(self, bench: Bench) -> None:
+        assert isinstance(bench, PostgresBench)
+        source = bench.events([("p", "a")])
+        assert bench.count(task(source)) == [("a", 1)]
+        bench.owner.execute(f"INSERT INTO {source} VALUES ('q', 'a')")
+        assert bench.count(task(source)) == [("a", 2)]
 
     def test_a_statement_cannot_write(self, bench: Bench) -> None:
         with pytest.raises(DataError, match="ReadOnlySqlTransaction"):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from server.counting.availability import require_driver, require_java
 from server.counting.contract import Bench, CountingContract, task
-from server.counting.parquet import Columns, write_parquet
+from server.counting.parquet import Columns, write_parquet, write_parquet_of_bytes
 from server.counting.reference import KEY
 from server.counting.release_contract import BUDGET, Place, ReleaseContract, files, ran
 
-from askew.errors import DataError
-from askew_server.counting import Engine, count_top
+from askew_server.counting import Engine, TopCounts, count_top
+from askew_server.counting.bounding import require_countable, uncounted_events
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
 
@@ -32,6 +32,11 @@ class SparkBench(Bench):
         return str(path)
 
 
+def counted_by(engine: Engine, path: Path) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    top = count_top(engine, task(str(path)), KEY)
+    return top.items, top.counts
+
+
 @pytest.mark.xdist_group("spark")
 class TestSparkCounts(CountingContract):
     @pytest.fixture
@@ -44,24 +49,27 @@ class TestSparkCounts(CountingContract):
         duck = DuckDBEngine()
         assert self.events(spark, path) == self.events(duck, path)
 
-    @pytest.mark.parametrize("line", ["p,", 'p,""'])
-    def test_an_empty_field_of_a_csv_is_a_missing_id_as_in_duckdb(
+    @pytest.mark.parametrize("line", ["p,", 'p,""', "hidden", ",a", '"",a'])
+    def test_a_line_of_a_csv_that_gives_no_ids_is_left_out_as_by_duckdb(
         self, spark: SparkEngine, tmp_path: Path, line: str
     ) -> None:
         path = tmp_path / "log.csv"
-        path.write_text(f"unit,item\n{line}\n")
+        path.write_text(f"unit,item\nq,b\n{line}\np,a,too,many\n")
+        asked = task(str(path))
         for engine in (DuckDBEngine(), spark):
-            with pytest.raises(DataError, match="1 rows have no value in column 'item'"):
-                count_top(engine, task(str(path)), KEY)
+            assert count_top(engine, asked, KEY) == TopCounts(("a", "b"), (1, 1))
+            assert uncounted_events(engine, asked) == 1
 
-    def test_a_short_line_of_a_csv_is_refused_and_not_shown(
-        self, spark: SparkEngine, tmp_path: Path
-    ) -> None:
+    def test_no_line_of_a_csv_fails_the_others(self, spark: SparkEngine, tmp_path: Path) -> None:
+        """Planted bug: Spark's mode FAILFAST."""
         path = tmp_path / "log.csv"
-        path.write_text("unit,item\np,a\nhidden\n")
-        with pytest.raises(DataError) as error:
-            count_top(spark, task(str(path)), KEY)
-        assert "hidden" not in str(error.value)
+        path.write_bytes(b'unit,item\nhidden\nr,\xff\nx,y\0\n"u"v,w\n\n' + b"q,b\n" * 3)
+        require_countable(spark, task(str(path)))
+        assert dict(zip(*counted_by(spark, path), strict=True))["b"] == 1
+
+    def test_text_that_is_not_utf8_fails_nothing(self, spark: SparkEngine, tmp_path: Path) -> None:
+        write_parquet_of_bytes(tmp_path / "log.parquet", "p", b"MARK\xff\xfe")
+        assert counted_by(spark, tmp_path / "log.parquet") == (("MARK\ufffd\ufffd",), (1,))
 
     def events(self, engine: Engine, path: Path) -> list[tuple[object, ...]]:
         [view] = engine.table(str(path))

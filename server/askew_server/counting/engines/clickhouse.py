@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,10 @@ class ClickHouseEngine:
         """The rows of a statement."""
         with self._failures_named("ClickHouse"):
             return [*self._client.query(sql, parameters=dict(parameters or {})).result_rows]
+
+    def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
+        """None: no text file is read."""
+        return 0
 
     def close(self) -> None:
         """Closes the client."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import glob
-import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
-from askew_server.counting.engines import Progress, failures_named, is_file, no_rows, table_parts
+from askew.errors import DataError
+from askew_server.counting.engines import (
+    Progress,
+    failures_named,
+    is_file,
+    is_text_file,
+    no_rows,
+    table_parts,
+)
+from askew_server.counting.engines.csv_header import columns_of
 
 _PROGRESS_SECONDS = 0.25
 
@@ -87,19 +96,47 @@ class DuckDBEngine:
         with _failures_named(", ".join(self._views) or "DuckDB"), self._watched():
             return self._connection.execute(sql, dict(parameters or {})).fetchall()
 
+    def broken_lines(self, name: str, columns: Collection[str], /) -> int:
+        """Lines of a csv file that have too few fields, are too long or are not UTF-8."""
+        if not is_text_file(name):
+            return 0
+        with _failures_named(name):
+            lines = self._read_csv(
+                _pattern(name), rejects_table="askew_broken_lines", rejects_scan="askew_scans"
+            )
+            # DuckDB looks at no field that nobody asks for.
+            lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)").fetchall()
+            [[broken]] = self.execute(
+                "SELECT COUNT(DISTINCT (file_id, line)) FROM askew_broken_lines"
+            )
+            self.execute("DROP TABLE askew_broken_lines")
+            self.execute("DROP TABLE askew_scans")
+        return int(str(broken))
+
     def close(self) -> None:
         """Closes the connection."""
         self._connection.close()
 
     def _read(self, name: str) -> duckdb.DuckDBPyRelation:
-        # A file that is there is no pattern, whatever characters its name has.
-        path = glob.escape(name) if Path(name).is_file() else name
-        if name.lower().endswith(".parquet"):
-            return self._connection.read_parquet(path, hive_partitioning=False)
-        # Every column is text, "01" is not 1; an empty field is a missing value; no line is skipped
-        # as a comment. What is not stated here DuckDB would guess from the first lines.
+        if is_text_file(name):
+            return self._read_csv(_pattern(name))
+        return self._connection.read_parquet(_pattern(name), hive_partitioning=False)
+
+    def _read_csv(self, path: str, **rejects: Any) -> duckdb.DuckDBPyRelation:
+        """Csv files, of which only the header lines are read until their rows are asked for.
+
+        Every column is text, "01" is not 1; an empty field is a missing value; no line is skipped
+        as a comment. A line that is no row is left out: were it refused, one unit's event would
+        decide between an answer and an error.
+        """
+        [*found] = self.execute("SELECT file FROM glob($path)", {"path": path})
+        files = [str(file) for [file] in found]
+        if not files:
+            raise DataError(f"{path}: there is no such file")
         return self._connection.read_csv(
             path,
+            columns=dict.fromkeys(columns_of(files), "VARCHAR"),
+            auto_detect=False,
             header=True,
             skiprows=0,
             delimiter=",",
@@ -107,8 +144,10 @@ class DuckDBEngine:
             escapechar='"',
             comment="",
             na_values="",
-            all_varchar=True,
+            ignore_errors=True,
+            strict_mode=False,
             hive_partitioning=False,
+            **rejects,
         )
 
     @contextmanager
@@ -133,6 +172,11 @@ class DuckDBEngine:
                 progress(min(share, 1.0))
 
 
+def _pattern(name: str) -> str:
+    """A file that is there is no pattern, whatever characters its name has."""
+    return glob.escape(name) if Path(name).is_file() else name
+
+
 def _failures_named(where: str) -> AbstractContextManager[None]:
     return failures_named(where, duckdb.Error, _reason)
 
@@ -142,5 +186,4 @@ def _reason(error: Exception) -> str:
         return "DuckDB's memory is used up; raise its limit or give it a temporary directory"
     if isinstance(error, duckdb.IOException | duckdb.CatalogException):
         return str(error).partition("\n")[0]  # names files and tables, never a row
-    line = re.search(r"\bLine: (\d+)", str(error))
-    return f"{f'line {line[1]}: ' if line else ''}DuckDB cannot read this ({type(error).__name__})"
+    return f"DuckDB cannot read this ({type(error).__name__})"

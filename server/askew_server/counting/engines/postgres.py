@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PostgresEngine:
-    """One read-only connection, whose statements all see the same moment of the database.
+    """One read-only connection. A statement sees one moment of the database, the next a later one.
 
     conninfo  "postgresql://name@host/database", or what else libpq accepts; a password is better
               kept in ~/.pgpass than in it.
@@ -34,10 +34,9 @@ class PostgresEngine:
         self._failure: type[Exception] = module.Error
         with failures_named("PostgreSQL", self._failure, no_connection):
             self._connection: psycopg.Connection[Any] = module.connect(
-                conninfo, cursor_factory=module.RawCursor
+                conninfo, autocommit=True, cursor_factory=module.RawCursor
             )
-        self._connection.read_only = True
-        self._connection.isolation_level = module.IsolationLevel.REPEATABLE_READ
+        self.execute("SET default_transaction_read_only = on")
         [[encoding]] = self.execute("SHOW server_encoding")
         if encoding != "UTF8":
             self.close()
@@ -62,6 +61,10 @@ class PostgresEngine:
         values = list((parameters or {}).values())
         with self._failures_named("PostgreSQL"):
             return [*self._connection.execute(sql, values)]
+
+    def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
+        """None: no text file is read."""
+        return 0
 
     def close(self) -> None:
         """Closes the connection."""

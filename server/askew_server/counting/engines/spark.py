@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from askew_server.counting.engines import driver, failures_named, is_file, no_ro
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "FAILFAST"}
+# A line of too few fields has missing ids: it is not counted, and no line fails the others.
+_CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "PERMISSIVE"}
 # Folders such as "day=3" do not become columns.
 _ANY_FILE = {"recursiveFileLookup": "true"}
 # While a job runs, the UI would serve its statements, with the secret, and its numbers of rows to
@@ -76,6 +77,10 @@ class SparkEngine:
             return [
                 tuple(row) for row in self._session.sql(sql, args=dict(parameters or {})).collect()
             ]
+
+    def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
+        """None: they are rows in which ids are missing."""
+        return 0
 
     def close(self) -> None:
         """Stops the session."""

@@ -1,0 +1,53 @@
+"""The header line of csv files: their columns, known without a look at any row."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from askew.errors import DataError
+
+_LONGEST = 1 << 20
+
+
+def columns_of(paths: Sequence[str]) -> tuple[str, ...]:
+    """The columns that all of these files have, in their order; one without a name gets one.
+
+    Raises DataError for a file that cannot be read or has no header line, for two columns of one
+    name, and where headers differ. No message repeats a header: it may be somebody's event.
+    """
+    first, *others = paths
+    header = _header(first)
+    for other in others:
+        if _header(other) != header:
+            raise DataError(f"{other}: its header line differs from that of {first}")
+    columns = [name or f"column {place}" for place, name in enumerate(header, 1)]
+    if len({name.casefold() for name in columns}) < len(columns):
+        raise DataError(f"{first}: two columns of its header line have one name")
+    return tuple(columns)
+
+
+def _header(path: str) -> list[str]:
+    opened = gzip.open if path.lower().endswith(".gz") else open
+    try:
+        with opened(path, "rb") as file:
+            header = next(csv.reader(_lines(file), strict=True), [])
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError(f"{path}: its first line is no line of a csv file in UTF-8") from None
+    if not header:
+        raise DataError(f"{path}: its first line is empty; it must name the columns")
+    return header
+
+
+def _lines(file: BinaryIO | gzip.GzipFile) -> Iterator[str]:
+    """Each line by itself: what stands in the lines below the header must not matter."""
+    encoding = "utf-8-sig"  # with or without its mark
+    while read := file.readline(_LONGEST):
+        for line in read.splitlines(keepends=True):  # where a line ends in \r alone
+            yield line.decode(encoding)
+            encoding = "utf-8"
