@@ -36,7 +36,7 @@ class PostgresEngine:
             self._connection: psycopg.Connection[Any] = module.connect(
                 conninfo, autocommit=True, cursor_factory=module.RawCursor
             )
-        self.execute("SET default_transaction_read_only = on")
+        self.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
         [[encoding]] = self.execute("SHOW server_encoding")
         if encoding != "UTF8":
             self.close()
