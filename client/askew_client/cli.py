@@ -29,7 +29,8 @@ from askew_client.cli_tui import tui
 @click.option(
     "--config",
     "config_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    # A name that is not there would mean the defaults, with another epsilon.
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
     envvar="ASKEW_CONFIG",
     help="The configuration file, in TOML.",
 )

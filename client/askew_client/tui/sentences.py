@@ -132,6 +132,15 @@ def settings_in_force(epsilon: Fraction, k: int) -> str:
     return f"From now on: ε {number(epsilon)}, k {k}. A signal already drawn stays for its month."
 
 
+def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
+    """What a raised cap means, as a question."""
+    return (
+        f"Raise the lifetime cap from {number(old)} to {number(new)}"
+        f"{', for good' if kept else ''}? All signals together could then tell more about you, "
+        "and what has left cannot be called back."
+    )
+
+
 def at_rest(lock: str | None) -> str:
     """How the profile is kept."""
     if lock is None:

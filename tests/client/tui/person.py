@@ -23,6 +23,7 @@ from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.companion import Companion
+from askew_client.config_file import ConfigFile
 from askew_client.local_transport import LocalTransport
 from askew_client.profile_store import ProfileStore
 from askew_client.settings import ClientSettings
@@ -73,6 +74,7 @@ class Device:
         self.bits: RandomBits = SystemBits()
         self.directory = directory
         self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.lifetime_cap)
+        self.file = ConfigFile(directory / "config.toml")
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
 
     def companion(self) -> Companion:
@@ -103,7 +105,7 @@ class Device:
         async def companion() -> AsyncIterator[Companion]:
             yield self.companion()
 
-        desk = AskewApp(companion, light=light)
+        desk = AskewApp(companion, light=light, file=self.file)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

@@ -93,12 +93,13 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rate
         assert len(glow.marks) == 3
 
 
-async def test_chosen_settings_count_from_now_on(rated: Device) -> None:
+async def test_chosen_settings_count_from_now_on_and_are_kept(rated: Device) -> None:
     async with rated.opened() as person:
         await person.press("f4", "left", "tab", "left", "w")
         assert person.app.companion is not None
         settings = person.app.companion.settings
         assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
+        assert rated.file.path.read_text() == 'epsilon = "3/2"\nk = 3\n'
         await person.press("right", "b")
         assert slider(person, "size").value == 3
         await person.press("f3", "a")

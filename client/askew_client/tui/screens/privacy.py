@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from textual import work
@@ -16,6 +16,7 @@ from textual.widgets import Static
 from askew_client.outcomes import Budget, Connection, Forecast, NoisePicture
 from askew_client.setbacks import Setback
 from askew_client.tui import sentences
+from askew_client.tui.keeping import use_settings
 from askew_client.tui.messages import Foreseen, ProfileView
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.budget_meter import BudgetMeter
@@ -147,12 +148,10 @@ class PrivacyScreen(FrameScreen):
         self._look()
 
     def action_apply(self) -> None:
-        """Use the sliders' settings from now on; a signal already drawn stays for its month."""
+        """Use and keep the sliders' settings; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
-        self.desk.edit(
-            lambda device: device.configure(replace(device.settings, epsilon=epsilon, k=k)),
-            sentences.settings_in_force(epsilon, k),
-        )
+        typed = {"epsilon": str(epsilon), "k": str(k)}
+        self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""
