@@ -22,7 +22,7 @@ from askew.ranking import Slate, scores
 from askew.signal import Mechanism, Query
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange
-from askew_client.expectation import Expectation
+from askew_client.expectation import Expectation, needs_prior
 from askew_client.outcomes import (
     Bar,
     Connection,
@@ -158,11 +158,7 @@ def _why(exchange: Exchange, item: int, place: int) -> str:
 def forecast_of(
     exchange: Exchange, settings: ClientSettings, draws: int, bits: RandomBits
 ) -> Forecast:
-    """What other settings would give this person on average, by playing the public rule.
-
-    Raises ParameterError for buckets, whose slates only the server knows.
-    """
-    check_point(settings)
+    """What other settings would give this person on average, by playing the public rule."""
     changed = replace(exchange, settings=settings)
     expectation = Expectation(changed, bits)
     for _ in range(draws):
@@ -172,6 +168,7 @@ def forecast_of(
         epsilon=settings.epsilon,
         k=settings.k,
         between_any_two=float(changed.loss.epsilon),
+        estimated=needs_prior(changed),
         place=comparison.many.place,
         place_without_signal=comparison.nothing_sent.place,
         place_without_privacy=comparison.no_privacy.place,
@@ -179,9 +176,9 @@ def forecast_of(
 
 
 def check_point(settings: ClientSettings) -> None:
-    """Raises ParameterError for buckets: what they give only the server knows."""
+    """Raises ParameterError for buckets: they are no noise on a point."""
     if settings.mechanism != "geo_laplace":
-        limit = "geo_laplace for a forecast: what buckets give only the server knows"
+        limit = "geo_laplace for a picture of its noise: a bucket has none"
         raise ParameterError("mechanism", settings.mechanism, limit)
 
 

@@ -18,6 +18,10 @@ WHAT_LEAVES: Final = (
     "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
     "the bent copy is sent: a few integers, the same size for everybody."
 )
+ESTIMATED: Final = (
+    "An estimate: the server weighs people of a prior, whom no device has. Its rule was played "
+    "with people made up from the catalog."
+)
 GLOW: Final = "you ● may be anywhere in the glow of ◆"
 NOTHING_LEFT: Final = "Nothing left this device: no signal was drawn, and nothing was charged."
 FROZEN: Final = (
@@ -119,7 +123,8 @@ def ledger(budget: Budget) -> Text:
 
 def bound(forecast: Forecast) -> str:
     """The worst that one such signal may tell."""
-    return f"at most ε {at_most(forecast.between_any_two)} between any two people"
+    said = f"at most ε {at_most(forecast.between_any_two)} between any two people"
+    return f"{said}\n{ESTIMATED}" if forecast.estimated else said
 
 
 def no_forecast(setback: Setback) -> str:

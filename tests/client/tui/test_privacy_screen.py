@@ -11,8 +11,10 @@ import pytest
 from client.tui.person import Device, Person
 from textual.containers import VerticalScroll
 
+from askew.model_card import ServingRule
 from askew_client.companion import Companion
 from askew_client.outcomes import Forecast
+from askew_client.settings import MechanismName
 from askew_client.tui.widgets.forecast_bars import ForecastBars, figure
 from askew_client.tui.widgets.glow import Glow
 from askew_client.tui.widgets.slider import Slider
@@ -180,8 +182,22 @@ async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None
     rated.settings = replace(rated.settings, mechanism="bucket_rr")
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        person.reads("No forecast")
+        assert forecast(person) is not None
         assert person.app.screen.query_one(Glow).picture is None
+        assert not person.shows("An estimate")  # this server has no prior: everybody gets the same
+
+
+@pytest.mark.parametrize("mechanism", ["geo_laplace", "bucket_rr"])
+async def test_a_forecast_without_the_servers_prior_is_called_an_estimate(
+    rated: Device, mechanism: MechanismName
+) -> None:
+    rule = ServingRule("posterior", 2.0, 4, prior="published ratings of 9 people")
+    rated.network.card = replace(rated.network.card, rule=rule)
+    rated.settings = replace(rated.settings, mechanism=mechanism)
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        assert forecast(person) is not None
+        person.reads("An estimate: the server weighs people of a prior, whom no device has.")
 
 
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: Device) -> None:
