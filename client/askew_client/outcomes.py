@@ -13,12 +13,16 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Connection:
-    """A server that answered: what it says of itself, and how the profile fits its catalog."""
+    """A server that answered: what it says of itself, and how the profile fits its catalog.
+
+    map_axes: the coordinates, at most two, that a map of the space shows. Public.
+    """
 
     source: str
     simulated: bool
     n_items: int
     dimension: int
+    map_axes: tuple[int, ...]
     diameter: float
     space_version: str
     catalog_version: str

@@ -160,7 +160,7 @@ def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[s
         address = f"127.0.0.1:{holder.getsockname()[1]}"
         data = ("--data", tmp_path / "data") if "ask" in command else ()
         found = askew(*command, "--server", address, *data, stdin=RATINGS)
-    refused(found, 4, "no connection to the server")
+    refused(found, 4, r"no connection to the server\. Is the server running at this address\?$")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import ConfigError
-from askew_client import private_file
 from askew_client.config import configured
 from askew_client.config_file import ConfigFile, changed_text, read_file
 
@@ -120,7 +119,7 @@ def test_a_full_disk_at_any_step_loses_nothing(
 
     written(path, MINE)
     with monkeypatch.context() as patched:
-        patched.setattr(private_file.os, step, full)
+        patched.setattr(os, step, full)
         with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
             ConfigFile(path).keep({"k": 5})
     assert path.read_text() == MINE

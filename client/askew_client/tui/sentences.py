@@ -9,25 +9,50 @@ from rich.text import Text
 from textual.content import Content
 
 from askew_client.bounds import at_most
-from askew_client.outcomes import Answer, Budget, Cost, Departure, Forecast, Result, SharedAnswer
+from askew_client.outcomes import (
+    Answer,
+    Budget,
+    Connection,
+    Cost,
+    Departure,
+    Forecast,
+    NoisePicture,
+    Result,
+    SharedAnswer,
+)
 from askew_client.setbacks import Setback
 
 BEFORE_ASKING: Final = "or press a: one question, one answer"
-CAPTION: Final = "noise, and ◆ where the server looks"
 WHAT_LEAVES: Final = (
     "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
     "the bent copy is sent: a few integers, the same size for everybody."
 )
-ESTIMATED: Final = (
-    "An estimate: the server weighs people of a prior, whom no device has. Its rule was played "
-    "with people made up from the catalog."
-)
-GLOW: Final = "you ● may be anywhere in the glow of ◆"
+ESTIMATED: Final = "an estimate: made-up people stand in for the server's prior"
 NOTHING_LEFT: Final = "Nothing left this device: no signal was drawn, and nothing was charged."
 FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
 )
+
+
+def noise_caption(noise: NoisePicture, connection: Connection) -> str:
+    """What the map of the noise shows."""
+    if not noise.offsets:
+        return "the noise on each direction; this server's rule has no offsets"
+    return f"noise, and ◆ where the server looks{_of_the_axes(connection)}"
+
+
+def glow_caption(connection: Connection) -> str:
+    """What the map around a signal shows."""
+    return f"you ● may be anywhere in the glow of ◆{_of_the_axes(connection)}"
+
+
+def _of_the_axes(connection: Connection) -> str:
+    """Which directions a map shows, where there are more; the numbers are those of the bars."""
+    if connection.dimension == len(connection.map_axes):
+        return ""
+    shown = " and ".join(str(axis + 1) for axis in connection.map_axes)
+    return f"; directions {shown} of {connection.dimension}, where this catalog differs most"
 
 
 def flow(k: int) -> Content:

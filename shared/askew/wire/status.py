@@ -88,7 +88,7 @@ def error_of(code: grpc.StatusCode) -> AskewError:
         case grpc.StatusCode.NOT_FOUND:
             return NotFound("release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
-            return Unreachable("no connection to the server; is it running there?")
+            return Unreachable("no connection to the server")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow("the server did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:

@@ -7,7 +7,7 @@ import datetime
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerCancelled
 
 from askew.errors import AskewError
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
@@ -44,6 +44,10 @@ class Network(LocalTransport):
         self.unreachable: AskewError | None = None
         self.failure: AskewError | None = None
         self.silent = False
+
+    def serve(self, rule: ServingRule) -> None:
+        """Name another rule in the card; answers stay those of the rule of before."""
+        self._card = replace(self._card, rule=rule)
 
     async def model_card(self) -> ModelCard:
         """The card, unless nobody is there."""
