@@ -56,7 +56,8 @@ class FeatureSpace:
 
     Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
     between two of the people the model was trained on, by the server's word. buckets: for
-    randomized response, or None where the model offers none. Two spaces are equal when their versions are.
+    randomized response, or None where the model offers none. Two spaces are equal when their
+    versions are.
     """
 
     scale: RatingScale

@@ -203,8 +203,10 @@ def test_buckets_are_played_by_their_own_odds(pair: Pair, replay: Replay) -> Non
 
 
 def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(pair: Pair) -> None:
-    """Two people by hand. Planted bug: slates by the device's odds in place of the card's."""
+    """By the definition. Planted bug: slates by the device's odds in place of the card's."""
     exchange = ruled(pair, "buckets", "a cohort", "bucket_rr")
+    nearly_nothing = replace(exchange.settings, epsilon=Fraction(1, 1024))
+    exchange = replace(exchange, settings=nearly_nothing)
     rule, card, catalog = played_rule(exchange), exchange.card, exchange.catalog
     people, buckets = stand_ins(card, catalog), exchange.card.space.buckets
     assert buckets is not None
