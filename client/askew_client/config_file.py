@@ -45,7 +45,6 @@ class ConfigFile:
         try:
             path = self.path.resolve()  # a link stays one
             before = path.read_bytes().decode() if path.exists() else ""
-            _check_whole(before)
             replace_file(path, _checked_text(before, values))
         except OSError as error:
             raise ConfigError(f"{self._name} cannot be written: {error.strerror}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -202,9 +203,13 @@ def test_buckets_are_played_by_their_own_odds(pair: Pair, replay: Replay) -> Non
     assert set(sent[1]) == {exchange.profile.bucket}  # and another comes once in e^20 / 3 draws
 
 
-def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(pair: Pair) -> None:
+def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(
+    pair_with_films: Callable[[list[tuple[float, ...]]], Pair],
+) -> None:
     """By the definition. Planted bug: slates by the device's odds in place of the card's."""
-    exchange = ruled(pair, "buckets", "a cohort", "bucket_rr")
+    angles = [6.28 * i / 60 for i in range(60)]
+    circle: list[tuple[float, ...]] = [(2 * math.cos(a), 2 * math.sin(a)) for a in angles]
+    exchange = ruled(pair_with_films(circle), "buckets", "a cohort", "bucket_rr")
     nearly_nothing = replace(exchange.settings, epsilon=Fraction(1, 1024))
     exchange = replace(exchange, settings=nearly_nothing)
     rule, card, catalog = played_rule(exchange), exchange.card, exchange.catalog
