@@ -7,13 +7,13 @@ back the other. Replaced atomically and synced: after a crash it is the old one 
 from __future__ import annotations
 
 import json
-import os
 import re
 from fractions import Fraction
 from pathlib import Path
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew_client.chain import Head
+from askew_client.private_file import replace_file
 
 _MAX_BYTES = 65536
 
@@ -41,27 +41,8 @@ class Anchor:
     def write(self, head: Head) -> None:
         """Replace it. Raises LedgerError, in which case the old one is still there."""
         text = json.dumps({"count": head.count, "link": head.link, "spent": str(head.spent)})
-        new = self.path.with_name(self.path.name + ".new")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new.unlink(missing_ok=True)
-            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self.path)
-            _sync_directory(self.path.parent)
+            replace_file(self.path, text)
         except OSError as error:
             reason = f"the ledger's anchor {self.path} cannot be written: {error.strerror}"
             raise LedgerError(reason) from None
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make a rename in it durable; where a directory cannot be opened, it needs no sync."""
-    if os.name == "posix":
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -29,7 +29,8 @@ from askew_client.cli_tui import tui
 @click.option(
     "--config",
     "config_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    # A name that is not there would mean the defaults, with another epsilon.
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
     envvar="ASKEW_CONFIG",
     help="The configuration file, in TOML.",
 )
@@ -73,9 +74,17 @@ def main() -> None:
         click.echo("stopped", err=True)
         sys.exit(130)
     except (AskewError, OSError) as error:
-        click.echo(f"askew: {error}", err=True)
+        click.echo(f"askew: {_in_words(error)}", err=True)
         sys.exit(_exit_code(error))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, TransportError):
+        return str(error)
+    from askew_client.setbacks import setback_of
+
+    return f"{error}. {setback_of(error).hint}"
 
 
 def _exit_code(error: Exception) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,6 +12,8 @@ from askew.errors import ProfileError
 from askew_client import cli_options as options
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from askew_client.config import Config
     from askew_client.outcomes import Answer, Cost, SharedAnswer
     from askew_client.profile_store import ProfileStore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ import click
 from askew_client import cli_options as options
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from askew_client.outcomes import Budget
 
 _ACCEPT = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import click
 
 from askew_client import cli_options as options
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @click.command()

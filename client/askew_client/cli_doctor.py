@@ -48,15 +48,16 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
     from askew_client.demo_server import wait_until_healthy
     from askew_client.doctor import Finding, check_space
     from askew_client.grpc_transport import GrpcTransport
+    from askew_client.setbacks import setback_of
 
-    hint = f"Is a server running at {config.server}? `askew-server serve --demo` starts one."
     try:
         async with GrpcTransport(config.server, config.settings.timeout) as network:
             await wait_until_healthy(network.channel, config.settings.timeout)
             yield Finding("server", "ok", f"{config.server} is healthy")
             yield check_space(await network.model_card(), config.settings)
     except AskewError as error:
-        yield Finding("server", "fail", str(error), hint)
+        hint = f"{setback_of(error).hint} `askew-server serve --demo` starts one here."
+        yield Finding("server", "fail", f"{config.server}: {error}", hint)
 
 
 def _device(config: Config) -> list[Finding]:

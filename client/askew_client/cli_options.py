@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Coroutine
@@ -59,7 +58,9 @@ lifetime_cap = click.option(
     help="What all signals of this device may ever cost, between any two people.  [default: 192]",
 )
 data = click.option(
-    "--data", type=click.Path(path_type=Path), help="Directory of the profile and the ledger."
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory of the profile and the ledger.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -76,13 +77,30 @@ def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Co
 
 
 def load(context: click.Context, **flags: object) -> Config:
-    """The configuration of this run: defaults < file < environment < flags."""
-    from askew_client import config, paths
+    """The configuration of this run: defaults < file < environment < flags.
 
-    file = context.obj or paths.config_file()
-    if context.obj and not file.exists():  # or the defaults would ask with another epsilon
-        raise ParameterError("the configuration", str(file), "a file that exists")
-    return config.configured(flags, os.environ, config.read_file(file))
+    A flag out of range is wrong usage; the same value in the file or the environment is an error.
+    """
+    from askew_client.config import configured
+    from askew_client.config_file import read_file
+
+    try:
+        return configured(flags, os.environ, read_file(config_path(context)))
+    except ParameterError as error:
+        given = flags.get(error.name)
+        if given is None:
+            raise
+        flag = next((each for each in context.command.params if each.name == error.name), None)
+        text = f"it must be {error.limit}, got {given}"
+        raise click.BadParameter(text, context, flag) from None
+
+
+def config_path(context: click.Context) -> Path:
+    """Where the configuration is, or would be."""
+    from askew_client.paths import config_file
+
+    named: Path | None = context.obj
+    return named or config_file()
 
 
 def open_profile(directory: Path | None) -> ProfileStore:
@@ -136,4 +154,6 @@ def colored() -> bool | None:
 
 def print_json(value: object) -> None:
     """One JSON value on standard output."""
+    import json
+
     click.echo(json.dumps(value, ensure_ascii=False))

@@ -6,7 +6,6 @@ on the machine.
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -205,6 +204,7 @@ def _prompted_titles() -> list[str]:
 
 
 def _prompted_ratings() -> list[str]:
+    import csv
     import io
 
     text = io.StringIO()

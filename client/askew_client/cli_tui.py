@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,31 @@ import click
 from askew_client import cli_options as options
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from askew_client.companion import Companion
+    from askew_client.config import Config
 
 
 @click.command()
 @click.option("--demo", is_flag=True, help="A made-up person and a simulated model: no server.")
 @click.option("--light", is_flag=True, help="Begin with the light theme.")
-@options.all_of(options.server, options.k, options.epsilon, options.lifetime_cap, options.data)
+@options.all_of(
+    options.server,
+    options.k,
+    options.epsilon,
+    options.mechanism,
+    options.lifetime_cap,
+    options.data,
+)
 @click.option("--web", is_flag=True, help="In a browser on this machine, at a secret address.")
-@click.option("--port", default=8571, show_default=True, help="Where --web listens.")
+@click.option(
+    "--port",
+    default=8571,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="Where --web listens.",
+)
 @click.pass_context
 def tui(
     context: click.Context,
@@ -30,6 +45,7 @@ def tui(
     server: str | None,
     k: int | None,
     epsilon: Fraction | None,
+    mechanism: str | None,
     lifetime_cap: Fraction | None,
     data: Path | None,
     web: bool,
@@ -37,7 +53,7 @@ def tui(
 ) -> None:
     """Rate, ask, and see what it costs, on a screen of its own.
 
-    --demo leaves the stored profile and ledger alone, and nothing of itself behind.
+    --demo leaves the stored profile, ledger and settings alone, and nothing of itself behind.
 
     \b
     Examples:
@@ -49,31 +65,36 @@ def tui(
         "server": server,
         "k": k,
         "epsilon": epsilon,
+        "mechanism": mechanism,
         "lifetime_cap": lifetime_cap,
         "data": data,
     }
+    config = options.load(context, **flags)  # before the screen: a wrong flag is a line of text
     if web:
         switches = [flag for flag, on in (("--demo", demo), ("--light", light)) if on]
         _serve(context, [*switches, *_words(flags)], port)
         return
     try:
+        from askew_client.config_file import ConfigFile
         from askew_client.tui.app import AskewApp
     except ImportError:
         raise click.UsageError("the app needs Textual: install askew[tui]") from None
 
     def opening() -> AbstractAsyncContextManager[Companion]:
-        return _companion(context, demo=demo, **flags)
+        return _companion(config, demo=demo)
 
-    error = AskewApp(opening, note="demo" if demo else "", light=light).run()
+    error = AskewApp(
+        opening,
+        note="demo" if demo else "",
+        light=light or config.theme == "light",
+        file=None if demo else ConfigFile(options.config_path(context)),
+    ).run()
     if error is not None:
         raise error
 
 
-def _companion(
-    context: click.Context, *, demo: bool, **flags: object
-) -> AbstractAsyncContextManager[Companion]:
+def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Companion]:
     """The device. The app calls this when its first screen stands, since the imports take long."""
-    config = options.load(context, **flags)
     if demo:
         from askew_client.tui.simulation import simulated_companion
 

@@ -51,6 +51,7 @@ class _Model:
 
     card: ModelCard
     catalog: Catalog
+    connection: Connection
     search: TitleSearch = field(repr=False)
 
 
@@ -85,11 +86,12 @@ class Companion(ProfileDesk):
             catalog = await self._transport.catalog(card)
         except AskewError as error:
             return setback_of(error)
-        self._model = _Model(card, catalog, TitleSearch(catalog))
+        connection = reading.connection_of(card, catalog)
+        self._model = _Model(card, catalog, connection, TitleSearch(catalog))
         self._known = reading.items_by_text(catalog)
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._scale = card.space.scale
-        return reading.connection_of(card)
+        return connection
 
     def read_csv(self, lines: Iterable[str]) -> None:
         """Rate every title of a csv `title,rating`; each must be in the connected catalog.
@@ -170,7 +172,7 @@ class Companion(ProfileDesk):
     @property
     def connection(self) -> Connection | None:
         """What the server said of itself, or None before `connect`."""
-        return None if self._model is None else reading.connection_of(self._model.card)
+        return None if self._model is None else self._model.connection
 
     def search(self, text: str, limit: int = 50) -> tuple[Match, ...]:
         """Titles of the connected catalog that contain every word of `text`, best match first.

@@ -2,6 +2,7 @@
 
 The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
 environment a setting is called ASKEW_ and its name. docs/device.md lists the settings.
+`config_file` reads and changes the file.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from askew.errors import ParameterError
+from askew_client.limits import check_settings, host_of
 
 if TYPE_CHECKING:
     from askew_client.settings import ClientSettings
 
+Theme = Literal["dark", "light"]
 DEFAULT_SERVER = "127.0.0.1:7571"
 
 
@@ -26,12 +29,12 @@ DEFAULT_SERVER = "127.0.0.1:7571"
 class Config:
     """What a command works with. data is None for the platform's own places.
 
-    chosen holds what was set of ClientSettings. Raises ParameterError, from `settings`, for a
-    value out of range.
+    chosen holds what was set of ClientSettings, each within its range.
     """
 
     server: str
     data: Path | None
+    theme: Theme
     chosen: Mapping[str, Any]
 
     @cached_property
@@ -70,6 +73,13 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def _theme(name: str, value: object) -> Theme:
+    match value:
+        case "dark" | "light":
+            return value
+    raise ParameterError(name, value, "dark or light")
+
+
 _PARSERS: dict[str, Callable[[str, object], object]] = {
     "mechanism": _text,
     "epsilon": exact_number,
@@ -78,7 +88,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "max_diameter": _decimal,
     "timeout": _decimal,
 }
-NAMES = ("server", "data", *_PARSERS)
+NAMES = ("server", "data", "theme", *_PARSERS)
 
 
 def configured(
@@ -86,7 +96,8 @@ def configured(
 ) -> Config:
     """What the three sources say together; a flag that is None says nothing.
 
-    Raises ParameterError for a name in the file that does not exist, or a value of another type.
+    Raises ParameterError for a name in the file that does not exist, or a value of another type or
+    out of range.
     """
     for name in file:
         if name not in NAMES:
@@ -97,45 +108,13 @@ def configured(
             values[name] = environment[f"ASKEW_{name.upper()}"]
         if flags.get(name) is not None:
             values[name] = flags[name]
+    chosen = {name: parse(name, values[name]) for name, parse in _PARSERS.items() if name in values}
+    check_settings(chosen)
+    server = _text("server", values.get("server", DEFAULT_SERVER))
+    host_of(server)
     return Config(
-        server=_text("server", values.get("server", DEFAULT_SERVER)),
+        server=server,
         data=Path(str(values["data"])).expanduser() if "data" in values else None,
-        chosen={
-            name: parse(name, values[name]) for name, parse in _PARSERS.items() if name in values
-        },
+        theme=_theme("theme", values.get("theme", "dark")),
+        chosen=chosen,
     )
-
-
-def read_file(path: Path) -> dict[str, object]:
-    """The file's settings, none where there is no file. Raises ParameterError if it is no TOML."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    import tomllib
-
-    try:
-        return tomllib.loads(data.decode(), parse_float=str)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise ParameterError("the configuration", str(path), "a file in TOML") from None
-
-
-def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """A configuration's text with some settings replaced, its other lines as they were."""
-    for name, value in values.items():
-        if name not in NAMES:
-            raise ParameterError("a name in the configuration", name, f"one of {', '.join(NAMES)}")
-        plain = isinstance(value, int) and not isinstance(value, bool)
-        line = f"{name} = {value}" if plain else f"{name} = {_quoted(str(value))}"
-        verbatim = line.replace("\\", "\\\\")
-        text, found = re.subn(rf"(?m)^\s*{name}\s*=.*$", verbatim, text, count=1)
-        if not found:
-            text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
-    return text
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    if not text.isprintable():
-        raise ParameterError("a setting", text, "printable text")
-    return f'"{escaped}"'

@@ -55,7 +55,7 @@ class DemoScreen:
         signal, unit = query.signal, exchange.card.space.encoder.unit
         self._heading("2  What is true, and what left the device")
         self._say("  A point says where a person's likes put them among the people of the model:")
-        self._say(f"  from 0 to {unit:.2f} on each axis, and two people are typically 1 apart.")
+        self._say(f"  from 0 to {unit:.2f} on each axis; typically, the server says, 1 apart.")
         self._say(f"  true point     {_point(exchange.profile.point)}   on this screen only")
         self._say(f"  noisy signal   {_point(signal.point())}   sent")
         integers = ", ".join(str(z) for z in signal.values)
@@ -141,7 +141,7 @@ class DemoScreen:
         self._say("  In words: whoever sees the signal and must tell which of two people sent it")
         self._say("  gains odds of at most")
         self._say(f"    {one:<24}if one rating is all in which they differ,")
-        self._say(f"    {typical:<24}if they are 1 apart, like two people typically,")
+        self._say(f"    {typical:<24}if they are 1 apart, which the server says is typical,")
         far = f"{float(reach.diameter):.2f}"
         self._say(f"    {widest:<24}if they are as far apart as can be ({far}).")
 

@@ -2,7 +2,8 @@
 
 The server's rule is public (`askew.placement`), so the device can play it against its own profile
 with as many draws of the noise as it likes: what never leaves costs nothing. A rule that weighs a
-prior, which no device has, is played as the codebook rule, which knows less.
+prior, which no device has, is played for what it is, with people in place of the prior's who are
+made up from the public catalog (`stand_in`): an estimate, and it is called one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ProfileError
-from askew.placement import OffsetRule, RetrievalRule, rule_of
+from askew.lattice import Lattice
+from askew.model_card import NO_PRIOR
+from askew.placement import RetrievalRule, SharedSlate, rule_of
 from askew.randomness import RandomBits
 from askew.ranking import scores
 from askew_client.exchange import Exchange
+from askew_client.stand_in import buckets_of, posterior_of
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,7 @@ class Comparison:
 class Expectation:
     """A running comparison: draw as often as you like, then read it.
 
-    Raises ProfileError when the person has rated the whole catalog, or liked nothing. `draw` raises
-    OutOfRange for signals by bucket, whose slates only the server knows.
+    Raises ProfileError when the person has rated the whole catalog, or liked nothing.
     """
 
     def __init__(self, exchange: Exchange, bits: RandomBits) -> None:
@@ -76,10 +79,24 @@ class Expectation:
 
 
 def played_rule(exchange: Exchange) -> RetrievalRule:
-    """The server's rule, or what stands in for it on a device."""
-    if exchange.card.rule.name in {"posterior", "buckets"}:
-        return OffsetRule(exchange.card.space.encoder, exchange.catalog.scoring)
-    return rule_of(exchange.card, exchange.catalog)
+    """The server's rule for this mechanism, with people who stand in for those of a prior."""
+    card, catalog = exchange.card, exchange.catalog
+    if not needs_prior(exchange):
+        by_point = isinstance(exchange.mechanism, Lattice)
+        return rule_of(card, catalog) if by_point else SharedSlate(catalog.shared_slate)
+    return (posterior_of if isinstance(exchange.mechanism, Lattice) else buckets_of)(card, catalog)
+
+
+def needs_prior(exchange: Exchange) -> bool:
+    """Whether the server weighs a prior for this mechanism: people whom no device has.
+
+    A point is answered by the card's rule, a bucket by slates that are made for a prior's people,
+    where the server has any.
+    """
+    rule = exchange.card.rule
+    if isinstance(exchange.mechanism, Lattice):
+        return rule.name in {"posterior", "buckets"}
+    return rule.prior != NO_PRIOR
 
 
 class _Scores:

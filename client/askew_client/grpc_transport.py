@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
@@ -16,12 +15,13 @@ from typing import Self, TypeVar
 import grpc
 import grpc.aio
 
-from askew.errors import AskewError, Malformed, ParameterError
+from askew.errors import AskewError, Malformed
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.limits import host_of
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 _MAX_CATALOG_BYTES = 256 * 2**20
@@ -54,9 +54,7 @@ class GrpcTransport:
     """
 
     def __init__(self, target: str, timeout: float) -> None:
-        host, colon, port = target.rpartition(":")
-        if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
-            raise ParameterError("server", target, "host:port, such as 127.0.0.1:7571")
+        host = host_of(target)
         self._timeout = timeout
         if is_loopback(host):
             self.channel = grpc.aio.insecure_channel(target, options=_OPTIONS)

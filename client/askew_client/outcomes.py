@@ -13,12 +13,16 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Connection:
-    """A server that answered: what it says of itself, and how the profile fits its catalog."""
+    """A server that answered: what it says of itself, and how the profile fits its catalog.
+
+    map_axes: the coordinates, at most two, that a map of the space shows. Public.
+    """
 
     source: str
     simulated: bool
     n_items: int
     dimension: int
+    map_axes: tuple[int, ...]
     diameter: float
     space_version: str
     catalog_version: str
@@ -160,6 +164,7 @@ class PastAnswer:
 class Forecast:
     """What epsilon and k would give on average; played on the device, nothing is sent.
 
+    estimated: the server weighs people whom no device has, and made-up ones stood in for them.
     Places of the pick among all unrated titles, 1 being the best: with the signal, with no signal
     at all (the same k for anybody), and without privacy.
     """
@@ -167,6 +172,7 @@ class Forecast:
     epsilon: Fraction
     k: int
     between_any_two: float
+    estimated: bool
     place: float = field(repr=False)
     place_without_signal: float = field(repr=False)
     place_without_privacy: float = field(repr=False)

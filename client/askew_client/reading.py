@@ -17,12 +17,14 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.placement import Identity, Laplace, place
+from askew.placement.grid import best_factors
+from askew.placement.grid import offsets as grid_offsets
 from askew.randomness import RandomBits
 from askew.ranking import Slate, scores
 from askew.signal import Mechanism, Query
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange
-from askew_client.expectation import Expectation
+from askew_client.expectation import Expectation, needs_prior
 from askew_client.outcomes import (
     Bar,
     Connection,
@@ -40,19 +42,30 @@ from askew_client.title_search import title_key
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 
 
-def connection_of(card: ModelCard) -> Connection:
+def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
     """What a server says of itself."""
     return Connection(
         source=card.source,
         simulated=card.simulated,
         n_items=card.n_items,
         dimension=card.space.dimension,
+        map_axes=map_axes_of(card, catalog),
         diameter=float(card.space.diameter),
         space_version=card.space.version,
         catalog_version=card.catalog_version,
         lowest_rating=card.space.scale.lowest,
         highest_rating=card.space.scale.highest,
     )
+
+
+def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
+    """The two coordinates along which the catalog's items score most differently, ascending.
+
+    By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
+    it is for.
+    """
+    spread = (catalog.scoring @ card.space.encoder.directions).std(axis=0)  # (d,)
+    return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
 
 
 def title_of(item: Item) -> Title:
@@ -158,11 +171,7 @@ def _why(exchange: Exchange, item: int, place: int) -> str:
 def forecast_of(
     exchange: Exchange, settings: ClientSettings, draws: int, bits: RandomBits
 ) -> Forecast:
-    """What other settings would give this person on average, by playing the public rule.
-
-    Raises ParameterError for buckets, whose slates only the server knows.
-    """
-    check_point(settings)
+    """What other settings would give this person on average, by playing the public rule."""
     changed = replace(exchange, settings=settings)
     expectation = Expectation(changed, bits)
     for _ in range(draws):
@@ -172,6 +181,7 @@ def forecast_of(
         epsilon=settings.epsilon,
         k=settings.k,
         between_any_two=float(changed.loss.epsilon),
+        estimated=needs_prior(changed),
         place=comparison.many.place,
         place_without_signal=comparison.nothing_sent.place,
         place_without_privacy=comparison.no_privacy.place,
@@ -179,9 +189,9 @@ def forecast_of(
 
 
 def check_point(settings: ClientSettings) -> None:
-    """Raises ParameterError for buckets: what they give only the server knows."""
+    """Raises ParameterError for buckets: they are no noise on a point."""
     if settings.mechanism != "geo_laplace":
-        limit = "geo_laplace for a forecast: what buckets give only the server knows"
+        limit = "geo_laplace for a picture of its noise: a bucket has none"
         raise ParameterError("mechanism", settings.mechanism, limit)
 
 
@@ -191,7 +201,13 @@ def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:
     rate, dimension = float(lattice.epsilon), card.space.dimension
     reach: NDArray[np.float64] = np.linspace(-4 / rate, 4 / rate, _PICTURE)
     density = rate / 2 * np.exp(-rate * np.abs(reach))
-    offsets = place(Laplace(rate, dimension), Identity(), k, on_demand=False).offsets
+    match card.rule.name:
+        case "offsets":
+            offsets = grid_offsets(rate, best_factors(k, dimension))
+        case "codebook":
+            offsets = place(Laplace(rate, dimension), Identity(), k, on_demand=False).offsets
+        case _:  # it looks nowhere in particular
+            offsets = np.empty((0, dimension))
     points = tuple(tuple(each) for each in offsets.reshape(-1, dimension).tolist())
     return NoisePicture(epsilon, tuple(reach.tolist()), tuple(density.tolist()), points)
 

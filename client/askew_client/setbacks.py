@@ -9,6 +9,7 @@ from enum import Enum
 from askew.errors import (
     AskewError,
     BudgetExceeded,
+    ConfigError,
     LedgerError,
     LedgerFrozen,
     ParameterError,
@@ -54,6 +55,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the lifetime cap."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
     (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
+    (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (StaleSpace, Trouble.STALE_SPACE, "Connect again: a new space means a fresh signal."),

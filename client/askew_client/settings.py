@@ -9,9 +9,9 @@ from typing import Literal
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
-from askew.placement.answer import check_k
 from askew.randomized_response import RandomizedResponse
 from askew.signal import Mechanism
+from askew_client.limits import check_settings
 
 MechanismName = Literal["geo_laplace", "bucket_rr"]
 
@@ -40,16 +40,7 @@ class ClientSettings:
     timeout: float = 5.0
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        if self.mechanism not in {"geo_laplace", "bucket_rr"}:
-            raise ParameterError("mechanism", self.mechanism, "geo_laplace or bucket_rr")
-        self.mechanism_in(n_buckets=2)  # whether there is one for this epsilon
-        if self.lifetime_cap <= 0:
-            raise ParameterError("lifetime_cap", str(self.lifetime_cap), "positive")
-        if not 0 < self.max_diameter < float("inf"):
-            raise ParameterError("max_diameter", self.max_diameter, "positive and finite")
-        if not 0 < self.timeout < float("inf"):
-            raise ParameterError("timeout", self.timeout, "positive and finite")
+        check_settings(vars(self))
 
     def mechanism_in(self, n_buckets: int) -> Mechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""

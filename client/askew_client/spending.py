@@ -101,8 +101,8 @@ def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
         yield (
             f"On space {space[:8]}, from all signals together: someone who knows everything but "
             f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
-            f"by guessing, {_odds(float(near + flat))} at distance 1, the median distance between "
-            "two people."
+            f"by guessing, {_odds(float(near + flat))} at distance 1, which the server says is the "
+            "median distance between two people; a device cannot check that."
         )
 
 

@@ -10,7 +10,7 @@ from askew.placement import RetrievalRule, SharedSlate, rule_of
 from askew.placement.posterior import PosteriorRule
 from askew.ranking import Slate
 from askew.signal import Query
-from askew_server.bucket_rule import BucketRule
+from askew_server.bucket_rule import bucket_rule_of
 from askew_server.prior_people import PriorPeople
 
 
@@ -37,7 +37,7 @@ class Retriever:
         )
         if buckets is not None:
             most = card.max_slate_size
-            self._by_bucket = BucketRule.of(prior, known, buckets, Fraction(rule.epsilon), most)
+            self._by_bucket = bucket_rule_of(prior, known, buckets, Fraction(rule.epsilon), most)
 
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, with their local model."""

@@ -20,10 +20,11 @@ from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
 from askew.model_card import Catalog, RuleName
 from askew.placement import OffsetRule, RetrievalRule, SharedSlate
+from askew.placement.bucket_rule import labels_of
 from askew.placement.posterior import PosteriorRule
 from askew.randomized_response import RandomizedResponse
 from askew.signal import Signal
-from askew_server.design.buckets import SIZES, BucketDesign, design_buckets, labels_of
+from askew_server.design.buckets import SIZES, BucketDesign, design_buckets
 from askew_server.evaluation.quality import Estimate, ratio_of
 from askew_server.evaluation.simulated_noise import lattice_signals, response_signals
 from askew_server.factors import Tastes

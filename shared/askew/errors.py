@@ -10,6 +10,7 @@ AskewError
 │   ├── KeyReused             an idempotency key that stands for another request
 │   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── VaultError                an encrypted profile cannot be opened
+├── ConfigError               a configuration cannot be read or written
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
 ├── AccessError               a key file is missing, exposed or damaged
@@ -32,7 +33,10 @@ Messages name public values, types and limits only: no profile, rating, title, s
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # commands that only print their help do without
+    from fractions import Fraction
 
 
 class AskewError(Exception):
@@ -108,6 +112,10 @@ class ChargePending(LedgerError):
 
 class VaultError(AskewError):
     """An encrypted profile cannot be opened: a wrong passphrase, no keyring, or altered bytes."""
+
+
+class ConfigError(AskewError):
+    """A configuration file cannot be read or written; it is as it was."""
 
 
 class DataError(AskewError):

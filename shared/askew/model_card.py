@@ -21,6 +21,7 @@ MAX_VECTOR_SIZE = 1024.0
 
 RuleName = Literal["offsets", "codebook", "posterior", "buckets", "none"]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
+NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
 
 
@@ -36,7 +37,7 @@ class ServingRule:
     name: RuleName
     epsilon: float
     k: int
-    prior: str = "none"
+    prior: str = NO_PRIOR
 
     def __post_init__(self) -> None:
         if self.name not in RULE_NAMES:

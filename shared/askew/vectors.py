@@ -55,8 +55,9 @@ class FeatureSpace:
     """Where points and signals live. Public; its version names all that it says.
 
     Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
-    between two of the people the model was trained on. buckets: for randomized response, or None
-    where the model offers none. Two spaces are equal when their versions are.
+    between two of the people the model was trained on, by the server's word. buckets: for
+    randomized response, or None where the model offers none. Two spaces are equal when their
+    versions are.
     """
 
     scale: RatingScale

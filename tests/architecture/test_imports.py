@@ -191,6 +191,18 @@ def test_importing_a_rule_loads_no_heavy_library(module: str) -> None:
     assert module in loaded
 
 
+def test_help_loads_no_more_than_a_parser_of_commands() -> None:
+    """It is what a shell waits for. Planted bug: `from fractions import Fraction` for a type."""
+    run = subprocess.run(
+        [sys.executable, "-c", "import sys, askew_client.cli; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    late = {"asyncio", "csv", "decimal", "fractions", "json", "numpy", "sqlite3", "tomllib"}
+    assert set(run.stdout.split()) & late == set()
+
+
 SEEDED = {"random", "RandomState", "Generator", "PCG64", "MT19937", "default_rng", "seed"}
 
 

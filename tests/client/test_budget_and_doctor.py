@@ -73,7 +73,9 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
     text = " ".join(words)
     assert "tell you from a neighbor at distance r at most e^(3 r) better than by guessing" in text
     assert "From anybody at all, however far away, at most e^9: 8,104 to 1" in text  # 8103.08
-    assert "21 to 1 at distance 1" in text  # e^3 = 20.09, rounded up
+    assert (
+        "21 to 1 at distance 1, which the server says is the median" in text
+    )  # e^3 = 20.09, rounded up
 
 
 def test_the_budget_as_json(askew: Askew, data: Path) -> None:
@@ -141,7 +143,7 @@ def test_the_doctor_sees_that_nothing_can_be_kept_where_files_should_be(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("no directory")
-    found = askew("doctor", "--data", tmp_path / "file", "--server", demo_address)
+    found = askew("doctor", "--data", tmp_path / "file" / "data", "--server", demo_address)
     assert (found.code, "fail  place: nothing can be written in" in found.out) == (1, True)
 
 

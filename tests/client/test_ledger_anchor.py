@@ -233,7 +233,7 @@ def test_an_anchor_that_cannot_be_written_sends_nothing_and_heals(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("askew_client.anchor.os.fsync", full)
+        patch.setattr("askew_client.private_file.os.fsync", full)
         with pytest.raises(LedgerError, match="No space left"):
             ask(path, "2026-12", lambda: signal(7))
     assert ask(path, "2026-12", never) == signal(7)

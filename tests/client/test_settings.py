@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +11,12 @@ import pytest
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
+from askew.privacy import Reach
 from askew.randomized_response import RandomizedResponse
+from askew_client.limits import EPSILONS
 from askew_client.settings import ClientSettings, slot_of
 
+REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
 NAN, INFINITY = float("nan"), float("inf")
 
 
@@ -79,6 +82,17 @@ def test_buckets_take_an_epsilon_between_any_two_people(epsilon: Fraction) -> No
 def test_an_epsilon_that_no_bucket_can_have_is_refused_when_it_is_set() -> None:
     with pytest.raises(ParameterError, match="epsilon must be between 1/1024 and 20"):
         ClientSettings(mechanism="bucket_rr", epsilon=Fraction(21))
+
+
+@pytest.mark.parametrize("mechanism", sorted(EPSILONS))
+def test_the_ranges_known_at_the_start_are_those_of_the_mechanisms(mechanism: Any) -> None:
+    """Flags are checked without the mechanisms. Planted bug: a range that is wider or narrower."""
+    settings = ClientSettings(mechanism=mechanism)
+    for end, beyond in zip(EPSILONS[mechanism], (Fraction(-1, 2**20), Fraction(1)), strict=True):
+        assert replace(settings, epsilon=end).mechanism_in(24).privacy_loss(REACH).epsilon > 0
+        object.__setattr__(settings, "epsilon", end + beyond)
+        with pytest.raises(ParameterError, match="epsilon"):
+            settings.mechanism_in(24)
 
 
 def test_settings_do_not_change() -> None:

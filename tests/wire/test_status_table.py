@@ -31,6 +31,7 @@ CODES = {
     "KeyReused": Code.INTERNAL,
     "ChargePending": Code.INTERNAL,
     "VaultError": Code.INTERNAL,
+    "ConfigError": Code.INTERNAL,
     "DataError": Code.INTERNAL,
     "ArtifactError": Code.INTERNAL,
     "AccessError": Code.INTERNAL,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -21,6 +22,7 @@ from askew.errors import AskewError
 from askew_client.outcomes import Budget, Connection
 from askew_client.setbacks import Setback, setback_of
 from askew_client.tui.crash import DiscreetApp
+from askew_client.tui.keeping import keep_theme
 from askew_client.tui.messages import (
     BudgetRead,
     Connected,
@@ -30,6 +32,7 @@ from askew_client.tui.messages import (
     ProfileView,
     Refused,
 )
+from askew_client.tui.palette import commands_of
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen
 from askew_client.tui.screens.history import HistoryScreen
@@ -42,6 +45,7 @@ from askew_client.tui.widgets.bent_header import BentHeader
 
 if TYPE_CHECKING:
     from askew_client.companion import Companion
+    from askew_client.config_file import ConfigFile
 
 _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
@@ -78,12 +82,20 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
     profile: reactive[ProfileView] = reactive(ProfileView())
     budget: reactive[Budget | Setback | None] = reactive(None)
 
-    def __init__(self, opening: Opening, *, note: str = "", light: bool = False) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        *,
+        note: str = "",
+        light: bool = False,
+        file: ConfigFile | None = None,
+    ) -> None:
         """`opening` is called in a thread after the first screen stands, since its imports are
-        heavy; what it returns is entered for as long as the app runs.
+        heavy; what it returns is entered for as long as the app runs. file: what keeps settings
+        that are changed here, or None.
         """
         super().__init__()
-        self._opening = opening
+        self._opening, self.file = opening, file
         self._turn = asyncio.Lock()
         self.note = note
         for theme in (DARK, LIGHT):
@@ -155,7 +167,7 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
                 return setback_of(error)
 
     async def _bring_profile(self) -> None:
-        view = await self.on_device(_profile_of)
+        view = await self.on_device(ProfileView.of)
         self.post_message(Refused(view) if isinstance(view, Setback) else ProfileRead(view))
 
     # Messages
@@ -227,26 +239,10 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         self.use_theme(dark=not self.current_theme.dark)
 
     def use_theme(self, *, dark: bool) -> None:
-        """One of the two themes."""
+        """One of the two themes, from now on."""
         self.theme = DARK.name if dark else LIGHT.name
+        self.edit(partial(keep_theme, self.file, dark=dark))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette offers: every screen, and what it can do."""
-        for tab in TABS:
-            yield SystemCommand(
-                f"Go to {tab.title}", tab.says, lambda mode=tab.mode: self.action_go(mode)
-            )
-        if isinstance(screen, FrameScreen):
-            yield SystemCommand("Help", "What this screen is for, and its keys", screen.explain)
-            yield from screen.commands()
-        yield SystemCommand("Connect again", "Fetch card and catalog once more", self.connect)
-        yield SystemCommand("Light or dark", "The other of the two themes", self.action_flip_theme)
-        yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
-
-
-def _profile_of(device: Companion) -> ProfileView:
-    """What can be shown: nothing of a locked profile, and no bars without a catalog."""
-    if device.locked:
-        return ProfileView(lock=None)
-    bars = () if device.connection is None else device.bars()
-    return ProfileView(device.ratings(), bars, device.lock)
+        return commands_of(self, screen)

@@ -33,6 +33,14 @@ class ProfileView:
     bars: tuple[Bar, ...] = ()
     lock: str | None = "none"
 
+    @classmethod
+    def of(cls, device: Companion) -> ProfileView:
+        """What can be shown: nothing of a locked profile, and no bars without a catalog."""
+        if device.locked:
+            return cls(lock=None)
+        bars = () if device.connection is None else device.bars()
+        return cls(device.ratings(), bars, device.lock)
+
 
 @dataclass(repr=False)
 class Opened(Message):

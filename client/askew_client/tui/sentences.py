@@ -9,21 +9,50 @@ from rich.text import Text
 from textual.content import Content
 
 from askew_client.bounds import at_most
-from askew_client.outcomes import Answer, Budget, Cost, Departure, Forecast, Result, SharedAnswer
+from askew_client.outcomes import (
+    Answer,
+    Budget,
+    Connection,
+    Cost,
+    Departure,
+    Forecast,
+    NoisePicture,
+    Result,
+    SharedAnswer,
+)
 from askew_client.setbacks import Setback
 
 BEFORE_ASKING: Final = "or press a: one question, one answer"
-CAPTION: Final = "noise, and ◆ where the server looks"
 WHAT_LEAVES: Final = (
     "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
     "the bent copy is sent: a few integers, the same size for everybody."
 )
-GLOW: Final = "you ● may be anywhere in the glow of ◆"
+ESTIMATED: Final = "an estimate: made-up people stand in for the server's prior"
 NOTHING_LEFT: Final = "Nothing left this device: no signal was drawn, and nothing was charged."
 FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
 )
+
+
+def noise_caption(noise: NoisePicture, connection: Connection) -> str:
+    """What the map of the noise shows."""
+    if not noise.offsets:
+        return "the noise on each direction; this server's rule has no offsets"
+    return f"noise, and ◆ where the server looks{_of_the_axes(connection)}"
+
+
+def glow_caption(connection: Connection) -> str:
+    """What the map around a signal shows."""
+    return f"you ● may be anywhere in the glow of ◆{_of_the_axes(connection)}"
+
+
+def _of_the_axes(connection: Connection) -> str:
+    """Which directions a map shows, where there are more; the numbers are those of the bars."""
+    if connection.dimension == len(connection.map_axes):
+        return ""
+    shown = " and ".join(str(axis + 1) for axis in connection.map_axes)
+    return f"; directions {shown} of {connection.dimension}, where this catalog differs most"
 
 
 def flow(k: int) -> Content:
@@ -119,7 +148,8 @@ def ledger(budget: Budget) -> Text:
 
 def bound(forecast: Forecast) -> str:
     """The worst that one such signal may tell."""
-    return f"at most ε {at_most(forecast.between_any_two)} between any two people"
+    said = f"at most ε {at_most(forecast.between_any_two)} between any two people"
+    return f"{said}\n{ESTIMATED}" if forecast.estimated else said
 
 
 def no_forecast(setback: Setback) -> str:
@@ -130,6 +160,15 @@ def no_forecast(setback: Setback) -> str:
 def settings_in_force(epsilon: Fraction, k: int) -> str:
     """What the person chose."""
     return f"From now on: ε {number(epsilon)}, k {k}. A signal already drawn stays for its month."
+
+
+def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
+    """What a raised cap means, as a question."""
+    return (
+        f"Raise the lifetime cap from {number(old)} to {number(new)}"
+        f"{', for good' if kept else ''}? All signals together could then tell more about you, "
+        "and what has left cannot be called back."
+    )
 
 
 def at_rest(lock: str | None) -> str:

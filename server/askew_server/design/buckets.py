@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets
 from askew.errors import ParameterError
-from askew.placement.cover import cover
+from askew.placement.bucket_rule import labels_of, slates_of
 from askew.placement.likelihood import response_log_odds
 from askew.randomized_response import RandomizedResponse
 
@@ -73,24 +73,6 @@ def design_buckets(
             found = BucketDesign(buckets, slates, value)
     assert found is not None  # noqa: S101 - at least one round ran
     return found
-
-
-def slates_of(
-    label: NDArray[np.int64], scores: NDArray[np.float32], response: RandomizedResponse, k: int
-) -> NDArray[np.int64]:
-    """The greedy slate of each bucket for people with these buckets (m,), (M, k) pool rows."""
-    own, other = np.exp(response_log_odds(response))
-    slates = np.empty((response.buckets, k), dtype=np.int64)
-    for bucket in range(response.buckets):
-        weights = np.where(label == bucket, own, other)
-        slates[bucket] = cover(scores, (weights / weights.sum()).astype(np.float32), k)
-    return slates
-
-
-def labels_of(buckets: Buckets, tastes: Array) -> NDArray[np.int64]:
-    """The bucket of each taste (m, D), (m,), as `Buckets.of` says."""
-    labels: NDArray[np.int64] = (tastes @ buckets.directions.T + buckets.biases).argmax(axis=1)
-    return labels
 
 
 def response_value(label: NDArray[np.int64], served: Array, response: RandomizedResponse) -> float:

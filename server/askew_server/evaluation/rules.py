@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from askew.lattice import Lattice
 from askew.placement import OffsetRule
+from askew.placement.bucket_rule import labels_of
 from askew.placement.likelihood import lattice_log_likelihood
 from askew.placement.posterior import PosteriorRule, Prior
 from askew.randomized_response import RandomizedResponse
@@ -32,7 +33,6 @@ from askew.vectors import FeatureSpace
 from askew_server.design.buckets import (
     BucketDesign,
     design_buckets,
-    labels_of,
     response_value,
 )
 from askew_server.evaluation.guarantee import Guarantee

@@ -13,6 +13,7 @@ from askew.errors import (
     ArtifactError,
     AskewError,
     BudgetExceeded,
+    ConfigError,
     DataError,
     DimensionMismatch,
     LedgerError,
@@ -45,6 +46,7 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     LedgerError: grpc.StatusCode.INTERNAL,
     LedgerFrozen: grpc.StatusCode.INTERNAL,
     VaultError: grpc.StatusCode.INTERNAL,
+    ConfigError: grpc.StatusCode.INTERNAL,
     DataError: grpc.StatusCode.INTERNAL,
     ArtifactError: grpc.StatusCode.INTERNAL,
     AccessError: grpc.StatusCode.INTERNAL,
@@ -86,7 +88,7 @@ def error_of(code: grpc.StatusCode) -> AskewError:
         case grpc.StatusCode.NOT_FOUND:
             return NotFound("release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
-            return Unreachable("no connection to the server; is it running there?")
+            return Unreachable("no connection to the server")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow("the server did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:

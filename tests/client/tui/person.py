@@ -7,7 +7,7 @@ import datetime
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,11 +18,12 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerCancelled
 
 from askew.errors import AskewError
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.companion import Companion
+from askew_client.config_file import ConfigFile
 from askew_client.local_transport import LocalTransport
 from askew_client.profile_store import ProfileStore
 from askew_client.settings import ClientSettings
@@ -43,6 +44,10 @@ class Network(LocalTransport):
         self.unreachable: AskewError | None = None
         self.failure: AskewError | None = None
         self.silent = False
+
+    def serve(self, rule: ServingRule) -> None:
+        """Name another rule in the card; answers stay those of the rule of before."""
+        self._card = replace(self._card, rule=rule)
 
     async def model_card(self) -> ModelCard:
         """The card, unless nobody is there."""
@@ -73,6 +78,7 @@ class Device:
         self.bits: RandomBits = SystemBits()
         self.directory = directory
         self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.lifetime_cap)
+        self.file = ConfigFile(directory / "config.toml")
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
 
     def companion(self) -> Companion:
@@ -103,7 +109,7 @@ class Device:
         async def companion() -> AsyncIterator[Companion]:
             yield self.companion()
 
-        desk = AskewApp(companion, light=light)
+        desk = AskewApp(companion, light=light, file=self.file)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

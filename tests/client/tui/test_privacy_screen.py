@@ -6,15 +6,20 @@ import datetime
 import threading
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from client.tui.person import Device, Person
+from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
 
+from askew.model_card import ServingRule
 from askew_client.companion import Companion
 from askew_client.outcomes import Forecast
+from askew_client.settings import MechanismName
 from askew_client.tui.widgets.forecast_bars import ForecastBars, figure
 from askew_client.tui.widgets.glow import Glow
+from askew_client.tui.widgets.number_lines import NumberLines
 from askew_client.tui.widgets.slider import Slider
 
 
@@ -93,12 +98,13 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(rate
         assert len(glow.marks) == 3
 
 
-async def test_chosen_settings_count_from_now_on(rated: Device) -> None:
+async def test_chosen_settings_count_from_now_on_and_are_kept(rated: Device) -> None:
     async with rated.opened() as person:
         await person.press("f4", "left", "tab", "left", "w")
         assert person.app.companion is not None
         settings = person.app.companion.settings
         assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
+        assert rated.file.path.read_text() == 'epsilon = "3/2"\nk = 3\n'
         await person.press("right", "b")
         assert slider(person, "size").value == 3
         await person.press("f3", "a")
@@ -179,8 +185,58 @@ async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None
     rated.settings = replace(rated.settings, mechanism="bucket_rr")
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        person.reads("No forecast")
+        assert forecast(person) is not None
         assert person.app.screen.query_one(Glow).picture is None
+        assert not person.shows("an estimate")  # this server has no prior: everybody gets the same
+
+
+@pytest.mark.parametrize("mechanism", ["geo_laplace", "bucket_rr"])
+async def test_a_forecast_without_the_servers_prior_is_called_an_estimate(
+    rated: Device, mechanism: MechanismName
+) -> None:
+    rule = ServingRule("posterior", 2.0, 4, prior="published ratings of 9 people")
+    rated.network.serve(rule)
+    rated.settings = replace(rated.settings, mechanism=mechanism)
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        assert forecast(person) is not None
+        person.reads("an estimate: made-up people stand in for the server's prior")
+
+
+async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) -> None:
+    """Films differ along directions 1 and 3. Planted bugs: the first two whatever there is; the
+    two in which this person stands out, here 2 and 4.
+    """
+    spread = (2.0, 0.25, 1.0, 0.5)
+    films = [tuple(s * (-1.0) ** (i // (j + 1)) for j, s in enumerate(spread)) for i in range(12)]
+    catalog = made_catalog(films, (4, 9, 2, 7, 0, 10))
+    space = made_space(made_encoder(d=4, ranking=4))
+    device = Device(made_card(space, catalog, 6), catalog, tmp_path)
+    await device.rated(film_3=5)
+    async with device.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        shown = "directions 1 and 3 of 4, where this catalog differs most"
+        person.reads(f"noise, and ◆ where the server looks; {shown}")
+        assert {len(mark.at) for mark in person.app.screen.query_one(Glow).marks} == {2}
+        await person.press("f3", "a")
+        person.reads(f"you ● may be anywhere in the glow of ◆; {shown}")
+        glow = person.app.screen.query_one(Glow)
+        departure = person.app.screen.query_one(NumberLines).departure
+        assert departure is not None
+        assert departure.point is not None
+        away = [t - s for t, s in zip(departure.true_point, departure.point, strict=True)]
+        assert glow.marks[1].at == (away[0], away[2])
+
+
+async def test_a_rule_without_offsets_has_none_drawn(rated: Device) -> None:
+    """Planted bug: the codebook's offsets, whatever the server does."""
+    rated.network.serve(ServingRule("posterior", 2.0, 4, prior="published ratings of 9 people"))
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f4")
+        glow = person.app.screen.query_one(Glow)
+        assert glow.picture is not None
+        assert glow.marks == ()
+        person.reads("this server's rule has no offsets")
 
 
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: Device) -> None:

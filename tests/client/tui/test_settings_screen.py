@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import Device, Person
 from textual.widgets import Input
+
+from askew_client.config_file import ConfigFile
+from askew_client.tui.app import AskewApp
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
 
 
 async def fill(person: Person, name: str, text: str) -> None:
@@ -35,9 +44,120 @@ async def test_typed_settings_count_from_now_on(rated: Device) -> None:
         person.reads("of 7")
 
 
+async def test_what_was_used_is_kept_and_nothing_else_is(rated: Device) -> None:
+    """Planted bug: a flag of this run, here the cap of 48, gets into the file by itself."""
+    rated.file.path.write_text('# mine\nserver = "a:1"\n')
+    async with rated.opened() as person:
+        await person.press("f6")
+        await fill(person, "epsilon", "1/2")
+        await fill(person, "k", "3")
+        await person.press("enter")
+        person.reads("From now on: ε 0.5, k 3.")
+    assert rated.file.path.read_text() == '# mine\nserver = "a:1"\nepsilon = "1/2"\nk = 3\n'
+
+
+async def test_using_what_is_in_force_writes_nothing(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f6")
+        await person.click("#use")
+        person.reads("From now on: ε 2, k 4.")
+    assert not rated.file.path.exists()
+
+
+async def test_a_lower_cap_is_kept_without_a_question(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f6")
+        await fill(person, "cap", "7")
+        await person.press("enter")
+        person.reads("From now on: ε 2, k 4.")
+    assert rated.file.lifetime_cap() == 7
+
+
+@pytest.mark.parametrize("no", ["escape", "n", "enter"])
+async def test_a_higher_cap_needs_a_second_yes(rated: Device, no: str) -> None:
+    """Planted bugs: raised by the Enter of another field; a dialog whose first button raises."""
+    async with rated.opened() as person:
+        await person.press("f6")
+        await fill(person, "cap", "100")
+        await person.press("enter")
+        person.reads("Raise the lifetime cap from 48 to 100, for good?")
+        await person.press(no)
+        assert person.app.companion is not None
+        assert person.app.companion.settings == rated.settings
+        assert person.app.screen.query_one("#cap", Input).value == "48"
+    assert not rated.file.path.exists()
+
+
+async def test_a_cap_is_raised_and_kept_by_who_says_so(rated: Device) -> None:
+    async with rated.opened() as person:
+        await person.press("f6")
+        await fill(person, "cap", "100")
+        await person.press("enter", "y")
+        person.reads("From now on: ε 2, k 4.")
+        assert person.app.companion is not None
+        assert person.app.companion.settings.lifetime_cap == 100
+        await person.press("f4")
+        person.reads("of 100")
+    assert rated.file.lifetime_cap() == 100
+
+
+async def test_a_cap_above_that_of_the_file_needs_a_second_yes_too(rated: Device) -> None:
+    """Planted bug: under a flag of 48, 40 looks lower, and raises the file's 10."""
+    rated.file.path.write_text("lifetime_cap = 10\n")
+    async with rated.opened() as person:
+        await person.press("f6")
+        await fill(person, "cap", "40")
+        await person.press("enter")
+        person.reads("Raise the lifetime cap from 10 to 40, for good?")
+        await person.press("n")
+    assert rated.file.lifetime_cap() == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("k = = 3\n", "was left alone"), (None, "cannot be written")]
+)
+async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
+    rated: Device, text: str | None, says: str
+) -> None:
+    """Planted bugs: a file that is damaged is written anew; a crash of the worker."""
+    path = rated.file.path
+    if text is None:
+        path.mkdir()
+    else:
+        path.write_text(text)
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f6")
+        await fill(person, "k", "3")
+        await person.press("enter")
+        person.reads("a file cannot be used", says, "it is not kept")
+        assert person.app.companion is not None
+        assert person.app.companion.settings == replace(rated.settings, k=3)
+    assert path.is_dir() if text is None else path.read_text() == text
+
+
+async def test_the_demo_keeps_no_setting(
+    askew: Askew, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: list[object] = []
+    monkeypatch.setattr(AskewApp, "run", lambda app: files.append(app.file))
+    askew("tui", "--demo")
+    askew("tui")
+    demo, real = files
+    assert demo is None
+    assert isinstance(real, ConfigFile)
+    assert real.path == home / "config" / "askew" / "config.toml"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("epsilon", "much"), ("k", "2.5"), ("cap", "1/0")],
+    [
+        ("epsilon", "much"),
+        ("epsilon", "1025"),
+        ("k", "0"),
+        ("cap", "0"),
+        ("k", "2.5"),
+        ("cap", "1/0"),
+    ],
 )
 async def test_a_setting_that_cannot_be_is_refused_in_words_and_changes_nothing(
     rated: Device, name: str, text: str
@@ -51,15 +171,22 @@ async def test_a_setting_that_cannot_be_is_refused_in_words_and_changes_nothing(
         assert person.app.companion.settings == rated.settings
 
 
-async def test_the_theme_changes_by_button_and_by_key(device: Device) -> None:
+async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
+    device: Device, askew: Askew, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with device.opened() as person:
         await person.press("f6")
         await person.click("#light")
         assert person.app.theme == "askew-light"
         await person.click("#dark")
         assert person.app.theme == "askew-dark"
+        assert device.file.path.read_text() == 'theme = "dark"\n'
         await person.press("ctrl+t")
         assert person.app.theme == "askew-light"
+    themes: list[str] = []
+    monkeypatch.setattr(AskewApp, "run", lambda app: themes.append(app.theme))
+    askew("--config", device.file.path, "tui")
+    assert themes == ["askew-light"]
 
 
 async def test_the_app_can_begin_with_the_light_theme(device: Device) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
-from askew_client.outcomes import Answer, Departure, NoisePicture, SharedAnswer
+from askew_client.outcomes import Answer, Connection, Departure, NoisePicture, SharedAnswer
 from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.messages import Answered
@@ -122,10 +122,10 @@ class AskScreen(FrameScreen):
         match message.outcome:
             case Answer() as answer:
                 self._show_answer(answer)
-                self._show_glow(message.noise, _marks(answer.departure))
+                self._show_glow(message.noise, answer.departure)
             case SharedAnswer() as shared:
                 self._show_shared(shared)
-                self._show_glow(None, ())
+                self._show_glow(None, None)
             case Setback() as setback:
                 self._show_setback(setback)
         self.desk.learn_connection()
@@ -142,9 +142,16 @@ class AskScreen(FrameScreen):
         self.query_one(ResultList).show(answer.results, at_once=at_once)
         self._show_pick(sentences.pick(answer))
 
-    def _show_glow(self, noise: NoisePicture | None, marks: tuple[Mark, ...]) -> None:
-        self.query_one(Glow).show(noise if marks else None, marks)
-        self.query_one("#caption", Static).update(sentences.GLOW if noise and marks else "")
+    def _show_glow(self, noise: NoisePicture | None, departure: Departure | None) -> None:
+        self.desk.learn_connection()  # a new space has axes of its own
+        glow, caption = self.query_one(Glow), self.query_one("#caption", Static)
+        connection = self.desk.connection
+        if noise and departure and departure.point and isinstance(connection, Connection):
+            glow.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
+            caption.update(sentences.glow_caption(connection))
+        else:
+            glow.show(None, ())
+            caption.update("")
 
     def _show_shared(self, shared: SharedAnswer) -> None:
         self.query_one("#before").display = False
@@ -173,12 +180,11 @@ class AskScreen(FrameScreen):
         yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
 
 
-def _marks(departure: Departure) -> tuple[Mark, ...]:
-    """Where the person is within what the server can tell from the signal."""
-    if departure.point is None:
-        return ()
-    pairs = zip(departure.true_point, departure.point, strict=True)
-    away = tuple(true - sent for true, sent in pairs)
+def _marks(
+    true: tuple[float, ...], sent: tuple[float, ...], axes: tuple[int, ...]
+) -> tuple[Mark, ...]:
+    """Where the person is within what the server can tell from the signal, on these axes."""
+    away = tuple(true[axis] - sent[axis] for axis in axes)
     return (Mark((0.0,) * len(away), SENT, "public"), Mark(away, TRUE, "private"))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from textual import work
@@ -16,6 +16,7 @@ from textual.widgets import Static
 from askew_client.outcomes import Budget, Connection, Forecast, NoisePicture
 from askew_client.setbacks import Setback
 from askew_client.tui import sentences
+from askew_client.tui.keeping import use_settings
 from askew_client.tui.messages import Foreseen, ProfileView
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.budget_meter import BudgetMeter
@@ -41,7 +42,9 @@ class PrivacyScreen(FrameScreen):
         "what other settings would give: move the sliders, and this device plays your question "
         "again and again against the server's public rule. Nothing is sent, nothing is charged. "
         "epsilon (ε) is how much a signal may tell; k is how many results come back. The map "
-        "shows the noise, and where around the signal the server looks for results."
+        "shows the noise, and where around the signal the server looks for results. A server "
+        "with a prior weighs people whom no device has; its rule is then played with people made "
+        "up from the catalog, and what comes of it is an estimate."
     )
     KEYS = (
         ("← →", "move a slider; the mouse can drag it"),
@@ -69,7 +72,7 @@ class PrivacyScreen(FrameScreen):
                 yield ForecastBars()
                 yield Static("", id="bound", markup=False)
                 yield Glow()
-                yield Static(sentences.CAPTION, id="caption", markup=False)
+                yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
         """Start from the settings in force."""
@@ -97,11 +100,7 @@ class PrivacyScreen(FrameScreen):
         """Show it."""
         bars, bound = self.query_one(ForecastBars), self.query_one("#bound", Static)
         bars.remove_class("-waiting")
-        if isinstance(message.noise, NoisePicture):
-            offsets = [Mark(at, "◆", "public") for at in message.noise.offsets]
-            self.query_one(Glow).show(message.noise, offsets)
-        else:
-            self.query_one(Glow).show(None, ())
+        self._show_noise(message.noise)
         if isinstance(message.forecast, Forecast):
             bars.forecast = message.forecast
             self.query_one(BudgetMeter).one_signal = Fraction(message.forecast.between_any_two)
@@ -109,6 +108,17 @@ class PrivacyScreen(FrameScreen):
         else:
             bars.forecast = None
             bound.update(sentences.no_forecast(message.forecast))
+
+    def _show_noise(self, noise: NoisePicture | Setback) -> None:
+        glow, caption = self.query_one(Glow), self.query_one("#caption", Static)
+        connection = self.desk.connection
+        if isinstance(noise, Setback) or not isinstance(connection, Connection):
+            glow.show(None, ())
+            caption.update("")
+            return
+        shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
+        glow.show(noise, [Mark(at, "◆", "public") for at in shown])
+        caption.update(sentences.noise_caption(noise, connection))
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         super()._show_connection(connection)
@@ -147,12 +157,10 @@ class PrivacyScreen(FrameScreen):
         self._look()
 
     def action_apply(self) -> None:
-        """Use the sliders' settings from now on; a signal already drawn stays for its month."""
+        """Use and keep the sliders' settings; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
-        self.desk.edit(
-            lambda device: device.configure(replace(device.settings, epsilon=epsilon, k=k)),
-            sentences.settings_in_force(epsilon, k),
-        )
+        typed = {"epsilon": str(epsilon), "k": str(k)}
+        self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""

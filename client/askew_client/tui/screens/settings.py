@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
 from textual.widgets import Button, Input, Label, Static
@@ -13,7 +14,8 @@ from textual.widgets import Button, Input, Label, Static
 from askew_client.outcomes import Budget
 from askew_client.setbacks import Setback
 from askew_client.tui import sentences
-from askew_client.tui.messages import ProfileView
+from askew_client.tui.keeping import raised_cap, use_settings
+from askew_client.tui.messages import ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 
@@ -28,8 +30,8 @@ class SettingsScreen(FrameScreen):
     TITLE = "Settings"
     PURPOSE = (
         "Settings are the same for every question and never depend on your profile. The device "
-        "chooses them; no server does. What is typed here holds until you leave the app; the "
-        "file of settings keeps it for good."
+        "chooses them; no server does. What you use here is kept in the file of settings, but in "
+        "the demo; a lifetime cap is raised only when you say so twice."
     )
     KEYS = (
         ("Tab", "the next field or button"),
@@ -128,18 +130,30 @@ class SettingsScreen(FrameScreen):
             self._use()
 
     def _use(self) -> None:
-        typed = {name: self.query_one(f"#{name}", Input).value for name in ("epsilon", "k", "cap")}
+        names = {"epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
+        self.use(
+            {each: self.query_one(f"#{box}", Input).value.strip() for each, box in names.items()}
+        )
 
-        def use(device: Companion) -> str:
-            from askew_client.config import exact_number, whole_number
+    @work(group="use")
+    async def use(self, typed: Mapping[str, str]) -> None:
+        """Use what was typed, and keep it; a lifetime cap that rises needs a second yes."""
+        file = self.desk.file
+        raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
+        if isinstance(raised, Setback):
+            self.post_message(Refused(raised))
+        elif raised:
+            question = sentences.raise_cap(*raised, kept=file is not None)
+            self.app.push_screen(ConfirmScreen(question, "Raise"), partial(self._use_if, typed))
+        else:
+            self._use_if(typed, sure=True)
 
-            epsilon, cap = (exact_number(name, typed[name].strip()) for name in ("epsilon", "cap"))
-            k = whole_number("k", typed["k"].strip())
-            device.configure(replace(device.settings, epsilon=epsilon, k=k, lifetime_cap=cap))
-            return sentences.settings_in_force(epsilon, k)
-
-        self.desk.edit(use)
-        self.desk.read_budget()
+    def _use_if(self, typed: Mapping[str, str], sure: bool | None) -> None:
+        if sure:
+            self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
+            self.desk.read_budget()
+        else:
+            self._show_settings(self.desk.companion)
 
     def _dark(self) -> None:
         self.desk.use_theme(dark=True)

@@ -30,7 +30,7 @@ class Mark:
 
 
 class Glow(Widget):
-    """The noise around the middle. Of more than two coordinates it shows the first two."""
+    """The noise around the middle, on one coordinate or on two: those that its marks have."""
 
     COMPONENT_CLASSES = {"glow--field", "glow--peak", "glow--private", "glow--public", "glow--axis"}
 
@@ -115,7 +115,7 @@ class Glow(Widget):
 
     def _reach(self, picture: NoisePicture) -> float:
         """How far from the middle the picture goes: every mark, and most of the noise."""
-        far = (1.25 * abs(x) for mark in self.marks for x in mark.at[:2])
+        far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
         return max(4 / float(picture.epsilon), *far, 0.0)
 
     def _ink(self, kind: str) -> Style:

@@ -1,0 +1,44 @@
+"""The ranges of settings, known before anything heavy is loaded.
+
+So a command refuses a wrong flag before it reads, asks or charges, and the app before it draws.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from askew.errors import ParameterError
+
+# What the mechanisms themselves accept, which is not asked here because it takes numpy.
+EPSILONS: Final = {
+    "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
+    "bucket_rr": (Fraction(1, 1024), Fraction(20)),
+}
+_POSITIVE: Final = ("lifetime_cap", "max_diameter", "timeout")
+
+
+def check_settings(chosen: Mapping[str, Any]) -> None:
+    """Raises ParameterError for a setting of ClientSettings out of range; absent ones are fine."""
+    mechanism, k = chosen.get("mechanism", "geo_laplace"), chosen.get("k", 1)
+    if mechanism not in EPSILONS:
+        raise ParameterError("mechanism", mechanism, "geo_laplace or bucket_rr")
+    (low, high), epsilon = EPSILONS[mechanism], chosen.get("epsilon", 1)
+    if not low <= epsilon <= high:  # written so that NaN is refused too, here and below
+        limit = f"between {low} and {high} for {mechanism}"
+        raise ParameterError("epsilon", str(epsilon), limit)
+    if type(k) is not int or k < 1:
+        raise ParameterError("k", k, "a whole number of at least 1")
+    for name in _POSITIVE:
+        if not 0 < (value := chosen.get(name, 1)) < float("inf"):
+            raise ParameterError(name, str(value), "positive and finite")
+
+
+def host_of(server: str) -> str:
+    """The host of "host:port". Raises ParameterError for anything else."""
+    host, colon, port = server.rpartition(":")
+    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
+        raise ParameterError("server", server, "host:port, such as 127.0.0.1:7571")
+    return host

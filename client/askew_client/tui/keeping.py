@@ -1,0 +1,65 @@
+"""Settings that are changed in the app: used from now on, and kept in the configuration's file.
+
+Only what changed is written, so a flag or a variable of this run does not get into the file by
+itself. Where the file cannot be written, the settings are used all the same, and ConfigError says
+so. file is None where nothing is kept, as in the demo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from askew.errors import ConfigError
+from askew_client.tui import sentences
+
+if TYPE_CHECKING:
+    from askew_client.companion import Companion
+    from askew_client.config_file import ConfigFile
+    from askew_client.settings import ClientSettings
+
+
+def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[str, str]) -> str:
+    """Use settings as they were typed, keep those that changed, and say so.
+
+    Raises ParameterError, in which case nothing changed, or ConfigError.
+    """
+    before, after = device.settings, _typed(device, typed)
+    device.configure(after)
+    changed = {name for name in typed if getattr(before, name) != getattr(after, name)}
+    if file is not None and changed:
+        file.keep({name: getattr(after, name) for name in sorted(changed)})
+    return sentences.settings_in_force(after.epsilon, after.k)
+
+
+def raised_cap(
+    file: ConfigFile | None, device: Companion, *, typed: Mapping[str, str]
+) -> tuple[Fraction, Fraction] | tuple[()]:
+    """The lifetime cap of before and the higher one that was typed, or nothing.
+
+    The lower of the one in force and the one in the file counts: neither is raised in silence.
+    Raises ParameterError.
+    """
+    before, after = device.settings.lifetime_cap, _typed(device, typed).lifetime_cap
+    if after != before and file is not None:
+        with suppress(ConfigError):  # nothing is kept in a file that cannot be read
+            before = min(before, file.lifetime_cap())
+    return (before, after) if after > before else ()
+
+
+def keep_theme(file: ConfigFile | None, _: Companion, *, dark: bool) -> None:
+    """Keep a theme. Raises ConfigError."""
+    if file is not None:
+        file.keep({"theme": "dark" if dark else "light"})
+
+
+def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
+    """The settings in force with these in place of theirs. Raises ParameterError."""
+    from askew_client.config import exact_number, whole_number
+
+    parse = {"epsilon": exact_number, "lifetime_cap": exact_number, "k": whole_number}
+    values: dict[str, Any] = {name: parse[name](name, text) for name, text in typed.items()}
+    return replace(device.settings, **values)

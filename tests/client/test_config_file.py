@@ -1,0 +1,147 @@
+"""The configuration's file is changed in place: whole or not at all, for its person alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askew.errors import ConfigError
+from askew_client.config import configured
+from askew_client.config_file import ConfigFile, changed_text, read_file
+
+MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
+ROOT_WRITES_EVERYWHERE = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where there is no file yet, nor its directory."""
+    return tmp_path / "askew" / "config.toml"
+
+
+def written(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_a_change_keeps_comments_and_every_other_line(path: Path) -> None:
+    """Planted bug: a file that is written anew from its settings."""
+    ConfigFile(written(path, MINE)).keep({"k": 5, "epsilon": Fraction(1, 3), "server": "b:2"})
+    assert path.read_text() == (
+        '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\nepsilon = "1/3"\n'
+    )
+
+
+def test_a_file_that_is_not_there_is_made_for_its_person_alone(path: Path) -> None:
+    ConfigFile(path).keep({"k": 5})
+    assert path.read_text() == "k = 5\n"
+    assert (stat.S_IMODE(path.stat().st_mode), [*path.parent.iterdir()]) == (0o600, [path])
+
+
+def test_a_file_that_others_could_read_is_closed(path: Path) -> None:
+    written(path, MINE).chmod(0o644)
+    ConfigFile(path).keep({"theme": "light"})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
+    """Planted bug: a rename over the link, and the file that the person edits is another one."""
+    home = written(tmp_path / "dotfiles.toml", MINE)
+    path.parent.mkdir()
+    path.symlink_to(home)
+    ConfigFile(path).keep({"k": 5})
+    assert path.is_symlink()
+    assert "k = 5 " in home.read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k = = 3\n",
+        "k = 3\nk = 4\n",
+        "colour = 3\n",
+        "k = many\n",
+        "[k]\n",
+        "epsilon = 2000\n",
+        '"k" = 3\n',
+        'data = """\nk = 3\n"""\n',
+        "k = 3 # \N{DOUBLE DAGGER}\x00\n",
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone_and_it_says_so(path: Path, text: str) -> None:
+    """Planted bugs: a second line for a key in quotes; a line within another value."""
+    written(path, text)
+    with pytest.raises(ConfigError, match=r"the configuration .*config\.toml has something in it"):
+        ConfigFile(path).keep({"k": 5})
+    assert path.read_text() == text
+
+
+def test_a_file_that_is_no_text_is_left_alone(path: Path) -> None:
+    written(path, "").write_bytes(b"k = 3 # \xff\n")
+    with pytest.raises(ConfigError, match="left alone"):
+        ConfigFile(path).keep({"k": 5})
+    assert path.read_bytes() == b"k = 3 # \xff\n"
+
+
+def test_a_directory_in_its_place_cannot_be_written(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="cannot be written: Is a directory"):
+        ConfigFile(path).keep({"k": 5})
+
+
+@pytest.mark.skipif(ROOT_WRITES_EVERYWHERE, reason="root may write where nobody may")
+def test_a_closed_directory_cannot_be_written(path: Path) -> None:
+    written(path, MINE).parent.chmod(0o500)
+    try:
+        with pytest.raises(ConfigError, match="cannot be written: Permission denied"):
+            ConfigFile(path).keep({"k": 5})
+    finally:
+        path.parent.chmod(0o700)
+    assert path.read_text() == MINE
+
+
+@pytest.mark.parametrize("step", ["fsync", "open"])
+def test_a_full_disk_at_any_step_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Planted bug: the file is cut to nothing first, and then written."""
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    written(path, MINE)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, full)
+        with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
+            ConfigFile(path).keep({"k": 5})
+    assert path.read_text() == MINE
+    ConfigFile(path).keep({"k": 5})
+    assert read_file(path)["k"] == 5
+
+
+def test_the_cap_of_the_file_is_its_own_or_the_default_one(path: Path) -> None:
+    assert ConfigFile(path).lifetime_cap() == 192
+    assert ConfigFile(written(path, "lifetime_cap = 7.5\n")).lifetime_cap() == Fraction(15, 2)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        ConfigFile(written(path, "lifetime_cap = many\n")).lifetime_cap()
+
+
+TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
+
+
+@given(data=TEXTS, k=st.integers(1, 10**6), epsilon=st.fractions(1, 20, max_denominator=99))
+def test_a_changed_text_is_read_as_it_was_meant(data: str, k: int, epsilon: Fraction) -> None:
+    """Twice, so that what was written can be replaced. Planted bug: a quote that ends the value."""
+    text = changed_text(MINE, {"data": "other", "k": 1})
+    text = changed_text(text, {"data": f"/{data}", "k": k, "epsilon": epsilon})
+    found = configured({}, {}, tomllib.loads(text, parse_float=str))
+    assert (found.data, found.settings.k, found.settings.epsilon) == (Path(f"/{data}"), k, epsilon)
+    assert found.server == "a:1"
