@@ -11,6 +11,7 @@ from pathlib import Path
 from askew.errors import AskewError
 
 _PATIENCE = 10  # seconds to wait for another process
+_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class PrivateDatabase:
         try:
             self._create_if_new(database)
             self.path.chmod(0o600)
-            database.execute("PRAGMA journal_mode = WAL")
+            write_ahead(database)
             database.execute("PRAGMA synchronous = FULL")
             database.execute("PRAGMA secure_delete = ON")
         except BaseException:
@@ -86,6 +87,19 @@ class PrivateDatabase:
         yield f"PRAGMA application_id = {self.application}"
         yield from self.schema.split(";")
         yield f"PRAGMA user_version = {self.version}"
+
+
+def write_ahead(database: sqlite3.Connection) -> None:
+    """Write-ahead logging. SQLite does not wait for others there, so this does, and tries again."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not tries_left or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("ROLLBACK")
 
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:

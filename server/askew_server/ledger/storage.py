@@ -98,6 +98,7 @@ _INDEXES = (
     "CREATE INDEX newest_total ON totals (dataset, sequence)",
     "CREATE INDEX by_principal ON charges (dataset, principal, sequence)",
 )
+_TRIES = 100  # of rivals that make the file at the same moment
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: "another process kept it locked",
     sqlite3.SQLITE_LOCKED: "another process kept it locked",
@@ -141,8 +142,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
         database.execute("PRAGMA trusted_schema = OFF")
         _create_if_new(database, path)
         path.chmod(0o600)
-        if pragma(database, "journal_mode") != "wal":
-            database.execute("PRAGMA journal_mode = WAL")
+        write_ahead(database)
         database.execute("PRAGMA synchronous = FULL")
     except BaseException:
         database.close()
@@ -154,6 +154,20 @@ def pragma(database: sqlite3.Connection, name: str) -> object:
     """The value of a pragma."""
     value: object = database.execute(f"PRAGMA {name}").fetchone()[0]
     return value
+
+
+def write_ahead(database: sqlite3.Connection) -> None:
+    """Write-ahead logging. SQLite does not wait for others there, so this does, and tries again."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            if pragma(database, "journal_mode") != "wal":
+                database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not tries_left or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("ROLLBACK")
 
 
 def _create_if_new(database: sqlite3.Connection, path: Path) -> None:

@@ -82,8 +82,8 @@ class TestSparkReleases(ReleaseContract):
         return Place("spark:local[2]", *map(str, files(folder)))
 
     def test_no_row_is_in_what_spark_says(self, tmp_path: Path) -> None:
-        """Planted bug: Spark's own log on standard error, which quotes the row that it rejects."""
-        (tmp_path / "log.csv").write_text("unit,item\nperson,film\ncanary-unit\n")
+        """Planted bug: Spark's own log on standard error, which may quote what it rejects."""
+        (tmp_path / "log.csv").write_text("unit,item\nperson,film\n" + "canary-unit," * 30_000)
         asked = ("--epsilon", "1", "--delta", "1e-6", "--events", "log.csv")
         made = ran(tmp_path, "spark:local[2]", [BUDGET, ("release", *asked)])
         _, (code, _, err) = json.loads(made.stdout)

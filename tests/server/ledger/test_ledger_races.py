@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import pytest
 from server.ledger.scenes import (
@@ -28,6 +29,7 @@ from server.ledger.scenes import (
 from askew.errors import AskewError, LedgerError
 from askew.odometer import Answered
 from askew_server.ledger import Ledger
+from askew_server.ledger.storage import write_ahead
 
 # Waits until it is told to go, so that all of them go at once. "unsafe" plants the bug: the cap is
 # checked in a transaction of its own, and every rival waits for the others before it inserts.
@@ -171,3 +173,38 @@ def test_two_open_ledgers_see_each_other(tmp_path: Path) -> None:
         charged(other, request("tuesday"))
         assert epsilon_spent(one) == 2
         one.verify()
+
+
+class Hurried:
+    """A file whose journal another process is changing, the first so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.heard: list[str] = []
+        self._times = times
+
+    def execute(self, sql: str) -> Hurried:
+        self.heard.append(sql)
+        if sql == WAL and self.heard.count(sql) <= self._times:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return self
+
+    def fetchone(self) -> tuple[str]:
+        return ("delete",)
+
+
+WAL = "PRAGMA journal_mode = WAL"
+
+
+def test_who_finds_the_journal_being_changed_waits_and_tries_again() -> None:
+    """SQLite does not wait there, so of several who open a new ledger at once one might fail."""
+    database = Hurried(2)
+    write_ahead(cast("sqlite3.Connection", database))
+    changes = [sql for sql in database.heard if sql != "PRAGMA journal_mode"]
+    assert changes == [WAL, *["BEGIN IMMEDIATE", "ROLLBACK", WAL] * 2]
+
+
+def test_a_journal_that_never_is_free_is_an_error() -> None:
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        write_ahead(cast("sqlite3.Connection", Hurried(10**9)))
