@@ -8,6 +8,10 @@ The order spreads the choice evenly, no more: privacy needs only that it looks a
 items. Two units may have one hash; their `twin` number keeps them apart, so that the bound holds
 for every key.
 
+All of that looks at the pairs several times, and what is taken off must be what was counted. So it
+is for engines that keep the pairs (MATERIALIZED). Spark and ClickHouse read the events anew each
+time, and a log may grow in between: they are given the definition, which looks once.
+
 Ids stay in the types of their columns, which is faster, until they are hashed and returned as text.
 """
 
@@ -38,7 +42,7 @@ _PAIRS_OF_CATALOG = f"""
 # 28 bits, so that the product of two is a BIGINT. `carried` writes it as each dialect does.
 _HASH = "CAST('0x' || LEFT(MD5($secret || CAST({id} AS TEXT)), 7) AS BIGINT)"
 _COUNTS = """
-WITH pairs AS ({pairs}),
+WITH pairs AS MATERIALIZED ({pairs}),
 items AS (
   SELECT pairs.item AS item, {item_hash} AS hash, COUNT(*) AS n FROM pairs GROUP BY pairs.item
 ),
@@ -67,6 +71,18 @@ SELECT CAST(items.item AS TEXT) COLLATE "C" AS item, items.n - COALESCE(dropped.
 FROM items LEFT JOIN dropped ON dropped.item = items.item
 WHERE items.n > COALESCE(dropped.n, 0)
 """
+_COUNTS_AT_ONE_LOOK = """
+SELECT CAST(placed.item AS TEXT) COLLATE "C" AS item, COUNT(*) AS n
+FROM (
+  SELECT pairs.item AS item, ROW_NUMBER() OVER (
+    PARTITION BY pairs.unit ORDER BY {unit_hash} * {item_hash} % {prime}, pairs.item
+  ) AS place
+  FROM ({pairs}) AS pairs
+) AS placed
+WHERE placed.place <= {bound}
+GROUP BY placed.item
+"""
+_KEEP_PAIRS = ("duckdb", "postgres")
 _TOP = """
 SELECT counted.item AS item, counted.n AS n
 FROM ({counts}) AS counted
@@ -97,9 +113,9 @@ class Names:
     texts: frozenset[str]
 
 
-def counting(task: CountingTask) -> str:
-    """The statement that a task asks for, in DuckDB's dialect, with stand-ins and $secret."""
-    counts = _COUNTS.format(
+def counting(task: CountingTask, dialect: str) -> str:
+    """What a task asks of an engine, still in DuckDB's dialect, with stand-ins and $secret."""
+    counts = (_COUNTS if dialect in _KEEP_PAIRS else _COUNTS_AT_ONE_LOOK).format(
         pairs=_PAIRS if task.catalog is None else _PAIRS_OF_CATALOG,
         unit_hash=_HASH.format(id="pairs.unit"),
         item_hash=_HASH.format(id="pairs.item"),

@@ -68,6 +68,14 @@ def task(
     )
 
 
+def require_one_look(bench: Bench, changing: str) -> None:
+    """From 1,000 items of one unit, of which each look sees a half: as many as the bound allows.
+
+    Whoever counts the items of one look and takes off those of another counts a hundred or more.
+    """
+    assert sum(n for _, n in bench.count(task(changing, max_items=10, limit=1000))) == 10
+
+
 class CountingContract:
     @pytest.mark.parametrize("max_items", [1, 3, 10, 1000])
     def test_the_rows_are_those_of_the_definition(self, bench: Bench, max_items: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from server.counting.contract import Bench, CountingContract
+from server.counting.contract import Bench, CountingContract, require_one_look
 from server.counting.parquet import Columns, quoted, write_parquet
 from server.counting.release_contract import Place, files, said
 
@@ -57,6 +57,15 @@ class TestDuckDBCountsTables(CountingContract):
         bench = TableBench(tmp_path)
         yield bench
         bench.engine.close()
+
+    def test_a_log_that_changes_is_looked_at_once(self, bench: TableBench) -> None:
+        """Planted bug: NOT MATERIALIZED."""
+        source = bench.events([("p", str(n)) for n in range(1000)])
+        bench.engine.close()
+        with duckdb.connect(bench.path) as connection:
+            connection.execute(f"CREATE VIEW half AS FROM {source} WHERE random() < 0.5")
+        bench.engine = DuckDBEngine(bench.path)
+        require_one_look(bench, "half")
 
 
 def test_other_coins_make_another_release(tmp_path: Path) -> None:
