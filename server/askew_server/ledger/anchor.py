@@ -20,6 +20,7 @@ from askew_server.ledger.rationals import columns_of, spent_of
 
 _CHUNK = 16384
 _LAST = 1 << 62  # far from the last number that SQLite can count to
+FARTHEST = _LAST >> 1  # a repair goes here at most, so that rows after it have numbers left
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import Spent
 from askew_server.ledger.acts import add_total, insert
-from askew_server.ledger.anchor import START, Anchor, Mark
+from askew_server.ledger.anchor import FARTHEST, START, Anchor, Mark
 from askew_server.ledger.chain import follows, holds, last_link
 from askew_server.ledger.rationals import columns_of
 from askew_server.ledger.reading import dataset_names, spent_on
@@ -76,7 +76,8 @@ def record(
         raise LedgerError(f"{rift.words}. {_VOUCH}")
     marks, shared = rift.marks, rift.shared
     head = marks[-1] if marks else START
-    sequence = max(last_link(database)[0], head.sequence) + 1
+    believed = head.sequence if head.sequence < FARTHEST else 0  # else nobody ever got there
+    sequence = max(last_link(database)[0], believed) + 1
     row = (sequence, reason, shared < len(marks), head.sequence, head.hash)
     insert(database, "repairs", row)
     until = marks[shared - 1].sequence if shared else 0

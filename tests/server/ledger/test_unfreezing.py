@@ -243,3 +243,19 @@ def test_an_anchor_cannot_send_the_numbers_anywhere(folder: Path, sequence: str)
     anchor.write_bytes(b"\n".join([*anchor_lines(anchor), line.encode()]))
     with open_ledger(folder) as ledger:
         assert "is damaged" in str(ledger.frozen)
+
+
+@pytest.mark.parametrize("sequence", [(1 << 61) - 1, 1 << 61, (1 << 62) - 1])
+def test_an_anchor_cannot_use_the_numbers_up(folder: Path, sequence: int) -> None:
+    """Planted bug: a repair after any line that can be read. Its own line then cannot be, no
+    unfreeze helps, and nothing is ever spent again."""
+    _, anchor = files(folder)
+    line = f'{{"sequence": {sequence}, "hash": "{"00" * 32}", "spent": {{}}}}\n'.encode()
+    for key in ("a", "b", "c"):
+        anchor.write_bytes(b"\n".join([*anchor_lines(anchor), line]))
+        with open_ledger(folder) as ledger:
+            assert ledger.frozen is not None
+            ledger.unfreeze("somebody wrote into the anchor", nothing_lost=True)
+        spend(folder, key, 1)
+    with open_ledger(folder) as ledger:
+        ledger.verify()
