@@ -90,6 +90,17 @@ class TestPostgresCounts(CountingContract):
             bench.engine.execute("SELECT 1 / 0")
         assert bench.count(task(source)) == [("a", 1)]
 
+    def test_a_connection_that_the_server_closed_is_made_anew(self, bench: Bench) -> None:
+        """Planted bug: one connection for good. After the server's next restart, each question of
+        an analyst is charged, and fails. The new one cannot write either."""
+        assert isinstance(bench, PostgresBench)
+        source = bench.events([("p", "a")])
+        [[process]] = bench.engine.execute("SELECT pg_backend_pid()")
+        bench.owner.execute(f"SELECT pg_terminate_backend({process}, 10000)")
+        assert bench.count(task(source)) == [("a", 1)]
+        with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
+            bench.engine.execute("CREATE TABLE t (c TEXT)")
+
     def test_events_that_come_later_are_counted_later(self, bench: Bench) -> None:
         assert isinstance(bench, PostgresBench)
         source = bench.events([("p", "a")])

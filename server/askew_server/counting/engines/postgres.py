@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class PostgresEngine:
-    """One read-only connection. A statement sees one moment of the database, the next a later one.
+    """One read-only connection, made anew where the server has closed it. A statement sees one
+    moment of the database, the next a later one.
 
     conninfo  "postgresql://name@host/database", or what else libpq accepts; a password is better
               kept in ~/.pgpass than in it.
@@ -30,13 +31,10 @@ class PostgresEngine:
     dialect = "postgres"
 
     def __init__(self, conninfo: str) -> None:
-        module = driver("psycopg", "postgres")
-        self._failure: type[Exception] = module.Error
-        with failures_named("PostgreSQL", self._failure, no_connection):
-            self._connection: psycopg.Connection[Any] = module.connect(
-                conninfo, autocommit=True, cursor_factory=module.RawCursor
-            )
-        self.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
+        self._driver = driver("psycopg", "postgres")
+        self._failure: type[Exception] = self._driver.Error
+        self._conninfo = conninfo
+        self._connection = self._connect()
         [[encoding]] = self.execute("SHOW server_encoding")
         if encoding != "UTF8":
             self.close()
@@ -51,7 +49,7 @@ class PostgresEngine:
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table with their types."""
         with self._failures_named(".".join(table)):
-            cursor = self._connection.execute(no_rows(table, self.dialect))
+            cursor = self._awake().execute(no_rows(table, self.dialect))
         return {column.name: column.type_display for column in cursor.description or ()}
 
     def execute(
@@ -60,7 +58,7 @@ class PostgresEngine:
         """The rows of a statement."""
         values = list((parameters or {}).values())
         with self._failures_named("PostgreSQL"):
-            return [*self._connection.execute(sql, values)]
+            return [*self._awake().execute(sql, values)]
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """None: no text file is read."""
@@ -69,6 +67,26 @@ class PostgresEngine:
     def close(self) -> None:
         """Closes the connection."""
         self._connection.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        with failures_named("PostgreSQL", self._failure, no_connection):
+            connection: psycopg.Connection[Any] = self._driver.connect(
+                self._conninfo, autocommit=True, cursor_factory=self._driver.RawCursor
+            )
+        with self._failures_named("PostgreSQL"):
+            connection.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
+        return connection
+
+    def _awake(self) -> psycopg.Connection[Any]:
+        """A connection that answers. A service asks for months, and an analyst's question that
+        found a dead one would be paid and not answered.
+        """
+        try:
+            self._connection.execute("SELECT 1")
+        except self._failure:
+            self._connection.close()
+            self._connection = self._connect()
+        return self._connection
 
     def _failures_named(self, where: str) -> AbstractContextManager[None]:
         return failures_named(where, self._failure, _reason)
