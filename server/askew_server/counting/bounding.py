@@ -39,9 +39,7 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
     names = _names(engine, task)
     statement = statements.counting(task, engine.dialect)
-    rows = engine.execute(
-        carried(statement, names, engine.dialect), {"secret": _secret(key)}
-    )
+    rows = engine.execute(carried(statement, names, engine.dialect), {"secret": _secret(key)})
     items, counts = zip(*rows, strict=True) if rows else ((), ())
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
 

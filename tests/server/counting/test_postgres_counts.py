@@ -101,6 +101,16 @@ class TestPostgresCounts(CountingContract):
         with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
             bench.engine.execute("CREATE TABLE t (c TEXT)")
 
+    def test_a_table_may_get_a_column_while_a_service_runs(self, bench: Bench) -> None:
+        """Planted bug: psycopg prepares what it has sent five times, and PostgreSQL then refuses
+        it for good, after each charge: the plan that it kept has other columns."""
+        assert isinstance(bench, PostgresBench)
+        source = bench.events([("p", "a")])
+        for _ in range(10):
+            assert bench.count(task(source)) == [("a", 1)]
+        bench.owner.execute(f"ALTER TABLE {source} ADD COLUMN note TEXT")
+        assert bench.count(task(source)) == [("a", 1)]
+
     def test_events_that_come_later_are_counted_later(self, bench: Bench) -> None:
         assert isinstance(bench, PostgresBench)
         source = bench.events([("p", "a")])

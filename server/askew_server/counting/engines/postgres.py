@@ -71,7 +71,10 @@ class PostgresEngine:
     def _connect(self) -> psycopg.Connection[Any]:
         with failures_named("PostgreSQL", self._failure, no_connection):
             connection: psycopg.Connection[Any] = self._driver.connect(
-                self._conninfo, autocommit=True, cursor_factory=self._driver.RawCursor
+                self._conninfo,
+                autocommit=True,
+                cursor_factory=self._driver.RawCursor,
+                prepare_threshold=None,  # a prepared statement fails once its table has changed
             )
         with self._failures_named("PostgreSQL"):
             connection.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
