@@ -48,6 +48,20 @@ def write(path: Path, data: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(("before", "size"), [(0, 9), (0, 20), (0, 40), (400_000, 4), (700_000, 3)])
+def test_a_long_quoted_field_is_no_other_peoples_events(
+    engine: DuckDBEngine, tmp_path: Path, before: int, size: int
+) -> None:
+    """One event, as a csv writer writes it, over so many MB. Planted bug: DuckDB's parallel reader,
+    for which its lines are events of as many people as it names, and whose own are lost."""
+    first = b"".join(b"p%d,a\n" % n for n in range(before))
+    field = b'r,"' + b"".join(b"v%07d,hidden\n" % n for n in range(size * 2**20 // 16)) + b'"\n'
+    asked = task(write(tmp_path / "log.csv", b"unit,item\n" + first + field + GOOD))
+    top = count_top(engine, asked, KEY)
+    assert (top.items, top.counts) == (("a",), (before + 2,))
+    assert uncounted_events(engine, asked) == 1
+
+
 @pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
 @pytest.mark.parametrize("before", [0, 20_000])
 @pytest.mark.parametrize("line", LINES)

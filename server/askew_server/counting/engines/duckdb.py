@@ -146,6 +146,9 @@ class DuckDBEngine:
             na_values="",
             ignore_errors=True,
             strict_mode=False,
+            # Several threads would each guess whether their part begins inside of a quoted field,
+            # and wrongly within one over 2 MB: its lines would then be events, of anybody.
+            parallel=False,
             hive_partitioning=False,
             **rejects,
         )
