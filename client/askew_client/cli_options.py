@@ -39,6 +39,24 @@ class RationalNumber(click.ParamType["Fraction"]):
             return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
 
 
+class Directory(click.Path):
+    """A directory, there or not yet. No text is none: it would be the one where one stands."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """The path, or a usage error."""
+        if value == "":
+            self.fail("it must name a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
 k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
 epsilon = click.option(
@@ -59,7 +77,7 @@ lifetime_cap = click.option(
 )
 data = click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Directory(),
     help="Directory of the profile and the ledger.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -47,8 +47,9 @@ class Config:
 
 def exact_number(name: str, value: object) -> Fraction:
     """An exact number such as 2, 0.5 or 1/3. Raises ParameterError."""
-    # Short digits only: Fraction would spend minutes on "1e99999999".
-    if re.fullmatch("-?[0-9]{1,12}([./][0-9]{1,12})?", str(value)):
+    # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
+    # 12 digits before and after a point become when they are written down again.
+    if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/[0-9]{1,24}", str(value)):
         try:
             return Fraction(str(value))
         except ZeroDivisionError:
@@ -71,6 +72,20 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ParameterError(name, value, "text")
     return value
+
+
+def _directory(name: str, value: object) -> Path:
+    """A directory that is the same wherever a command starts: each has a budget of its own."""
+    if isinstance(value, Path):
+        return value  # a flag, which is typed for one run
+    text = _text(name, value)
+    try:
+        place = Path(text).expanduser()
+    except RuntimeError:  # nobody of that name
+        place = Path()
+    if not place.is_absolute() or "\0" in text:
+        raise ParameterError(name, value, "an absolute path, or one that begins with ~")
+    return place
 
 
 def _theme(name: str, value: object) -> Theme:
@@ -114,7 +129,7 @@ def configured(
     host_of(server)
     return Config(
         server=server,
-        data=Path(str(values["data"])).expanduser() if "data" in values else None,
+        data=_directory("data", values["data"]) if "data" in values else None,
         theme=_theme("theme", values.get("theme", "dark")),
         chosen=chosen,
     )

@@ -6,6 +6,7 @@ and it is mode 0600 from then on.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +44,7 @@ class ConfigFile:
         Raises ConfigError, in which case the file is as it was.
         """
         try:
-            path = self.path.resolve()  # a link stays one
+            path = Path(os.path.realpath(self.path))  # a link stays one
             before = path.read_bytes().decode() if path.exists() else ""
             replace_file(path, _checked_text(before, values))
         except OSError as error:
@@ -97,7 +98,12 @@ def _check_whole(text: str) -> None:
 def _parsed(text: str) -> dict[str, object]:
     import tomllib  # most devices have no file
 
-    return tomllib.loads(text, parse_float=str)
+    try:
+        found = tomllib.loads(text, parse_float=str)
+        repr(found)  # ValueError for whole numbers of thousands of digits
+    except RecursionError:
+        raise ValueError from None
+    return found
 
 
 def _as_toml(value: object) -> str:

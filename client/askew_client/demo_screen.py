@@ -141,7 +141,7 @@ class DemoScreen:
         self._say("  In words: whoever sees the signal and must tell which of two people sent it")
         self._say("  gains odds of at most")
         self._say(f"    {one:<24}if one rating is all in which they differ,")
-        self._say(f"    {typical:<24}if they are 1 apart, which the server says is typical,")
+        self._say(f"    {typical:<24}if they are 1 apart: typical, says the server,")
         far = f"{float(reach.diameter):.2f}"
         self._say(f"    {widest:<24}if they are as far apart as can be ({far}).")
 

@@ -84,7 +84,8 @@ def played_rule(exchange: Exchange) -> RetrievalRule:
     if not needs_prior(exchange):
         by_point = isinstance(exchange.mechanism, Lattice)
         return rule_of(card, catalog) if by_point else SharedSlate(catalog.shared_slate)
-    return (posterior_of if isinstance(exchange.mechanism, Lattice) else buckets_of)(card, catalog)
+    play = posterior_of if isinstance(exchange.mechanism, Lattice) else buckets_of
+    return play(card, catalog, exchange.settings.k)
 
 
 def needs_prior(exchange: Exchange) -> bool:

@@ -10,15 +10,21 @@ def replace_file(path: Path, text: str) -> None:
     """Write a file of mode 0600 in place of another, durably, in a directory that is made if need
     be. Raises OSError, in which case the old file is still there.
     """
-    new = path.with_name(path.name + ".new")
+    import tempfile  # most commands write no such file
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    # A name of its own, for who writes at the same time, and mode 0600.
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)
+    new = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
     _sync_directory(path.parent)
 
 

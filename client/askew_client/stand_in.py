@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.errors import OutOfRange, ParameterError
 from askew.model_card import Catalog, ModelCard
 from askew.placement import RetrievalRule, SharedSlate
 from askew.placement.bucket_rule import BucketRule, labels_of, slates_of
@@ -34,46 +35,62 @@ class StandIns:
     tastes: NDArray[np.float64]
 
 
-def stand_ins(card: ModelCard, catalog: Catalog) -> StandIns:
-    """The made-up people of a catalog. O(PEOPLE n_items D), a fraction of a second."""
+def stand_ins(card: ModelCard, catalog: Catalog, k: int) -> StandIns:
+    """The made-up people of a catalog, for at most k results. O(PEOPLE n_items D), a fraction of a
+    second. One person at a time, and no more than is asked for: how many items and how long a
+    shared slate there is are a server's to say.
+    """
     encoder, n = card.space.encoder, len(catalog)
     rows = np.unique(np.linspace(0, n - 1, PEOPLE).astype(np.int64))
     length = np.linalg.norm(catalog.vectors, axis=1, keepdims=True)
     direction = catalog.vectors / np.maximum(length, 1e-12)
-    liked = _largest(direction[rows] @ direction.T, LIKES)  # (m, LIKES)
+    liked = np.stack([_largest(direction @ direction[row], LIKES) for row in rows])  # (m, LIKES)
     root = np.sqrt(max(liked.shape[1], encoder.least_likes))  # as in `vectors.fold_in`
     tastes = catalog.vectors[liked].sum(axis=1, dtype=np.float64) / root
     points = encoder.unit * encoder.ranks(
         encoder.contributions(catalog.vectors)[liked].sum(1) / root
     )
-    scores = np.maximum(tastes.astype(np.float32) @ catalog.scoring.T, 0)  # (m, n_items)
-    scores[np.arange(len(rows))[:, None], liked] = 0
-    shared = np.array(catalog.shared_slate, dtype=np.int64)
-    pool = np.union1d(_largest(scores, _FAVORITES), shared)
-    return StandIns(Prior(points, scores[:, pool].T, pool, np.ones(len(rows))), tastes)
+    pairs = list(zip(tastes.astype(np.float32), liked, strict=True))
+    favorites = [_largest(_unseen(catalog.scoring, *pair), _FAVORITES) for pair in pairs]
+    pool = np.union1d(favorites, np.array(catalog.shared_slate[:k], dtype=np.int64))
+    scores = np.stack([_unseen(catalog.scoring, *pair)[pool] for pair in pairs], axis=1)
+    return StandIns(Prior(points, scores, pool, np.ones(len(rows))), tastes)
 
 
-def posterior_of(card: ModelCard, catalog: Catalog) -> RetrievalRule:
+def posterior_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
     """The rule `posterior`, by the exact law of the signal, for the made-up people."""
-    return PosteriorRule(stand_ins(card, catalog).prior, catalog.shared_slate)
+    return PosteriorRule(stand_ins(card, catalog, k).prior, catalog.shared_slate[:k])
 
 
-def buckets_of(card: ModelCard, catalog: Catalog) -> RetrievalRule:
+def buckets_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
     """The rule `buckets`: slates made at the card's epsilon, as a server makes them for its prior.
 
-    Anybody's slate where the space has no buckets.
+    Anybody's slate where the space has no buckets. Raises OutOfRange for an epsilon of the card
+    that buckets cannot have.
     """
-    buckets, people = card.space.buckets, stand_ins(card, catalog)
+    buckets = card.space.buckets
     if buckets is None:
         return SharedSlate(catalog.shared_slate)
-    response = RandomizedResponse.for_epsilon(len(buckets), Fraction(card.rule.epsilon))
-    most = min(card.max_slate_size, len(people.prior.items))
-    label = labels_of(buckets, people.tastes)
+    try:
+        response = RandomizedResponse.for_epsilon(len(buckets), Fraction(card.rule.epsilon))
+    except ParameterError:  # a server's word, not a setting of this device
+        raise OutOfRange("the epsilon of the serving rule", "one that buckets can have") from None
+    people = stand_ins(card, catalog, k)
+    label, most = labels_of(buckets, people.tastes), min(k, len(people.prior.items))
     return BucketRule(people.prior.items[slates_of(label, people.prior.scores, response, most)])
 
 
+def _unseen(
+    scoring: NDArray[np.float32], taste: NDArray[np.float32], liked: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """What one person would like of each item that they have not seen, (n_items,)."""
+    scores: NDArray[np.float32] = np.maximum(scoring @ taste, 0)
+    scores[liked] = 0
+    return scores
+
+
 def _largest(values: NDArray[np.floating], count: int) -> NDArray[np.int64]:
-    """The columns of the largest values of each row, in no order."""
-    most = min(count, values.shape[1])
-    found: NDArray[np.int64] = np.argpartition(-values, most - 1, axis=1)[:, :most]
+    """The places of the largest values (n,), in no order."""
+    most = min(count, len(values))
+    found: NDArray[np.int64] = np.argpartition(-values, most - 1)[:most]
     return found

@@ -124,7 +124,8 @@ def made_retriever(
     space: FeatureSpace, vectors: list[tuple[float, ...]], boosts: list[float] | None = None
 ) -> Retriever:
     """The server's side of a space and of films with these vectors."""
-    shared = tuple(item for item in SHARED_SLATE if item < len(vectors))
+    order = dict.fromkeys((*SHARED_SLATE, *range(len(vectors))))
+    shared = tuple(item for item in order if item < len(vectors))[:MAX_SLATE_SIZE]
     catalog = made_catalog(vectors, shared, boosts)
     return Retriever(made_card(space, catalog, MAX_SLATE_SIZE), catalog)
 

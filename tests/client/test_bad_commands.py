@@ -221,6 +221,17 @@ def test_a_file_is_no_data_directory_for_any_command(
     assert (tmp_path / "data").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["profile", "ask", "budget", "doctor"])
+def test_no_text_is_no_data_directory(
+    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As an unset variable of a shell leaves it. Planted bug: a fresh budget where one stands."""
+    monkeypatch.chdir(tmp_path)
+    command = [name, "list"] if name == "profile" else [name]
+    refused(askew(*command, "--data", ""), 2, "'--data': it must name a directory")
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
 def test_a_value_of_the_file_out_of_range_is_an_error_that_names_it(
     askew: Askew, tmp_path: Path
 ) -> None:

@@ -86,6 +86,13 @@ def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
         ("timeout = -1\n", "timeout must be positive"),
         ("colour = 3\n", "must be one of server"),
         ("k = = 3\n", "must be a file in TOML"),
+        ("k = 0x" + 5000 * "f", "must be a file in TOML"),
+        ("epsilon = " + 5000 * "[", "must be a file in TOML"),
+        ("data = 5\n", "data must be text"),
+        ('data = ""\n', "data must be text"),
+        ('data = "here"\n', "data must be an absolute path"),
+        ('data = "~nobody-of-this-name/here"\n', "data must be an absolute path"),
+        ('data = "/a\\u0000b"\n', "data must be an absolute path"),
     ],
 )
 def test_a_wrong_configuration_is_refused_by_name(tmp_path: Path, text: str, reason: str) -> None:
@@ -93,6 +100,15 @@ def test_a_wrong_configuration_is_refused_by_name(tmp_path: Path, text: str, rea
     path.write_text(text)
     with pytest.raises(ParameterError, match=reason):
         configured({}, {}, read_file(path))
+
+
+@pytest.mark.parametrize("place", ["here", ".", "~nobody-of-this-name"])
+def test_a_ledger_does_not_depend_on_where_a_command_starts(place: str) -> None:
+    """Planted bug: a fresh budget in each working directory, without a word."""
+    with pytest.raises(ParameterError, match="data must be an absolute path"):
+        configured({}, {"ASKEW_DATA": place}, {})
+    assert configured({"data": Path("here")}, {}, {}).data == Path("here")  # typed for one run
+    assert configured({}, {"ASKEW_DATA": "~/here"}, {}).data == Path.home() / "here"
 
 
 def test_the_command_reads_all_three(

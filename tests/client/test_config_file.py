@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import ConfigError
-from askew_client.config import configured
+from askew_client.config import configured, exact_number
 from askew_client.config_file import ConfigFile, changed_text, read_file
 
 MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
@@ -74,6 +74,9 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
         '"k" = 3\n',
         'data = """\nk = 3\n"""\n',
         "k = 3 # \N{DOUBLE DAGGER}\x00\n",
+        "epsilon = 0x" + 5000 * "f",
+        "epsilon = " + 5000 * "[",
+        'data = "here"\n',
     ],
 )
 def test_a_file_that_is_not_understood_is_left_alone_and_it_says_so(path: Path, text: str) -> None:
@@ -125,6 +128,38 @@ def test_a_full_disk_at_any_step_loses_nothing(
     assert path.read_text() == MINE
     ConfigFile(path).keep({"k": 5})
     assert read_file(path)["k"] == 5
+
+
+def test_two_who_write_at_once_do_not_write_into_each_others_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: one name for both, so that one's half of a file gets the other's place."""
+    real, rivals = os.fsync, [ConfigFile(written(path, MINE))]
+
+    def slow(handle: int) -> None:
+        if rivals:
+            rivals.pop().keep({"k": 7})
+            assert read_file(path)["k"] == 7
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    ConfigFile(path).keep({"theme": "light"})
+    assert (read_file(path)["theme"], [*path.parent.iterdir()]) == ("light", [path])
+
+
+def test_a_link_that_leads_in_a_circle_gives_way_to_a_file(path: Path) -> None:
+    """It names no file that could be kept."""
+    path.parent.mkdir()
+    path.symlink_to(path)
+    ConfigFile(path).keep({"k": 5})
+    assert path.read_text() == "k = 5\n"
+
+
+def test_every_number_that_is_accepted_can_be_kept(path: Path) -> None:
+    """Planted bug: 12 digits after the point, whose ratio has 13."""
+    epsilon = exact_number("epsilon", "1.123456789011")
+    ConfigFile(path).keep({"epsilon": epsilon})
+    assert configured({}, {}, read_file(path)).settings.epsilon == epsilon
 
 
 def test_the_cap_of_the_file_is_its_own_or_the_default_one(path: Path) -> None:

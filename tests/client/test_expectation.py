@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from small_world import made_buckets
 
-from askew.errors import ProfileError
+from askew.encoder import MAX_BUCKETS
+from askew.errors import OutOfRange, ProfileError
 from askew.lattice import Lattice
 from askew.model_card import RuleName
-from askew.placement import OffsetRule, SharedSlate
+from askew.placement import OffsetRule, SharedSlate, bucket_rule
 from askew.placement.bucket_rule import BucketRule
+from askew.placement.cover import cover
 from askew.placement.posterior import PosteriorRule
 from askew.randomized_response import RandomizedResponse
 from askew.randomness import ReplayBits
@@ -213,7 +217,7 @@ def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(
     nearly_nothing = replace(exchange.settings, epsilon=Fraction(1, 1024))
     exchange = replace(exchange, settings=nearly_nothing)
     rule, card, catalog = played_rule(exchange), exchange.card, exchange.catalog
-    people, buckets = stand_ins(card, catalog), exchange.card.space.buckets
+    people, buckets = stand_ins(card, catalog, 4), exchange.card.space.buckets
     assert buckets is not None
     response = RandomizedResponse.for_epsilon(4, Fraction(card.rule.epsilon))
     odds = float(response.odds)
@@ -230,11 +234,49 @@ def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(
 def test_stand_ins_are_made_of_the_catalog_alone(pair: Pair) -> None:
     """Planted bug: people in place of the prior's who are like the person who asks."""
     one = pair.exchange({11: 5.0}, replace(K4, mechanism="bucket_rr"))
-    people = [stand_ins(each.card, each.catalog) for each in (one, pair.exchange({0: 5.0}))]
+    people = [stand_ins(each.card, each.catalog, 4) for each in (one, pair.exchange({0: 5.0}))]
     assert (people[0].tastes == people[1].tastes).all()
     assert len(people[0].prior) == len(pair.catalog)  # one for each of so few films
     liked = (people[0].prior.scores == 0).sum(axis=0)
     assert (liked >= LIKES).all()  # what they like they have seen
+
+
+def test_how_much_a_forecast_computes_is_not_a_servers_to_say(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: for each of 4096 buckets a slate of the card's size, for hours."""
+    chosen: list[int] = []
+
+    def counted(scores: NDArray[np.float32], weights: NDArray[np.float32], k: int) -> list[int]:
+        chosen.append(k)
+        return cover(scores, weights, k)
+
+    monkeypatch.setattr(bucket_rule, "cover", counted)
+    buckets = made_buckets(MAX_BUCKETS, pair.card.space.encoder.ranking_dimension)
+    space = replace(pair.card.space, buckets=buckets)
+    pair.card = replace(pair.card, space=space, max_slate_size=12)
+    played_rule(ruled(pair, "buckets", "a cohort", "bucket_rr"))
+    assert set(chosen) == {K4.k}
+    assert len(chosen) <= len(pair.catalog) + 1  # a made-up person for each of so few films
+
+
+def test_buckets_of_nobody_have_the_slate_of_everybody() -> None:
+    """By the definition, bucket by bucket."""
+    scores = np.arange(24, dtype=np.float32).reshape(6, 4) % 7
+    label = np.array([0, 3, 3, 5])
+    response = RandomizedResponse.for_epsilon(7, Fraction(3))
+    expected = []
+    for bucket in range(7):
+        weights = np.where(label == bucket, float(response.odds), 1.0)
+        expected.append(cover(scores, (weights / weights.sum()).astype(np.float32), 3))
+    assert bucket_rule.slates_of(label, scores, response, 3).tolist() == expected
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 100.0])
+def test_an_epsilon_that_no_buckets_have_is_the_servers_fault(pair: Pair, epsilon: float) -> None:
+    pair.card = replace(pair.card, rule=replace(pair.card.rule, epsilon=epsilon))
+    with pytest.raises(OutOfRange, match="epsilon of the serving rule"):
+        played_rule(ruled(pair, "buckets", "a cohort", "bucket_rr"))
 
 
 def test_the_figures_are_not_printed() -> None:

@@ -117,6 +117,8 @@ def test_the_demo_plays_to_its_end(finished: Finished) -> None:
 def test_every_line_fits_a_terminal_of_80_columns(finished: Finished) -> None:
     wide = [line for line in finished.out.splitlines() if len(line) > 80]
     assert wide == []
+    words = finished.out.partition("gains odds of at most\n")[2].splitlines()[:3]
+    assert all(line.startswith("    e^") for line in words)  # none was too long and broken in two
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             items[:n_items],
             vectors.astype(np.float32).reshape(n_items, ranking),
             (1 + np.arange(n_items) % 3).astype(np.float32),
-            tuple(range(min(n_items, 8)))[::-1],
+            tuple(range(min(n_items, 64)))[::-1],
         )
         encoder = made_encoder(d=dimension, ranking=ranking, width=np.e)
         space = made_space(encoder, made_buckets(ranking=ranking))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from small_world import made_encoder, made_space
 
+from askew.errors import Malformed
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomized_response import RandomizedResponse
@@ -107,6 +108,18 @@ def test_a_catalog_of_any_length_survives_the_wire(world: World, n_items: int) -
     card, catalog = world(2, n_items)
     received = convert.catalog_from_chunks(convert.catalog_to_chunks(catalog), card)
     assert catalog.version == received.version
+
+
+@pytest.mark.parametrize("length", [0, 63])
+def test_a_slate_for_anybody_that_is_too_short_to_compare_with_is_refused(
+    world: World, length: int
+) -> None:
+    """Planted bug: a server looks better than it is beside a slate of fewer items, or of none."""
+    card, catalog = world(2, 100)
+    cut = replace(catalog, shared_slate=catalog.shared_slate[:length])
+    card = replace(card, catalog_version=cut.version)
+    with pytest.raises(Malformed, match="shared slate is shorter"):
+        convert.catalog_from_chunks(convert.catalog_to_chunks(cut), card)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@
 those who belong to the bucket and, more lightly, those who land there by chance. Post-processing of
 the signal, so free of charge; the people weighed are not covered, as in `posterior`.
 
-Shapes: m people, p pool items, M buckets. Complexity: M greedy choices (`cover`), then one look-up.
+Shapes: m people, p pool items, M buckets. Complexity: min(M, m + 1) greedy choices (`cover`), then
+one look-up.
 """
 
 from __future__ import annotations
@@ -41,12 +42,17 @@ class BucketRule:
 def slates_of(
     label: NDArray[np.int64], scores: NDArray[np.float32], response: RandomizedResponse, k: int
 ) -> NDArray[np.int64]:
-    """The greedy slate of each bucket for people with these buckets (m,), (M, k) pool rows."""
+    """The greedy slate of each bucket for people with these buckets (m,), (M, k) pool rows.
+
+    Buckets of nobody are all alike, so there are at most m + 1 greedy choices.
+    """
     own, other = np.exp(response_log_odds(response))
     slates = np.empty((response.buckets, k), dtype=np.int64)
-    for bucket in range(response.buckets):
-        weights = np.where(label == bucket, own, other)
-        slates[bucket] = cover(scores, (weights / weights.sum()).astype(np.float32), k)
+    alike = [[bucket] for bucket in np.unique(label).tolist()]
+    alike.append(np.setdiff1d(np.arange(response.buckets), label).tolist())
+    for buckets in filter(None, alike):
+        weights = np.where(label == buckets[0], own, other)
+        slates[buckets] = cover(scores, (weights / weights.sum()).astype(np.float32), k)
     return slates
 
 

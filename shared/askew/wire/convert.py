@@ -153,6 +153,8 @@ def catalog_from_chunks(chunks: Iterable[bytes], card: ModelCard) -> Catalog:
     catalog = Catalog(
         tuple(items), np.concatenate(vectors), np.concatenate(boosts), tuple(shared_slate)
     )
+    if len(shared_slate) < card.max_slate_size:  # or what anybody is shown looks worse than it is
+        raise Malformed("the shared slate is shorter than what the server answers")
     if catalog.version != card.catalog_version:
         raise Malformed("the catalog is not the one that its card names")
     return catalog

@@ -113,6 +113,20 @@ async def test_chosen_settings_count_from_now_on_and_are_kept(rated: Device) -> 
     assert rated.network.asked[0].k == 3
 
 
+async def test_settings_between_those_offered_are_shown_and_used_as_they_are(rated: Device) -> None:
+    """Planted bug: sliders at the nearest value, so that using what is in force raises epsilon."""
+    rated.settings = replace(rated.settings, epsilon=Fraction(1, 10), k=5)
+    async with rated.opened() as person:
+        await person.press("f4")
+        shown = [slider(person, name).value for name in ("epsilon", "size")]
+        assert shown == [Fraction(1, 10), 5]
+        await person.press("w")
+        assert person.app.companion is not None
+        assert person.app.companion.settings == rated.settings
+        await person.press("right", "b")
+        assert slider(person, "epsilon").value == Fraction(1, 10)
+
+
 async def test_a_slow_forecast_freezes_nothing(
     rated: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:

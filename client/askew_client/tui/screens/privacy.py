@@ -152,8 +152,13 @@ class PrivacyScreen(FrameScreen):
         """Move the sliders to the settings in force."""
         if self.desk.companion is not None:
             settings = self.desk.companion.settings
-            self.query_one("#epsilon", Slider).set_value(settings.epsilon)
-            self.query_one("#size", Slider).set_value(Fraction(settings.k))
+            for name, offered, mine in (
+                ("#epsilon", EPSILONS, settings.epsilon),
+                ("#size", SIZES, Fraction(settings.k)),
+            ):  # one's own is offered too, or using them as they stand would change it
+                slider = self.query_one(name, Slider)
+                slider.set_values(sorted({*offered, mine}))
+                slider.set_value(mine)
         self._look()
 
     def action_apply(self) -> None:
