@@ -55,7 +55,7 @@ class DemoScreen:
         signal, unit = query.signal, exchange.card.space.encoder.unit
         self._heading("2  What is true, and what left the device")
         self._say("  A point says where a person's likes put them among the people of the model:")
-        self._say(f"  from 0 to {unit:.2f} on each axis; typically, the server says, 1 apart.")
+        self._say(f"  from 0 to {unit:.2f} on each axis. The server says that 1 apart is typical.")
         self._say(f"  true point     {_point(exchange.profile.point)}   on this screen only")
         self._say(f"  noisy signal   {_point(signal.point())}   sent")
         integers = ", ".join(str(z) for z in signal.values)

@@ -18,6 +18,7 @@ EPSILONS: Final = {
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
 }
 _POSITIVE: Final = ("lifetime_cap", "max_diameter", "timeout")
+_LONGEST_CALL: Final = 3600  # seconds; far longer ones overflow the clocks that they are told to
 
 
 def check_settings(chosen: Mapping[str, Any]) -> None:
@@ -34,6 +35,8 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     for name in _POSITIVE:
         if not 0 < (value := chosen.get(name, 1)) < float("inf"):
             raise ParameterError(name, str(value), "positive and finite")
+    if (timeout := chosen.get("timeout", 1)) > _LONGEST_CALL:
+        raise ParameterError("timeout", str(timeout), f"at most {_LONGEST_CALL} seconds")
 
 
 def host_of(server: str) -> str:

@@ -47,6 +47,7 @@ NAN, INFINITY = float("nan"), float("inf")
         {"timeout": -1.0},
         {"timeout": NAN},
         {"timeout": INFINITY},
+        {"timeout": 3600.5},
     ],
     ids=str,
 )
