@@ -47,6 +47,10 @@ def median_ms(step: Callable[[int], object], rounds: int = ROUNDS) -> float:
     return float(np.median(spent)) / 1e6
 
 
+def answer_ms(rule: PosteriorRule, signals: list[Signal], k: int) -> float:
+    return median_ms(lambda number: rule.answer(signals[number], k), len(signals))
+
+
 def main() -> None:
     rng = np.random.default_rng(5)
     lattice = Lattice.for_epsilon(Fraction(1))
@@ -64,12 +68,12 @@ def main() -> None:
     )
     print(f"posterior weights of 4,000 points: {logs:.2f} ms")
     for k in (5, 20):
-        spent = median_ms(lambda n, k=k: rule.answer(signals[n], k))  # type: ignore[misc]
+        spent = answer_ms(rule, signals, k)
         print(f"answer, 4,000 points, k={k}: {spent:.2f} ms")
     large = made_prior(100_000, rng)
     part, whole = PosteriorRule(large, shared), PosteriorRule(large, shared, limit=len(large))
     for k in (5, 20):
-        spent = median_ms(lambda n, k=k: part.answer(signals[n], k), 10)  # type: ignore[misc]
+        spent = answer_ms(part, signals[:10], k)
         losses = []
         for signal in signals[:FEW]:
             weights = large.posterior(lattice_log_likelihood(lattice, signal.values, large.points))

@@ -45,7 +45,7 @@ class ItemModel:
     figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
-def train(  # noqa: PLR0913
+def train(  # noqa: PLR0913 - what a model is made of
     table: RatingTable,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
@@ -67,7 +67,7 @@ def train(  # noqa: PLR0913
         raise DataError(f"these ratings make no usable space: {error}") from None
 
 
-def _fit(  # noqa: PLR0913
+def _fit(  # noqa: PLR0913 - as train
     table: RatingTable,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,

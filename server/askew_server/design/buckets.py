@@ -61,18 +61,15 @@ def design_buckets(
     features = np.column_stack([(tastes - center) / spread, np.ones(len(tastes))])
     label = _first_labels(tastes, response.buckets, seed)
     odds = np.zeros((features.shape[1], response.buckets))
-    found: BucketDesign | None = None
+    rounds = []
     for _ in range(_ROUNDS):
         slates = slates_of(label, scores, response, k)
         served = np.stack([scores[rows].max(axis=0) for rows in slates], axis=1).astype(float)
         odds = _fit(features, served * _kept(response) / max(served.max(), 1e-30), odds)
         buckets = _linear(odds, center, spread)
         label = labels_of(buckets, tastes)
-        value = response_value(label, served, response)
-        if found is None or value > found.value:
-            found = BucketDesign(buckets, slates, value)
-    assert found is not None  # noqa: S101 - at least one round ran
-    return found
+        rounds.append(BucketDesign(buckets, slates, response_value(label, served, response)))
+    return max(rounds, key=lambda design: design.value)
 
 
 def response_value(label: NDArray[np.int64], served: Array, response: RandomizedResponse) -> float:

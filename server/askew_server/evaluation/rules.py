@@ -127,17 +127,16 @@ def best_design(
     """The design whose number of buckets did best for validation's people."""
     tastes = scene.dealt.server.tastes.vectors
     known = scene.dealt.validation.tastes.vectors
-    best: tuple[float, RandomizedResponse, BucketDesign] | None = None
+    designs = []
     for size in sizes:
         response = RandomizedResponse.for_epsilon(size, Fraction(epsilon))
         design = design_buckets(tastes, scene.served, response, k, seed=scene.dealt.seed)
         offered = scene.validated[:, scene.pool[design.slates]].max(axis=2)  # (n, M)
         label = labels_of(design.buckets, known)
         value = response_value(label, np.maximum(offered, 0).astype(np.float64), response)
-        if best is None or value > best[0]:
-            best = value, response, design
-    assert best is not None  # noqa: S101 - there are sizes
-    return best[1], best[2]
+        designs.append((value, response, design))
+    _, response, design = max(designs, key=lambda each: each[0])
+    return response, design
 
 
 def _filled(scene: Scene, tastes: NDArray[np.float64], k: int) -> NDArray[np.int64]:
