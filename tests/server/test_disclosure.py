@@ -222,21 +222,20 @@ def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:
 
 
 def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
-    """Also where none of these people has rated an item. Planted bug: columns of the table for
+    """Also one that these ratings do not have, and in its own order. Planted bug: columns of the table for
     columns of the model.
     """
-    table = people()
-    known = table.item != table.item_keys.index(trained().keys[4])
-    fewer = RatingTable(
-        table.person[known], table.item[known], table.rating[known], PEOPLE, table.item_keys
-    )
-    given = FixedVectors(trained().keys, trained().catalog.vectors, trained().card.space.scale)
-    model = train(fewer, {}, OPTIONS, source="s", vectors=given)
-    assert model.keys == trained().keys
-    assert model.catalog.boosts[4] == 1.0
-    others = np.arange(len(model.keys)) != 4
-    assert model.catalog.boosts[others].tolist() == trained().catalog.boosts[others].tolist()
+    table, backwards = people(), trained().keys[::-1]
+    names = tuple("another" if key == backwards[4] else key for key in table.item_keys)
+    others = RatingTable(table.person, table.item, table.rating, PEOPLE, names)
+    vectors = trained().catalog.vectors[::-1].copy()
+    given = FixedVectors(backwards, vectors, trained().card.space.scale)
+    model = train(others, {}, OPTIONS, source="s", vectors=given)
+    assert model.keys == backwards
     assert model.training.ranking_dimension == 8
+    expected = trained().catalog.boosts[::-1].tolist()
+    expected[4] = 1.0
+    assert model.catalog.boosts.tolist() == expected
 
 
 def test_another_scale_than_that_of_the_given_vectors_is_refused() -> None:
