@@ -39,7 +39,7 @@ class PaidRelease:
         request = ChargeRequest(
             dataset=self.dataset,
             version=self.ledger.dataset(self.dataset).version,
-            key=f"prior {digest.hex()[:32]}",
+            key=f"prior given item vectors {digest.hex()[:32]}",
             digest=digest,
             loss=plan.loss,
         )

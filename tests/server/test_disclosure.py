@@ -222,8 +222,9 @@ def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:
 
 
 def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
-    """Also one that these ratings do not have, and in its own order. Planted bug: columns of the table for
-    columns of the model.
+    """Also one that these ratings do not have, and in its own order.
+
+    Planted bug: columns of the table for columns of the model.
     """
     table, backwards = people(), trained().keys[::-1]
     names = tuple("another" if key == backwards[4] else key for key in table.item_keys)

@@ -158,6 +158,8 @@ def test_a_stored_release_is_not_found_for_other_profiles(
     first, second = (release(PLAN, each) for each in (trained(), other(trained())))
     assert first != second
     assert spent(ledger) == 2 * PLAN.epsilon
+    keys = [charge.request.key for charge in ledger.charges()]
+    assert all(key.startswith("prior given item vectors ") for key in keys)
 
 
 def test_the_same_request_gets_the_stored_release_whoever_is_there_now(ledger: Ledger) -> None:
