@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 _SMALLEST = 100
 
-LEARNED = "item vectors, signal directions, ranks, clip, unit, buckets, shared slate"
-FIXED = "signal directions, ranks, clip, unit, buckets, shared slate; item vectors are given"
-UPDATED = "vectors of new items, shared slate; the space and the other vectors stay"
+_SPACE = "signal directions, ranks, clip, unit, buckets, shared slate"
+LEARNED = f"which items are rated often enough, item vectors, {_SPACE}"
+FIXED = f"{_SPACE}; items and vectors are given"
+UPDATED = "which items are rated often enough, vectors of new items, shared slate; the rest stays"
 
 
 def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
@@ -50,6 +51,6 @@ def what_it_tells(made_of_people: str, *, long_tail: bool) -> tuple[str, ...]:
     return (
         "of the people it was trained on, and it promises them nothing:",
         f"coarsely: how many they are, {likes}figures in hundredths",
-        f"exactly: which items are rated often enough, {made_of_people}",
+        f"exactly: {made_of_people}",
         "whoever has this model and one without some person sees what that person changed",
     )
