@@ -88,6 +88,7 @@ class PrivateDatabase:
             write_ahead(database)
             database.execute("PRAGMA synchronous = FULL")
             database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA temp_store = MEMORY")  # VACUUM makes a copy of everything
         except BaseException:
             database.close()
             raise

@@ -81,7 +81,7 @@ class ProfileStore:
 
         Raises ProfileError while another program reads the file, which then may still hold it.
         """
-        self._file.check_unread()  # nothing is changed where it cannot be erased
+        self._check_erasable()
         self.change(edit)
         self._file.purge()
 
@@ -111,8 +111,8 @@ class ProfileStore:
             self._file.check_unread()
             with self._file.transaction() as database:
                 database.execute("DELETE FROM profile")
+            _forget_key(sealed)  # before what may fail: what is left cannot be read without it
             self._file.purge()
-        _forget_key(sealed)
         try:
             for ending in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
@@ -123,14 +123,19 @@ class ProfileStore:
 
     def _seal_with(self, key: Key) -> None:
         """Store the profile under another key, and leave nothing of the old one in the file."""
-        self._file.check_unread()  # nothing is changed where the old one cannot be erased
+        self._check_erasable()
         with self._file.transaction() as database:
             old = _find(database)
             document = _document(old, NO_KEY if old is None else self._key_of(old))
             _put(database, key.seal(document.to_bytes(), self._bits))
         self._key = key
-        self._file.purge()
         _forget_key(old)
+        self._file.purge()
+
+    def _check_erasable(self) -> None:
+        """Nothing is changed where the key is missing, or where the old state cannot be erased."""
+        self.read()
+        self._file.check_unread()
 
     def _sealed(self) -> Sealed | None:
         try:

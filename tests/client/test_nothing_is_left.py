@@ -79,16 +79,17 @@ def test_pages_are_overwritten_before_the_file_shrinks(
     path: Path, store: ProfileStore, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     """What a file loses at its end keeps its bytes on the disk. Planted bug: no checkpoint before
-    the VACUUM, after which the freed pages are cut off as they were.
+    the VACUUM, after which the freed pages are cut off as they were; a copy in a temporary file.
     """
     desk = ProfileDesk(store)
     desk.edit({f"Title {n}": (3.0,) for n in range(2000)})
-    before, seen = path.stat().st_size, []
+    before, seen, stores = path.stat().st_size, [], []
 
     class Watched(sqlite3.Connection):
         def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:
             if sql == "VACUUM":
                 seen.append(path.read_bytes())
+                stores.extend(super().execute("PRAGMA temp_store").fetchone())
             return super().execute(sql, *rest)  # type: ignore[arg-type]
 
     acts: dict[str, Callable[[], object]] = {
@@ -101,6 +102,7 @@ def test_pages_are_overwritten_before_the_file_shrinks(
         monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
         acts[act]()
     assert [len(each) >= before for each in seen] == [True]
+    assert stores == [2]  # in memory: the copy that VACUUM makes is no file
     assert not [word for word in (b"Title 7", CANARY.encode()) if word in seen[0]]
 
 
