@@ -82,8 +82,9 @@ def played_rule(exchange: Exchange) -> RetrievalRule:
     """The server's rule for this mechanism, with people who stand in for those of a prior."""
     card, catalog = exchange.card, exchange.catalog
     if not needs_prior(exchange):
-        by_point = isinstance(exchange.mechanism, Lattice)
-        return rule_of(card, catalog) if by_point else SharedSlate(catalog.shared_slate)
+        if not isinstance(exchange.mechanism, Lattice):
+            return SharedSlate(catalog.shared_slate)
+        return rule_of(card.rule.kind, card.space.encoder, catalog)
     play = posterior_of if isinstance(exchange.mechanism, Lattice) else buckets_of
     return play(card, catalog, exchange.settings.k)
 
@@ -96,7 +97,7 @@ def needs_prior(exchange: Exchange) -> bool:
     """
     rule = exchange.card.rule
     if isinstance(exchange.mechanism, Lattice):
-        return rule.name in {"posterior", "buckets"}
+        return rule.kind.needs_prior
     return rule.prior != NO_PRIOR
 
 

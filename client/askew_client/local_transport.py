@@ -18,7 +18,7 @@ class LocalTransport:
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog
-        self._rule = rule_of(card, catalog)
+        self._rule = rule_of(card.rule.kind, card.space.encoder, catalog)
 
     async def model_card(self) -> ModelCard:
         """The card."""

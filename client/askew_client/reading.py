@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
-from askew.placement import Identity, Laplace, place
-from askew.placement.grid import best_factors
-from askew.placement.grid import offsets as grid_offsets
+from askew.placement import offsets_of
 from askew.randomness import RandomBits
 from askew.ranking import Slate, scores
 from askew.signal import Mechanism, Query
@@ -201,14 +199,8 @@ def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:
     rate, dimension = float(lattice.epsilon), card.space.dimension
     reach: NDArray[np.float64] = np.linspace(-4 / rate, 4 / rate, _PICTURE)
     density = rate / 2 * np.exp(-rate * np.abs(reach))
-    match card.rule.name:
-        case "offsets":
-            offsets = grid_offsets(rate, best_factors(k, dimension))
-        case "codebook":
-            offsets = place(Laplace(rate, dimension), Identity(), k, on_demand=False).offsets
-        case _:  # it looks nowhere in particular
-            offsets = np.empty((0, dimension))
-    points = tuple(tuple(each) for each in offsets.reshape(-1, dimension).tolist())
+    offsets = offsets_of(card.rule.kind, rate, dimension, k)
+    points = tuple(tuple(each) for each in offsets.tolist())
     return NoisePicture(epsilon, tuple(reach.tolist()), tuple(density.tolist()), points)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
-from askew.model_card import COVERS, Catalog, Item, ModelCard, RuleName, ServingRule
+from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.item_model import ItemModel
 from askew_server.rule_choice import Figure
@@ -63,7 +63,7 @@ class SpaceFields(_Strict, frozen=True):
 class RuleFields(_Strict, frozen=True):
     """The serving rule."""
 
-    name: RuleName
+    name: RuleKind
     epsilon: float
     k: Count
     prior: str
@@ -142,7 +142,7 @@ def encode_card(
         simulated=card.simulated,
         max_slate_size=card.max_slate_size,
         guarantee_covers=COVERS,
-        rule=RuleFields(rule.name, rule.epsilon, rule.k, rule.prior),
+        rule=RuleFields(rule.kind, rule.epsilon, rule.k, rule.prior),
         shapes={name: list(shape) for name, shape in shapes.items()},
         space=SpaceFields(
             metric=space.metric,

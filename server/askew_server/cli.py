@@ -23,7 +23,6 @@ from askew_server.serve_releases_cli import serve_releases
 from askew_server.token_cli import token
 
 if TYPE_CHECKING:
-    from askew.model_card import RuleName
     from askew_server.item_model import ItemModel  # brings scipy
     from askew_server.item_vectors import VectorSource
 
@@ -55,7 +54,7 @@ def cli() -> None:
     "--rule",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "offsets", "codebook", "posterior", "buckets", "none"]),
+    type=click.Choice(RULES),
     help="How to answer a signal; auto takes what did best for people kept aside.",
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
@@ -78,7 +77,7 @@ def train(
     min_ratings: int,
     least_likes: int,
     like_from: float | None,
-    rule: RuleName,
+    rule: str,
     principal: bool,
     vectors_from: Path | None,
     seed: int,
@@ -194,10 +193,10 @@ def _report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str
         f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
         f"{epsilon * float(reach.diameter):.3g} at these distances"
     )
-    click.echo(f"rule       {rule.name}, for epsilon {epsilon:g} and k = {rule.k}")
+    click.echo(f"rule       {rule.kind}, for epsilon {epsilon:g} and k = {rule.k}")
     click.echo(f"prior      {rule.prior}")
     for name, figure in model.figures.items():
-        gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != "none" else ""
+        gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
         click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError, OutOfRange
-from askew.model_card import MAX_GENRES, RULE_NAMES, Catalog, Item, ModelCard, ServingRule
+from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
 from askew.vectors import FeatureSpace
 from askew_server.design.directions import Purpose, learned_directions
 from askew_server.design.pool import favorites, pool_of
@@ -65,7 +65,7 @@ def train(  # noqa: PLR0913 - what a model is made of
     people, items or ratings are left to make d dimensions, or when what they make is no space that
     a device would enter.
     """
-    check_needs(options.rule, prior)
+    check_needs(options.kind, prior)
     try:
         return _fit(table, rows, options, prior, vectors, source=source, simulated=simulated)
     except OutOfRange as error:
@@ -99,7 +99,7 @@ def _fit(  # noqa: PLR0913 - as train
     known = None if prior is None else prior.people(trained)
     choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
     rule = ServingRule(
-        choice.rule, options.epsilon, options.k, known.origin if known is not None else "none"
+        choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
     )
     space = replace(space, buckets=choice.buckets)
     card = card_of(space, catalog, rule, source, simulated=simulated)
@@ -128,9 +128,9 @@ def _choice(
     own: bool,
 ) -> Choice:
     """The rule that was asked for, or the best; rules are compared where there is a choice."""
-    if options.rule != "auto" and known is None:
-        return Choice(options.rule, None, {})
-    candidates = RULE_NAMES if options.rule == "auto" else (options.rule,)
+    if options.kind is not None and known is None:
+        return Choice(options.kind, None, {})
+    candidates = SERVED if options.kind is None else (options.kind,)
     k = min(options.k, len(catalog.shared_slate))
     question = RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed)
     return choose(question, trained.space.encoder, catalog, trained.tastes, known, own=own)

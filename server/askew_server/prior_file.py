@@ -41,7 +41,7 @@ def prior_of_arrays(arrays: Arrays, card: ModelCard) -> PriorPeople | None:
     """The prior of a model, or None. Raises ArtifactError, or OutOfRange as `PriorPeople`."""
     given = [name for name in PRIOR_KINDS if name in arrays]
     if not given:
-        if card.rule.name in {"posterior", "buckets"}:
+        if card.rule.kind.needs_prior:
             raise ArtifactError("the card names a rule that weighs a prior, and there is none")
         return None
     if len(given) < len(PRIOR_KINDS):

@@ -191,7 +191,7 @@ def _parquet_points(path: Path) -> NDArray[np.float64] | None:
     return np.column_stack([np.asarray(column, np.float64) for column in columns.values()])
 
 
-def check_needs(rule: str, prior: PriorSource | None) -> None:
+def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:
     """Raises ParameterError for a rule that weighs a prior where there is none."""
-    if rule in {"posterior", "buckets"} and prior is None:
-        raise ParameterError("rule", rule, "one that needs no prior, or name a prior")
+    if rule is not None and rule.needs_prior and prior is None:
+        raise ParameterError("rule", str(rule), "one that needs no prior, or name a prior")

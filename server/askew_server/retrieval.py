@@ -26,14 +26,16 @@ class Retriever:
         """Raises ParameterError for a serving rule that needs a prior where there is none."""
         self.card = card
         self.catalog = catalog
+        self._by_point: RetrievalRule
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
         if prior is None:
-            self._by_point: RetrievalRule = rule_of(card, catalog)
+            self._by_point = rule_of(card.rule.kind, card.space.encoder, catalog)
             return
         known, rule, buckets = prior.prior(catalog), card.rule, card.space.buckets
-        without = rule.name in {"offsets", "codebook", "none"}
         self._by_point = (
-            rule_of(card, catalog) if without else PosteriorRule(known, catalog.shared_slate)
+            PosteriorRule(known, catalog.shared_slate)
+            if rule.kind.needs_prior
+            else rule_of(rule.kind, card.space.encoder, catalog)
         )
         if buckets is not None:
             most = card.max_slate_size

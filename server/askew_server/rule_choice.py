@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
-from askew.model_card import Catalog, RuleName
-from askew.placement import OffsetRule, RetrievalRule, SharedSlate
+from askew.model_card import Catalog
+from askew.placement import RetrievalRule, rule_of
 from askew.placement.bucket_rule import labels_of
 from askew.placement.posterior import PosteriorRule
 from askew.randomized_response import RandomizedResponse
+from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
 from askew_server.design.buckets import SIZES, BucketDesign, design_buckets
 from askew_server.evaluation.quality import Estimate, ratio_of
@@ -51,7 +52,7 @@ class Figure:
 class Choice:
     """The best rule, the buckets where there is a prior to make them of, and every figure."""
 
-    rule: RuleName
+    rule: RuleKind
     buckets: Buckets | None
     figures: Mapping[str, Figure]
 
@@ -62,7 +63,7 @@ class RuleQuestion:
 
     epsilon: Fraction
     k: int
-    candidates: tuple[RuleName, ...]
+    candidates: tuple[RuleKind, ...]
     seed: int
 
 
@@ -84,15 +85,14 @@ def choose(  # noqa: PLR0913
         prior = prior.only(rest)
     devices = _Devices.of(tastes, aside, encoder, catalog, question, rng)
     figures, buckets = {}, None
-    for name in ("none", "offsets", "codebook", "posterior"):
-        rule = _rule(name, encoder, catalog, prior)
-        if rule is not None:
-            figures[name] = devices.figure(devices.answers(rule))
-    if prior is not None:
-        design, scores = _best_buckets(devices, catalog, prior, rng)
-        buckets, figures["buckets"] = design.buckets, devices.figure(scores)
-    known = [name for name in figures if name in question.candidates]  # of equals the simplest
-    best = max(known, key=lambda name: figures[name].ratio)
+    for kind in SERVED if prior is not None else [k for k in SERVED if not k.needs_prior]:
+        if kind.reads == "bucket" and prior is not None:
+            design, got = _best_buckets(devices, catalog, prior, rng)
+            buckets, figures[kind] = design.buckets, devices.figure(got)
+        else:
+            figures[kind] = devices.figure(devices.answers(_rule(kind, encoder, catalog, prior)))
+    known = [kind for kind in figures if kind in question.candidates]  # of equals the simplest
+    best = max(known, key=lambda kind: figures[kind].ratio)
     return Choice(best, buckets, figures)
 
 
@@ -146,16 +146,11 @@ class _Devices:
 
 
 def _rule(
-    name: str, encoder: Encoder, catalog: Catalog, prior: PriorPeople | None
-) -> RetrievalRule | None:
-    match name:
-        case "offsets" | "codebook":
-            return OffsetRule(encoder, catalog.scoring, name)
-        case "posterior":
-            known = None if prior is None else prior.prior(catalog)
-            return None if known is None else PosteriorRule(known, catalog.shared_slate)
-        case _:
-            return SharedSlate(catalog.shared_slate)
+    kind: RuleKind, encoder: Encoder, catalog: Catalog, prior: PriorPeople | None
+) -> RetrievalRule:
+    if kind.needs_prior and prior is not None:
+        return PosteriorRule(prior.prior(catalog), catalog.shared_slate)
+    return rule_of(kind, encoder, catalog)
 
 
 def _best_buckets(

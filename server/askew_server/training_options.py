@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from askew.encoder import MAX_DIMENSION, MAX_RANKING_DIMENSION
 from askew.errors import OutOfRange, ParameterError
-from askew.model_card import RuleName, ServingRule
+from askew.model_card import ServingRule
+from askew.rule_kind import SERVED, RuleKind
 
+AUTO = "auto"
+RULES = (AUTO, *(kind.value for kind in SERVED))
 BOOST_EXPONENTS = (0.0, 0.5)
 
 
@@ -35,7 +37,7 @@ class TrainingOptions:
     min_ratings: int = 20
     least_likes: int = 20
     like_from: float | None = None
-    rule: RuleName | Literal["auto"] = "codebook"
+    rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
     seed: int = 0
 
@@ -53,10 +55,17 @@ class TrainingOptions:
             if not 1 <= getattr(self, name) <= 10_000:
                 raise ParameterError(name, getattr(self, name), "from 1 to 10000")
         try:
-            ServingRule("none" if self.rule == "auto" else self.rule, self.epsilon, self.k)
+            ServingRule(self.kind or RuleKind.NONE, self.epsilon, self.k)
         except OutOfRange as error:
             given = (self.rule, self.epsilon, self.k)
             raise ParameterError("rule, epsilon, k", given, error.limit) from None
+        except ValueError:
+            raise ParameterError("rule", self.rule, f"one of {', '.join(RULES)}") from None
+
+    @property
+    def kind(self) -> RuleKind | None:
+        """The rule, or None for the best of those compared."""
+        return None if self.rule == AUTO else RuleKind(self.rule)
 
     @property
     def signal_dimension(self) -> int:

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange
+from askew.rule_kind import SERVED, RuleKind
 from askew.vectors import VERSION_BYTES, FeatureSpace
 
 MAX_TEXT = 500
@@ -19,8 +19,6 @@ MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
 
-RuleName = Literal["offsets", "codebook", "posterior", "buckets", "none"]
-RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
 
@@ -29,19 +27,19 @@ COVERS = "the person who asks, not the people that the model was trained on"
 class ServingRule:
     """How the server chooses k items for a signal.
 
-    name: offsets and codebook look around the signal, posterior weighs a prior, buckets looks a
+    kind: offsets and codebook look around the signal, posterior weighs a prior, buckets looks a
     slate up, none shows everybody the same. epsilon, k: what it was chosen for. prior: what it
     knows of other people, in words. Raises OutOfRange for anything else.
     """
 
-    name: RuleName
+    kind: RuleKind
     epsilon: float
     k: int
     prior: str = NO_PRIOR
 
     def __post_init__(self) -> None:
-        if self.name not in RULE_NAMES:
-            raise OutOfRange("the serving rule", f"one of {', '.join(RULE_NAMES)}")
+        if self.kind not in SERVED:
+            raise OutOfRange("the serving rule", f"one of {', '.join(SERVED)}")
         if not 0 < self.epsilon <= 1024 or not 1 <= self.k <= 1024:
             raise OutOfRange("what a rule was chosen for", "positive and at most 1024")
         check_text("the prior of a rule", self.prior)

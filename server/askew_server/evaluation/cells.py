@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.rule_kind import RuleKind
 from askew_server.evaluation.guarantee import Guarantee
 from askew_server.evaluation.quality import Estimate, Outcome, gap_of, mean_of, ratio_of
-from askew_server.evaluation.rules import RuleName
 from askew_server.evaluation.truths import TruthName
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ class Label:
 
     truth: TruthName
     k: int
-    rule: RuleName
+    rule: RuleKind
     epsilon: float
     dimension: int = 0
 

@@ -16,8 +16,7 @@ from askew_server.evaluation.study import Study
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SHOWN = ("posterior", "buckets", "codebook")
-_STYLES = {"posterior": "-", "buckets": "--", "codebook": "-."}
+_STYLES = {RuleKind.POSTERIOR: "-", RuleKind.BUCKETS: "--", RuleKind.CODEBOOK: "-."}
 _COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b")
 _RATIO = "score of the picks / best possible"
 
@@ -55,22 +54,22 @@ def _figure(study: Study, path: Path, label: str, panel: Callable[[Study, str, A
 
 def _against_epsilon(study: Study, truth: str, axes: Axes) -> None:
     for color, k in zip(_COLORS, study.protocol.ks, strict=False):
-        for rule in _SHOWN:
+        for rule in _STYLES:
             found = _cells(study.cells, truth, rule=rule, k=k)
             x = [c.label.epsilon for c in found]
             _line(axes, found, x, f"{rule}, k={k}", (color, _STYLES[rule]))
-        for none in _cells(study.cells, truth, rule="none", k=k):
+        for none in _cells(study.cells, truth, rule=RuleKind.NONE, k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
     _halving(axes)
 
 
 def _against_k(study: Study, truth: str, axes: Axes) -> None:
     epsilon = _middle(study.protocol.epsilons)
-    for color, rule in zip(_COLORS, _SHOWN, strict=False):
+    for color, rule in zip(_COLORS, _STYLES, strict=False):
         found = _cells(study.cells, truth, rule=rule, epsilon=epsilon)
         x = [c.label.k for c in found]
         _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, _STYLES[rule]))
-    found = _cells(study.cells, truth, rule="none")
+    found = _cells(study.cells, truth, rule=RuleKind.NONE)
     axes.plot([c.label.k for c in found], [c.ratio.mean for c in found], "k:", label="no signal")
     _halving(axes)
 
@@ -80,7 +79,7 @@ def _against_dimension(study: Study, truth: str, axes: Axes) -> None:
         found = _cells(study.by_dimension, truth, k=k)
         label = f"posterior, epsilon {study.protocol.dimension_epsilon:g}, k={k}"
         _line(axes, found, [c.label.dimension for c in found], label, (color, "-"))
-        for none in _cells(study.cells, truth, rule="none", k=k):
+        for none in _cells(study.cells, truth, rule=RuleKind.NONE, k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
     _halving(axes)
 

@@ -40,7 +40,7 @@ def as_lines(study: Study) -> Sequence[tuple[str, ...]]:
     for cell in study.cells:
         label = cell.label
         line = lines.setdefault((label.truth, label.rule, label.epsilon), ["" for _ in ks])
-        gain = "" if label.rule in {"none", "open"} else f"  {_signed(cell.over_none)}"
+        gain = "" if label.rule.reads == "nothing" else f"  {_signed(cell.over_none)}"
         line[ks.index(label.k)] = f"{cell.ratio.mean:.3f}{gain}"
     return [
         (truth, rule, f"{epsilon:g}" if epsilon else "", *texts)

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from askew.placement.bucket_rule import labels_of
 from askew.placement.likelihood import lattice_log_likelihood
 from askew.placement.posterior import PosteriorRule, Prior
 from askew.randomized_response import RandomizedResponse
+from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew.vectors import FeatureSpace
 from askew_server.design.buckets import (
@@ -39,8 +39,15 @@ from askew_server.evaluation.guarantee import Guarantee
 from askew_server.evaluation.scene import Scene, Slates
 from askew_server.evaluation.simulated_noise import lattice_signals, response_signals
 
-RuleName = Literal["none", "naive", "offsets", "codebook", "posterior", "buckets", "open"]
-RULES: tuple[RuleName, ...] = get_args(RuleName)[:-1]  # `open` is there to compare with, always
+# In the order of the table; `open` is there to compare with, always.
+RULES = (
+    RuleKind.NONE,
+    RuleKind.NAIVE,
+    RuleKind.OFFSETS,
+    RuleKind.CODEBOOK,
+    RuleKind.POSTERIOR,
+    RuleKind.BUCKETS,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +93,10 @@ def naive_slates(scene: Scene, signals: Signals) -> NDArray[np.int64]:
     return best
 
 
-def offset_slates(
-    scene: Scene, signals: Signals, ks: Sequence[int], name: Literal["offsets", "codebook"]
-) -> Slates:
+def offset_slates(scene: Scene, signals: Signals, ks: Sequence[int], kind: RuleKind) -> Slates:
     """The rules `offsets` and `codebook`: the best free item of each probe, nearest probe first."""
     encoder = signals.space.encoder
-    rule = OffsetRule(encoder, scene.dealt.vectors, name)
+    rule = OffsetRule(encoder, scene.dealt.vectors, kind)
     return {
         k: np.array([_filled(scene, encoder.decode(rule.probes(s, k)), k) for s in signals.each()])
         for k in ks

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.rule_kind import RuleKind
 from askew_server.design.buckets import SIZES
 from askew_server.evaluation import rules
 from askew_server.evaluation.cells import Cell, Label, Run, cell_of
 from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee
 from askew_server.evaluation.leak import Leak, leak
 from askew_server.evaluation.quality import DEPTH, Outcome, best_slates, outcome
-from askew_server.evaluation.rules import RULES, RuleName, Signals
+from askew_server.evaluation.rules import RULES, Signals
 from askew_server.evaluation.scene import Dealt, Scene, Slates
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TRUTHS, TruthName
@@ -39,7 +40,7 @@ class Protocol:
     """
 
     truths: tuple[TruthName, ...] = TRUTHS
-    rules: tuple[RuleName, ...] = RULES
+    rules: tuple[RuleKind, ...] = RULES
     epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
     ks: tuple[int, ...] = (1, 5, 20)
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -124,11 +125,13 @@ class _Bench:
 
     def without_signals(self) -> None:
         """The zero-information slate, and what there would be to get in the open."""
-        if "none" in self.protocol.rules:
+        if RuleKind.NONE in self.protocol.rules:
             shared = {k: self.shared[k] for k in self.ks}
-            self._keep(("none", 0.0), shared, None, NO_SIGNAL)
+            self._keep((RuleKind.NONE, 0.0), shared, None, NO_SIGNAL)
         own = best_slates(self.scene.wanted, len(self.scene.shared))
-        self._keep(("open", 0.0), {k: own[:, : max(k, DEPTH)] for k in self.ks}, None, NO_SIGNAL)
+        self._keep(
+            (RuleKind.OPEN, 0.0), {k: own[:, : max(k, DEPTH)] for k in self.ks}, None, NO_SIGNAL
+        )
 
     def with_signals(self, epsilon: float) -> list[Leak]:
         """Every rule that reads signals, at one epsilon."""
@@ -136,34 +139,34 @@ class _Bench:
         signals = self._signals(dimension_for(epsilon), epsilon)
         single = rules.naive_slates(scene, signals)
         naive = self._got(single).score
-        played: dict[RuleName, Slates] = {}
-        if "naive" in chosen:
-            played["naive"] = dict.fromkeys(ks, single)
-        for name in ("offsets", "codebook"):
-            if name in chosen:
-                played[name] = rules.offset_slates(scene, signals, ks, name)
-        if "posterior" in chosen:
-            played["posterior"] = rules.posterior_slates(scene, signals, ks)
+        played: dict[RuleKind, Slates] = {}
+        if RuleKind.NAIVE in chosen:
+            played[RuleKind.NAIVE] = dict.fromkeys(ks, single)
+        for kind in (RuleKind.OFFSETS, RuleKind.CODEBOOK):
+            if kind in chosen:
+                played[kind] = rules.offset_slates(scene, signals, ks, kind)
+        if RuleKind.POSTERIOR in chosen:
+            played[RuleKind.POSTERIOR] = rules.posterior_slates(scene, signals, ks)
         for rule, slates in played.items():
             d = signals.space.dimension
             self._keep((rule, epsilon), slates, naive, signals.guarantee(), d)
-        for k in ks if "buckets" in chosen else ():
+        for k in ks if RuleKind.BUCKETS in chosen else ():
             size, slates = rules.bucket_slates(scene, epsilon, k, self.protocol.sizes)
             cost = Guarantee(None, epsilon, epsilon)
-            self._keep(("buckets", epsilon), slates, naive, cost, size)
-        if "posterior" not in chosen:
+            self._keep((RuleKind.BUCKETS, epsilon), slates, naive, cost, size)
+        if RuleKind.POSTERIOR not in chosen:
             return []
         return [leak(scene, signals.space, signals.lattice, min(_LEAK_K, len(scene.shared)))]
 
     def at_all_dimensions(self) -> None:
         """The posterior rule at signal dimensions that need not suit the epsilon."""
-        if "posterior" not in self.protocol.rules:
+        if RuleKind.POSTERIOR not in self.protocol.rules:
             return
         epsilon = self.protocol.dimension_epsilon
         for d in self.protocol.dimensions:
             signals = self._signals(d, epsilon)
             slates = rules.posterior_slates(self.scene, signals, self.ks)
-            self._keep(("posterior", epsilon, d), slates, None, signals.guarantee(), d)
+            self._keep((RuleKind.POSTERIOR, epsilon, d), slates, None, signals.guarantee(), d)
 
     def _signals(self, dimension: int, epsilon: float) -> Signals:
         dimension = min(dimension, self.scene.dealt.vectors.shape[1])
@@ -176,7 +179,7 @@ class _Bench:
 
     def _keep(
         self,
-        what: tuple[RuleName, float] | tuple[RuleName, float, int],
+        what: tuple[RuleKind, float] | tuple[RuleKind, float, int],
         slates: Slates,
         naive: NDArray[np.float64] | None,
         cost: Guarantee,

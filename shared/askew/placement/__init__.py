@@ -31,7 +31,13 @@ from askew.placement.noise import (
     Symmetric,
     Uniform,
 )
-from askew.placement.retrieval_rules import OffsetRule, RetrievalRule, SharedSlate, rule_of
+from askew.placement.retrieval_rules import (
+    OffsetRule,
+    RetrievalRule,
+    SharedSlate,
+    offsets_of,
+    rule_of,
+)
 from askew.placement.rule import place
 from askew.placement.snap import snap
 
@@ -57,6 +63,7 @@ __all__ = [
     "Symmetric",
     "Threshold",
     "Uniform",
+    "offsets_of",
     "place",
     "rule_of",
     "snap",

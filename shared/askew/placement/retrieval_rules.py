@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from askew.encoder import Encoder
 from askew.errors import ParameterError
 from askew.lattice import Lattice
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import Catalog
 from askew.placement.disutility import Identity
 from askew.placement.grid import best_factors
 from askew.placement.grid import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.rule import place
 from askew.ranking import scores
+from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
 
 _CACHED_PLACEMENTS = 256  # devices choose epsilon and k, so the cache needs a limit
@@ -68,9 +69,9 @@ class OffsetRule:
         self,
         encoder: Encoder,
         scoring: NDArray[np.float32],
-        name: Literal["offsets", "codebook"] = "codebook",
+        kind: RuleKind = RuleKind.CODEBOOK,
     ) -> None:
-        self._encoder, self._scoring, self._name = encoder, scoring, name
+        self._encoder, self._scoring, self._kind = encoder, scoring, kind
         self._offsets = lru_cache(maxsize=_CACHED_PLACEMENTS)(self._placed)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
@@ -94,23 +95,33 @@ class OffsetRule:
 
     def _placed(self, lattice: Lattice, k: int) -> NDArray[np.float64]:
         dimension, epsilon = self._encoder.dimension, float(lattice.epsilon)
-        if self._name == "offsets":
-            offsets = grid_offsets(epsilon, best_factors(k, dimension))
-        else:
-            noise = Laplace(epsilon, dimension)
-            offsets = place(noise, Identity(), k, on_demand=False).offsets.reshape(-1, dimension)
+        offsets = offsets_of(self._kind, epsilon, dimension, k)
         return offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
 
 
-def rule_of(card: ModelCard, catalog: Catalog) -> RetrievalRule:
-    """The card's rule, where a card and a catalog are all that it needs. Raises ParameterError."""
-    match card.rule.name:
-        case "offsets" | "codebook" as name:
-            return OffsetRule(card.space.encoder, catalog.scoring, name)
-        case "none":
-            return SharedSlate(catalog.shared_slate)
-        case name:
-            raise ParameterError("rule", name, "offsets, codebook or none")
+def offsets_of(kind: RuleKind, epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
+    """Where a rule looks around a signal, (n, d) with n <= k; empty for one that looks nowhere."""
+    match kind:
+        case RuleKind.OFFSETS:
+            return grid_offsets(epsilon, best_factors(k, dimension)).reshape(-1, dimension)
+        case RuleKind.CODEBOOK:
+            noise = Laplace(epsilon, dimension)
+            return place(noise, Identity(), k, on_demand=False).offsets.reshape(-1, dimension)
+        case _:
+            return np.empty((0, dimension))
+
+
+def rule_of(kind: RuleKind, encoder: Encoder, catalog: Catalog) -> RetrievalRule:
+    """A rule of which a card and a catalog are all that it needs.
+
+    Raises ParameterError for one that needs a prior.
+    """
+    if kind.needs_prior:
+        known = ", ".join(each for each in SERVED if not each.needs_prior)
+        raise ParameterError("rule", str(kind), f"one without a prior: {known}")
+    if kind.reads == "nothing":
+        return SharedSlate(catalog.shared_slate)
+    return OffsetRule(encoder, catalog.scoring, kind)
 
 
 def _inside(

@@ -16,9 +16,10 @@ from google.protobuf.message import DecodeError, Message
 from askew.errors import Malformed, OutOfRange, ParameterError, StaleSpace
 from askew.lattice import Lattice
 from askew.local_model import decode_vectors, encode_vectors
-from askew.model_card import RULE_NAMES, Catalog, Item, ModelCard, ServingRule
+from askew.model_card import Catalog, Item, ModelCard, ServingRule
 from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.ranking import Slate
+from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Mechanism, Query, Signal
 from askew.vectors import VERSION_BYTES
 from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
@@ -93,7 +94,7 @@ def card_to_bytes(card: ModelCard) -> bytes:
         max_slate_size=card.max_slate_size,
         source=card.source,
         simulated=card.simulated,
-        rule=pb.ServingRule(name=rule.name, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
+        rule=pb.ServingRule(name=rule.kind, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
     ).SerializeToString()
 
 
@@ -103,8 +104,8 @@ def card_from_bytes(data: bytes) -> ModelCard:
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     rule = message.rule
-    if rule.name not in RULE_NAMES:
-        raise OutOfRange("the serving rule", f"one of {', '.join(RULE_NAMES)}")
+    if rule.name not in SERVED:
+        raise OutOfRange("the serving rule", f"one of {', '.join(SERVED)}")
     return ModelCard(
         space=space_from_message(message.space),
         catalog_version=_version(message.catalog_version),
@@ -112,7 +113,7 @@ def card_from_bytes(data: bytes) -> ModelCard:
         max_slate_size=message.max_slate_size,
         source=message.source,
         simulated=message.simulated,
-        rule=ServingRule(rule.name, rule.epsilon, rule.k, rule.prior),
+        rule=ServingRule(RuleKind(rule.name), rule.epsilon, rule.k, rule.prior),
     )
 
 
