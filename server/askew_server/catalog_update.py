@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from askew.errors import DataError, OutOfRange
 from askew.model_card import Catalog
 from askew_server.factors import fold_in_items, fold_in_people, people_of, snapshot
-from askew_server.item_model import ItemModel, boosts_of, card_of, items_of, often_rated
+from askew_server.item_model import ItemModel, boosts_of, card_of, items_of
+from askew_server.item_vectors import often_rated
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.shared_slate import shared_slate
 

@@ -25,6 +25,7 @@ from askew_server.token_cli import token
 if TYPE_CHECKING:
     from askew.model_card import RuleName
     from askew_server.item_model import ItemModel  # brings scipy
+    from askew_server.item_vectors import VectorSource
 
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
@@ -46,7 +47,7 @@ def cli() -> None:
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
 @click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")
 @click.option("--ranking-dimension", default=32, show_default=True, help="Of the factors.")
-@click.option("--long-tail", is_flag=True, help="Rank by score / sqrt(likes): rarer items.")
+@click.option("--long-tail", is_flag=True, help="Rank rarer items higher: score / sqrt(likes).")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
@@ -59,6 +60,11 @@ def cli() -> None:
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
 @prior_options
+@click.option(
+    "--vectors-from",
+    type=click.Path(path_type=Path),
+    help="Take items, vectors and rating scale from this model, which these people are not in.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -74,6 +80,7 @@ def train(
     like_from: float | None,
     rule: RuleName,
     principal: bool,
+    vectors_from: Path | None,
     seed: int,
     prior: PriorOptions,
 ) -> None:
@@ -87,6 +94,7 @@ def train(
       askew-server train --ratings ratings.csv --items movies.csv --out model
     """
     from askew_server import artifact
+    from askew_server.disclosure import FIXED, LEARNED
     from askew_server.item_model import train as fit
     from askew_server.training_options import TrainingOptions
 
@@ -105,11 +113,11 @@ def train(
     )
     table, rows = _training_data(ratings, items, out)
     click.echo("Training ...", err=True)
-    source = f"ratings of {table.n_people:,} people"
+    vectors = _vectors(vectors_from)
     with prior.source() as people:
-        model = fit(table, rows, options, source=source, prior=people)
+        model = fit(table, rows, options, source=_source(table), prior=people, vectors=vectors)
     artifact.save(model, out)
-    _report(model, table, out)
+    _report(model, table, out, FIXED if vectors.fixed else LEARNED)
 
 
 @cli.command()
@@ -129,14 +137,33 @@ def update(model: Path, ratings: Path, items: Path, out: Path) -> None:
     """
     from askew_server import artifact
     from askew_server.catalog_update import update as renew
+    from askew_server.disclosure import UPDATED
 
     old = artifact.load(model)
     table, rows = _training_data(ratings, items, out)
-    new = renew(old, table, rows, source=f"ratings of {table.n_people:,} people")
+    new = renew(old, table, rows, source=_source(table))
     artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
-    _report(new, table, out)
+    _report(new, table, out, UPDATED)
+
+
+def _vectors(model: Path | None) -> VectorSource:
+    """Those of a model that is there already, or such as are to be learned."""
+    from askew_server import artifact
+    from askew_server.item_vectors import FixedVectors, LearnedVectors
+
+    if model is None:
+        return LearnedVectors()
+    given = artifact.load(model)
+    return FixedVectors(given.keys, given.catalog.vectors, given.card.space.scale)
+
+
+def _source(table: RatingTable) -> str:
+    """For the card, which is public."""
+    from askew_server.disclosure import in_words
+
+    return f"ratings of {in_words(table.n_people)} people"
 
 
 def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, dict[str, ItemRow]]:
@@ -146,7 +173,10 @@ def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, 
     return table, _loaded(read_items, items, "Reading items")
 
 
-def _report(model: ItemModel, table: RatingTable, out: Path) -> None:
+def _report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
+    """For the operator: the first line is exact, and no part of the model."""
+    from askew_server.disclosure import what_it_tells
+
     space, rule = model.card.space, model.card.rule
     reach, epsilon = space.encoder.reach(), rule.epsilon
     size = f"{len(table.rating):,} by {table.n_people:,} people of {len(table.item_keys):,} items"
@@ -167,8 +197,11 @@ def _report(model: ItemModel, table: RatingTable, out: Path) -> None:
     click.echo(f"rule       {rule.name}, for epsilon {epsilon:g} and k = {rule.k}")
     click.echo(f"prior      {rule.prior}")
     for name, figure in model.figures.items():
-        gain = f", {figure.gain:+.3f} ± {figure.gain_error:.3f}" if name != "none" else ""
-        click.echo(f"  {name:<10} {figure.ratio:.3f} of the best possible score{gain}")
+        gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != "none" else ""
+        click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
+    long_tail = model.training.boost_exponent > 0
+    told = what_it_tells(made_of_people, long_tail=long_tail)
+    click.echo("tells      " + "\n           ".join(told))
     click.echo(f"model      {out}")
 
 

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from askew.errors import DataError
 from askew.vectors import RatingScale
+from askew_server.disclosure import about
 from askew_server.ratings.table import RatingTable
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
@@ -34,9 +35,9 @@ class People:
     seen: csr_array
 
     def counts(self) -> dict[str, int]:
-        """How many there are, for the model card."""
+        """About how many there are, for the model card."""
         people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
-        return {"people": people, "ratings": ratings, "likes": likes}
+        return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
 
 
 @dataclass(frozen=True, eq=False)

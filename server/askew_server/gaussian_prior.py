@@ -1,8 +1,9 @@
 """A prior under differential privacy: a Gaussian of tastes, and how often each item was seen.
 
 Privacy unit: one person's whole history. Neighboring relation: add or remove one person.
-Guarantee: pure epsilon-DP of the release, `Plan.loss`, exactly: the counts are integers, the noise
-is the two-sided geometric law of `askew.geometric`. Everything made of the release is free.
+Guarantee: pure epsilon-DP of the release, `Plan.loss`, given the item vectors, the scale and the
+list of items, exactly: the counts are integers, the noise is the two-sided geometric law of
+`askew.geometric`. Everything made of the release is free.
 
 Released, each part with its share of epsilon (they add up), G = 2**16 grid steps a unit:
 
@@ -21,8 +22,12 @@ factors have orthonormal columns, so that |sum of v_i|^2 <= n and a taste is nev
 items count is decided by a public order of the items, and which ratings make a profile by
 `factors.snapshot`: by a person's own history alone.
 
-Not covered: the item vectors, in which tastes are expressed, and the shared slate; they are learned
-from people, and the card says so. Source: Dwork et al. 2006 (sums with noise); the parts are ours.
+What it is given. Where vectors, scale and items were fixed in advance, by a model that none of
+these people is in (`item_vectors.FixedVectors`), the release hides each person without a condition.
+Where they are learned from the same people, one person more changes everybody's tastes: the sums
+then moved by up to 20 times their sensitivity in trials, and epsilon compares only such people as
+would give the same vectors. The card says which. Never covered: the model's space, rule, number of
+buckets, figures and shared slate. Source: Dwork et al. 2006 (sums with noise); the parts are ours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The model: factors that rank items, and a feature space in which people can be hidden.
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
-items, directions and the shared slate are learned from them.
+what a model tells about them is in `disclosure`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from scipy.sparse import csr_array
 
 from askew.errors import DataError, OutOfRange
 from askew.model_card import MAX_GENRES, RULE_NAMES, Catalog, Item, ModelCard, ServingRule
-from askew.vectors import FeatureSpace, RatingScale
+from askew.vectors import FeatureSpace
 from askew_server.design.directions import Purpose, learned_directions
 from askew_server.design.pool import favorites, pool_of
-from askew_server.factors import Tastes, factorize, fold_in_people, people_of, snapshot
+from askew_server.disclosure import like_classes
+from askew_server.factors import Tastes, fold_in_people, snapshot
+from askew_server.item_vectors import LearnedVectors, VectorSource
 from askew_server.prior_people import PriorPeople
 from askew_server.prior_source import PriorSource, Trained, check_needs
 from askew_server.ratings import ItemRow, RatingTable
@@ -28,12 +30,14 @@ from askew_server.shared_slate import SLATE_LIMIT, shared_slate
 from askew_server.space_fit import fit_space
 from askew_server.training_options import TrainingOptions
 
+LEARNED_VECTORS = LearnedVectors()
+
 
 @dataclass(frozen=True, eq=False)
 class ItemModel:
     """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
-    each item in the ratings. training, and counts of people, ratings and likes: what the model is
-    made of. figures: what each rule gave people kept aside, where rules were compared.
+    each item in the ratings. training, and about how many people, ratings and likes: what the model
+    is made of. figures: what each rule gave people kept aside, where rules were compared.
     """
 
     card: ModelCard
@@ -53,6 +57,7 @@ def train(  # noqa: PLR0913 - what a model is made of
     source: str,
     simulated: bool = False,
     prior: PriorSource | None = None,
+    vectors: VectorSource = LEARNED_VECTORS,
 ) -> ItemModel:
     """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
 
@@ -62,7 +67,7 @@ def train(  # noqa: PLR0913 - what a model is made of
     """
     check_needs(options.rule, prior)
     try:
-        return _fit(table, rows, options, source, prior, simulated=simulated)
+        return _fit(table, rows, options, prior, vectors, source=source, simulated=simulated)
     except OutOfRange as error:
         raise DataError(f"these ratings make no usable space: {error}") from None
 
@@ -71,31 +76,26 @@ def _fit(  # noqa: PLR0913 - as train
     table: RatingTable,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
-    source: str,
     prior: PriorSource | None,
+    vectors: VectorSource,
     *,
+    source: str,
     simulated: bool,
 ) -> ItemModel:
-    scale = _scale_of(table, options.like_from)
-    kept = often_rated(table, options.min_ratings)
-    d = options.signal_dimension
-    ranking = min(options.ranking_dimension, table.n_people - 1, len(kept) - 1)
-    if ranking < d:
-        raise DataError(
-            f"{table.n_people} people and {len(kept)} items with at least "
-            f"{options.min_ratings} ratings do not make {d} dimensions"
-        )
-    people = people_of(table, kept, scale)
-    vectors = factorize(people.likes, ranking, options.seed)
+    told = vectors.express(table, options)
+    options, people = told.options, told.people
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
-    tastes = fold_in_people(snapshot(people, options.seed), vectors, options.least_likes)
-    keys = tuple(table.item_keys[i] for i in kept)
+    tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
     boosts = boosts_of(people.likes, options.boost_exponent)
-    scoring = vectors * boosts[:, None]
+    scoring = told.vectors * boosts[:, None]
     directions = _directions(tastes, scoring, options) if options.learned else None
-    space = fit_space(tastes, vectors, scale, d, rng, directions=directions)
-    catalog = Catalog(items_of(keys, rows), vectors, boosts, shared_slate(tastes, scoring, rng))
-    trained = Trained(keys, vectors, space, tastes, options.seed)
+    d = options.signal_dimension
+    space = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    slate = shared_slate(tastes, scoring, rng)
+    catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
+    trained = Trained(
+        told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
+    )
     known = None if prior is None else prior.people(trained)
     choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
     rule = ServingRule(
@@ -103,7 +103,7 @@ def _fit(  # noqa: PLR0913 - as train
     )
     space = replace(space, buckets=choice.buckets)
     card = card_of(space, catalog, rule, source, simulated=simulated)
-    return ItemModel(card, catalog, keys, options, people.counts(), known, choice.figures)
+    return ItemModel(card, catalog, told.keys, options, people.counts(), known, choice.figures)
 
 
 def _directions(
@@ -136,14 +136,9 @@ def _choice(
     return choose(question, trained.space.encoder, catalog, trained.tastes, known, own=own)
 
 
-def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:
-    """The items with at least so many ratings, in the table's order."""
-    return np.flatnonzero(np.bincount(table.item, minlength=len(table.item_keys)) >= least)
-
-
 def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
-    """likes**-exponent of each item, (n_items,)."""
-    boosts: NDArray[np.float64] = np.maximum(likes.sum(axis=0), 1.0) ** -exponent
+    """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
+    boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
     return boosts.astype(np.float32)
 
 
@@ -165,17 +160,6 @@ def card_of(
         simulated=simulated,
         rule=rule,
     )
-
-
-def _scale_of(table: RatingTable, like_from: float | None) -> RatingScale:
-    if not len(table):
-        raise DataError("there are no ratings")
-    lowest, highest = float(table.rating.min()), float(table.rating.max())
-    if lowest == highest:
-        raise DataError(f"every rating is {lowest:g}: there is no scale to learn from")
-    if like_from is None:
-        return RatingScale.between(lowest, highest)
-    return RatingScale(lowest, highest, like_from)
 
 
 def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:

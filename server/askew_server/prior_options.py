@@ -21,7 +21,9 @@ _OPTIONS = (
         help="Public prior: ratings of published people, or their points (csv, npz, parquet).",
     ),
     click.option(
-        "--prior-dp", help="Prior fitted under differential privacy: its epsilon, such as 1 or 1/2."
+        "--prior-dp",
+        help="Prior fitted under differential privacy, given the item vectors (--vectors-from): its"
+        " epsilon, such as 1 or 1/2.",
     ),
     click.option("--ledger", type=click.Path(path_type=Path), help="The ledger that pays for it."),
     click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor."),

@@ -16,14 +16,19 @@ from askew.encoder import MAX_SIZE
 from askew.errors import DataError, ParameterError
 from askew.model_card import check_text
 from askew.vectors import FeatureSpace
-from askew_server.factors import People, Tastes, fold_in_people, people_of, snapshot
+from askew_server.disclosure import in_words
+from askew_server.factors import Tastes, fold_in_people, snapshot
 from askew_server.gaussian_prior import GaussianPrior, Plan
+from askew_server.item_vectors import people_by_key
 from askew_server.prior_people import PriorPeople, as_they_are, of_tastes
 from askew_server.ratings import RatingTable
 
 MADE_UP = 2000  # people drawn from a fitted Gaussian
 _MOST_PEOPLE = 100_000
 _LONGEST_NAME = 200
+_GIVEN = "given the item vectors, which are learned from the same people without it"
+_FIXED = "with item vectors of another model, which must not be made of the same people"
+_NOT_COVERED = "It does not cover the space, rule, buckets, figures and shared slate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +36,7 @@ class Trained:
     """What training knows when it asks for a prior: items by key, vectors, space, and the tastes of
     the people trained on, most of whose ratings are their profile; which, is decided for each
     person by their own ratings alone, so that a private release of the tastes can hide a person.
+    vectors_fixed: whether the vectors were there before any of these people was looked at.
     """
 
     keys: tuple[str, ...]
@@ -38,6 +44,7 @@ class Trained:
     space: FeatureSpace = field(repr=False)
     tastes: Tastes = field(repr=False)
     seed: int
+    vectors_fixed: bool = False
 
 
 class PriorSource(Protocol):
@@ -67,8 +74,9 @@ class Cohort:
 
     def people(self, trained: Trained) -> PriorPeople:
         """As they are."""
+        size = in_words(len(trained.tastes.vectors))
         origin = (
-            f"opt-in cohort {self.name}: {len(trained.tastes.vectors):,} people as they are. "
+            f"opt-in cohort {self.name}: {size} people as they are. "
             "WARNING: answers tell about them; the guarantee does not cover them"
         )
         return as_they_are(trained.tastes, trained.vectors, trained.space.encoder, origin)
@@ -84,14 +92,10 @@ class PublishedRatings:
 
     def people(self, trained: Trained) -> PriorPeople:
         """Folded in as devices fold in. Raises DataError where no item is known."""
-        places = {key: place for place, key in enumerate(self.table.item_keys)}
-        known = [(new, places[key]) for new, key in enumerate(trained.keys) if key in places]
-        if not known:
-            raise DataError(f"{self.name}: none of its items is in the model")
-        new, old = np.array(known, dtype=np.int64).T
-        found = people_of(self.table, old, trained.space.scale)
-        shape = (self.table.n_people, len(trained.keys))
-        spread = People(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
+        try:
+            spread = people_by_key(self.table, trained.keys, trained.space.scale)
+        except DataError as error:
+            raise DataError(f"{self.name}: {error}") from None
         profiles = snapshot(spread, trained.seed)
         tastes = fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
         origin = f"published ratings {self.name}: {len(tastes.vectors):,} people"
@@ -132,9 +136,11 @@ class DPGaussian:
         plan = Plan(self.epsilon, trained.space.ranking_dimension, len(trained.keys))
         payload = self.release(plan, trained)
         tastes, seen = GaussianPrior.of_release(plan, payload).people(MADE_UP, trained.seed)
+        given = _FIXED if trained.vectors_fixed else _GIVEN
         origin = (
             f"Gaussian released under epsilon = {float(self.epsilon):g} differential privacy (add "
-            f"or remove one person), paid for in the ledger; {MADE_UP:,} made-up people"
+            f"or remove one person), {given}, paid for in the ledger; {MADE_UP:,} made-up people. "
+            f"{_NOT_COVERED}"
         )
         return of_tastes(tastes, seen, trained.space.encoder, origin)
 
@@ -183,11 +189,6 @@ def _parquet_points(path: Path) -> NDArray[np.float64] | None:
     if "rating" in columns:
         return None
     return np.column_stack([np.asarray(column, np.float64) for column in columns.values()])
-
-
-def _spread(part: csr_array, columns: NDArray[np.int64], shape: tuple[int, int]) -> csr_array:
-    where = part.tocoo()
-    return csr_array((where.data, (where.row, columns[where.col])), shape=shape)
 
 
 def check_needs(rule: str, prior: PriorSource | None) -> None:

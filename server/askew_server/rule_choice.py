@@ -37,7 +37,10 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Figure:
-    """score of the picks / best possible, and its paired gain over the zero-information slate."""
+    """score of the picks / best possible, and its paired gain over the zero-information slate.
+
+    In hundredths: the card has them, and every digit more tells more of the people kept aside.
+    """
 
     ratio: float
     gain: float
@@ -88,7 +91,7 @@ def choose(  # noqa: PLR0913
     if prior is not None:
         design, scores = _best_buckets(devices, catalog, prior, rng)
         buckets, figures["buckets"] = design.buckets, devices.figure(scores)
-    known = [name for name in question.candidates if name in figures]
+    known = [name for name in figures if name in question.candidates]  # of equals the simplest
     best = max(known, key=lambda name: figures[name].ratio)
     return Choice(best, buckets, figures)
 
@@ -138,7 +141,8 @@ class _Devices:
     def figure(self, got: Scores) -> Figure:
         possible = np.maximum(self.scores.max(axis=1), 0).astype(np.float64)
         gain: Estimate = ratio_of(got - self.shared, possible)
-        return Figure(ratio_of(got, possible).mean, gain.mean, gain.error)
+        exact = (ratio_of(got, possible).mean, gain.mean, gain.error)
+        return Figure(*(round(each, 2) for each in exact))
 
 
 def _rule(

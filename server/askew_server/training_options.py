@@ -19,10 +19,11 @@ class TrainingOptions:
     epsilon, k: what the model is for; a smaller epsilon wants fewer signal dimensions.
     dimension: of the signal space, or None for what suits epsilon. ranking_dimension: of the
     factors, fewer where the ratings do not fill them. boost_exponent: 0 ranks by score, 1/2 divides
-    scores by the square root of an item's likes, for the long tail. min_ratings: items with fewer
-    are left out. like_from: the lowest rating that is a like, or None for the upper quarter of the
-    scale. least_likes: see `askew.encoder`. rule: how to answer, or auto for what does best for
-    people kept aside. learned: signal directions learned for epsilon and k, not principal axes.
+    scores by the square root of an item's likes, told as a power of four, for the long tail.
+    min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
+    for the upper quarter of the scale. least_likes: see `askew.encoder`. rule: how to answer, or
+    auto for what does best for people kept aside. learned: signal directions learned for epsilon
+    and k, not principal axes.
     Raises ParameterError for a value out of range.
     """
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from small_world import made_encoder, made_space
 
 from askew.errors import BudgetExceeded, DataError, ParameterError
 from askew.geometric import TwoSidedGeometric
@@ -172,7 +173,7 @@ def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
 
     vectors, seen = some_people(10)
     tastes, scoring = tastes_of(vectors, seen), np.zeros((ITEMS, D), np.float32)
-    trained = Trained((), scoring, None, tastes, 0)  # type: ignore[arg-type]
+    trained = Trained((), scoring, made_space(made_encoder(ranking=D)), tastes, 0)
     with Ledger(tmp_path / "ledger.sqlite", tmp_path / "anchor") as ledger:
         cap = PrivacyBudget(epsilon=Fraction(1))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)

@@ -29,7 +29,8 @@ from askew_server.cli import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.data import read_table
 from askew_server.factors import fold_in_people, people_of, snapshot
-from askew_server.item_model import ItemModel, often_rated, train
+from askew_server.item_model import ItemModel, train
+from askew_server.item_vectors import often_rated
 from askew_server.ledger import Ledger
 from askew_server.prior_source import Cohort, PriorSource, PublishedTastes, read_published
 from askew_server.ratings import RatingTable
@@ -69,7 +70,7 @@ def point_query(model: ItemModel, x: float, y: float, k: int = 4) -> Query:
 
 def test_the_card_names_a_cohort_and_warns() -> None:
     prior = cohort_model().card.rule.prior
-    assert prior.startswith("opt-in cohort volunteers: ")
+    assert prior.startswith("opt-in cohort volunteers: about 300 people as they are. ")
     assert "WARNING" in prior
 
 
