@@ -15,6 +15,7 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, SecondSpace, TransportError
+from askew_client import core_dumps
 from askew_client.cli_ask import ask, catalog
 from askew_client.cli_budget import budget
 from askew_client.cli_completion import completion
@@ -61,6 +62,7 @@ for _command in (ask, budget, catalog, completion, demo, doctor, profile, tui):
 
 def main() -> None:
     """Run the command; an error is one line, and its kind is the exit code."""
+    core_dumps.switch_off()
     # gRPC's own log repeats text of the server, control characters and all.
     os.environ["GRPC_VERBOSITY"] = "NONE"
     if isinstance(sys.stdout, io.TextIOWrapper):

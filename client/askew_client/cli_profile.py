@@ -7,7 +7,6 @@ on the machine.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from askew_client import cli_options as options
 
 if TYPE_CHECKING:
     from askew_client.profile_desk import ProfileDesk
-    from askew_client.profile_document import State
 
 _data = options.data
 
@@ -62,19 +60,31 @@ def add(context: click.Context, data: Path | None) -> None:
 
 
 @profile.command("remove")
+@click.option("--for-good", is_flag=True, help="From the edits and past answers too; no undo.")
 @_data
 @click.pass_context
-def remove(context: click.Context, data: Path | None) -> None:
+def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
     """Forget ratings: one title a line on standard input, or a prompt in a terminal.
 
+    The titles stay in the file, for `askew profile undo`. With --for-good they are overwritten
+    there, and so is every past answer that names one; this works after a plain removal too.
+
     \b
-    Example:
+    Examples:
       askew profile remove < titles.txt
+      askew profile remove --for-good < titles.txt
     """
     desk = _desk(context, data)
-    titles = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_titles()
-    changes: Mapping[str, State] = {title.strip(): () for title in titles if title.strip()}
-    _tell(f"{desk.edit(changes) if changes else 0} ratings removed")
+    lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_titles()
+    titles = [line.strip() for line in lines if line.strip()]
+    if for_good:
+        gone = desk.forget(titles)
+        _tell(f"{gone.titles} titles and {gone.answers} past answers forgotten for good")
+        _tell("copies made by backups or by the disk itself are out of reach")
+        return
+    removed = desk.edit(dict.fromkeys(titles, ())) if titles else 0
+    kept = "; `askew profile undo` still knows them, until `remove --for-good`" if removed else ""
+    _tell(f"{removed} ratings removed{kept}")
 
 
 @profile.command("list")

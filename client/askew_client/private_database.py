@@ -50,6 +50,31 @@ class PrivateDatabase:
         finally:
             database.close()
 
+    def check_unread(self) -> None:
+        """Raises `error` while another connection reads, after waiting for it: as long as it does,
+        SQLite keeps what was there before, and nothing can be erased.
+        """
+        with self.connection() as database:
+            # Changes nothing, and must be written over what a reader sees.
+            database.execute(f"PRAGMA user_version = {self.version}")
+            self._empty_log(database)
+
+    def purge(self) -> None:
+        """Leave nothing in the file of what was deleted: overwrite it, shrink the file, empty the
+        log. Raises `error` as `check_unread`.
+        """
+        with self.connection() as database:
+            self._empty_log(database)  # overwrites freed pages, before the file loses them
+            database.execute("VACUUM")
+            self._empty_log(database)
+
+    def _empty_log(self, database: sqlite3.Connection) -> None:
+        busy, _, _ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            text = f"another program is reading the {self.name} {self.path}"
+            advice = "so what it held before cannot be erased; end that program and try again"
+            raise self.error(f"{text}, {advice}")
+
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
@@ -63,6 +88,7 @@ class PrivateDatabase:
             write_ahead(database)
             database.execute("PRAGMA synchronous = FULL")
             database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA temp_store = MEMORY")  # VACUUM makes a copy of everything
         except BaseException:
             database.close()
             raise

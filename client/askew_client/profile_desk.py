@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 
 from askew.vectors import RatingScale
@@ -10,6 +12,14 @@ from askew_client.outcomes import PastAnswer, Rated
 from askew_client.profile_document import ProfileDocument, State
 from askew_client.profile_store import ProfileStore
 from askew_client.title_search import title_key
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """How many titles were found in the ratings and their edits, and how many answers named one."""
+
+    titles: int
+    answers: int
 
 
 class ProfileDesk:
@@ -44,6 +54,25 @@ class ProfileDesk:
     def unrate(self, label: str) -> None:
         """Forget a rating. One that does not exist is no error."""
         self.edit({label: ()})
+
+    def forget(self, labels: Iterable[str]) -> Forgotten:
+        """Forget titles for good: no undo brings them back, and the file holds no trace of them.
+
+        Past answers that name one are forgotten too. Raises ProfileError while another program
+        reads the file.
+        """
+        keys = {title_key(label) for label in labels}
+        found = [Forgotten(0, 0)]
+
+        def without(document: ProfileDocument) -> ProfileDocument:
+            left = document.without(lambda label: title_key(label) in keys)
+            traces = {*document.ratings, *chain.from_iterable(document.edits)}
+            titles = {title_key(label) for label in traces} & keys
+            found[0] = Forgotten(len(titles), len(document.answers) - len(left.answers))
+            return left
+
+        self._profile.change_for_good(without)
+        return found[0]
 
     def edit(self, changes: Mapping[str, State]) -> int:
         """Many changes as one edit, so that one `undo` takes all of them back.

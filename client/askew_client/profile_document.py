@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
@@ -59,6 +59,18 @@ class ProfileDocument:
         if self.answers and replace(self.answers[-1], when=answer.when) == answer:
             return self
         return replace(self, answers=(*self.answers, answer)[-_MAX_ANSWERS:])
+
+    def without(self, named: Callable[[str], bool]) -> ProfileDocument:
+        """Without every trace of these titles: their ratings, edits of them, answers with them.
+
+        An edit keeps its other titles; an answer with one of them is forgotten whole.
+        """
+        edits = ({k: v for k, v in each.items() if not named(k)} for each in self.edits)
+        return ProfileDocument(
+            {label: liking for label, liking in self.ratings.items() if not named(label)},
+            tuple(each for each in edits if each),
+            tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
+        )
 
     def without_answers(self) -> ProfileDocument:
         """The same ratings, and no past."""

@@ -76,8 +76,20 @@ class ProfileStore:
             _put(database, key.seal(document.to_bytes(), self._bits))
         return document
 
+    def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
+        """As `change`, and what `edit` leaves out is erased from the file too.
+
+        Raises ProfileError while another program reads the file, which then may still hold it.
+        """
+        self._check_erasable()
+        self.change(edit)
+        self._file.purge()
+
     def encrypt(self, passphrase: str | None) -> None:
-        """Encrypt with a passphrase, or with a key in the system's keyring for None."""
+        """Encrypt with a passphrase, or with a key in the system's keyring for None.
+
+        Raises ProfileError while another program reads the file, which may still hold plain text.
+        """
         if passphrase is None:
             self._seal_with(vault.new_keyring_key(self._bits))
         else:
@@ -91,16 +103,16 @@ class ProfileStore:
         """Overwrite, empty and remove the file, locked or not, and forget its key.
 
         What SQLite can promise: its own pages are overwritten. Copies that a file system, a disk
-        or a backup made of them are out of its reach.
+        or a backup made of them are out of its reach. Raises ProfileError while another program
+        reads the file, which then stays.
         """
         sealed = self._sealed()
-        if sealed is not None:
-            with self._file.connection() as database:
+        if self.path.exists():
+            self._file.check_unread()
+            with self._file.transaction() as database:
                 database.execute("DELETE FROM profile")
-                _compact(database)
-            if sealed.lock == "keyring":
-                with suppress(VaultError):
-                    vault.forget_keyring_key(sealed.salt)
+            _forget_key(sealed)  # before what may fail: what is left cannot be read without it
+            self._file.purge()
         try:
             for ending in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
@@ -111,16 +123,19 @@ class ProfileStore:
 
     def _seal_with(self, key: Key) -> None:
         """Store the profile under another key, and leave nothing of the old one in the file."""
+        self._check_erasable()
         with self._file.transaction() as database:
             old = _find(database)
             document = _document(old, NO_KEY if old is None else self._key_of(old))
             _put(database, key.seal(document.to_bytes(), self._bits))
         self._key = key
-        with self._file.connection() as database:
-            _compact(database)
-        if old is not None and old.lock == "keyring":
-            with suppress(VaultError):
-                vault.forget_keyring_key(old.salt)
+        _forget_key(old)
+        self._file.purge()
+
+    def _check_erasable(self) -> None:
+        """Nothing is changed where the key is missing, or where the old state cannot be erased."""
+        self.read()
+        self._file.check_unread()
 
     def _sealed(self) -> Sealed | None:
         try:
@@ -173,6 +188,10 @@ class PassingProfile(ProfileStore):
         self._document = edit(self._document)
         return self._document
 
+    def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
+        """The same: there is no file."""
+        self.change(edit)
+
     def encrypt(self, passphrase: str | None) -> None:  # noqa: ARG002
         """Raises VaultError: there is no file to encrypt."""
         raise VaultError("this profile is in memory only; there is nothing to encrypt")
@@ -201,7 +220,8 @@ def _put(database: sqlite3.Connection, sealed: Sealed) -> None:
     )
 
 
-def _compact(database: sqlite3.Connection) -> None:
-    """Rewrite the file without what was deleted, and empty the write-ahead log."""
-    database.execute("VACUUM")
-    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _forget_key(sealed: Sealed | None) -> None:
+    """Delete the key of what is not stored any more."""
+    if sealed is not None and sealed.lock == "keyring":
+        with suppress(VaultError):
+            vault.forget_keyring_key(sealed.salt)

@@ -72,12 +72,13 @@ class Lattice:
     def for_epsilon(cls, epsilon: Fraction) -> Lattice:
         """The lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %.
 
-        Powers of two are met exactly. Raises ParameterError outside [1/1024, 1024].
+        Powers of two are met exactly. step_exponent is never 0, which would take no bytes on the
+        wire. Raises ParameterError outside [1/1024, 1024].
         """
         if not Fraction(1, 1024) <= epsilon <= 1024:
             raise ParameterError("epsilon", str(epsilon), "between 1/1024 and 1024")
         exponent = next(
-            s for s in range(MAX_STEP_EXPONENT + 1) if (1 << s) / epsilon >= _LEAST_INVERSE_RATE
+            s for s in range(1, MAX_STEP_EXPONENT + 1) if (1 << s) / epsilon >= _LEAST_INVERSE_RATE
         )
         return cls(exponent, ceil((1 << exponent) / epsilon))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import keyring
@@ -16,6 +17,7 @@ from askew.errors import ProfileError, VaultError
 from askew.randomness import SystemBits
 from askew_client import vault
 from askew_client.outcomes import PastAnswer
+from askew_client.private_database import PrivateDatabase
 from askew_client.profile_document import ProfileDocument
 from askew_client.profile_store import ProfileStore
 
@@ -206,6 +208,24 @@ def test_a_short_passphrase_is_refused_and_changes_nothing(path: Path, passphras
     assert store.lock == "none"
 
 
+@pytest.mark.parametrize("other", [("keyring", bytes(16)), ("passphrase", bytes(15) + b"1")])
+def test_what_is_sealed_is_bound_to_its_lock_and_salt(other: tuple[vault.Lock, bytes]) -> None:
+    """The same secret under another name does not open it. Planted bug: no associated data."""
+    sealed = vault.Key("passphrase", bytes(16), bytes(32)).seal(b"a profile", SystemBits())
+    with pytest.raises(VaultError, match="altered"):
+        vault.Key(*other, bytes(32)).open(sealed)
+
+
+def test_what_is_sealed_is_bound_to_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another format, or another program with the same key, opens nothing."""
+    key = vault.Key("passphrase", bytes(16), bytes(32))
+    sealed = key.seal(b"a profile", SystemBits())
+    assert key.open(sealed).rstrip() == b"a profile"
+    monkeypatch.setattr(vault, "_MARK", b"askew profile 2")
+    with pytest.raises(VaultError, match="altered"):
+        key.open(sealed)
+
+
 @pytest.mark.parametrize("column", ["body", "nonce", "salt"])
 def test_altered_bytes_are_refused(path: Path, column: str) -> None:
     store = rated(path)
@@ -243,6 +263,23 @@ def test_a_key_is_forgotten_when_it_is_not_used_any_more(path: Path, ring: DictK
     assert ring.kept == {}
     store.encrypt(None)
     store.wipe()
+    assert ring.kept == {}
+
+
+@pytest.mark.parametrize("act", [ProfileStore.wipe, ProfileStore.decrypt])
+def test_a_key_is_forgotten_where_the_file_cannot_be_erased(
+    path: Path, ring: DictKeyring, monkeypatch: pytest.MonkeyPatch, act: Callable[..., None]
+) -> None:
+    """What is left of the old file can then not be read. Planted bug: forgetting it afterwards."""
+    store = rated(path)
+    store.encrypt(None)
+
+    def not_now(_: PrivateDatabase) -> None:
+        raise ProfileError("another program is reading")
+
+    monkeypatch.setattr(PrivateDatabase, "purge", not_now)
+    with pytest.raises(ProfileError):
+        act(store)
     assert ring.kept == {}
 
 

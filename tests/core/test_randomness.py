@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -72,3 +75,42 @@ def test_the_kernels_coin_has_its_probability() -> None:
 
 def test_two_reads_of_the_kernel_differ() -> None:
     assert SystemBits().read(32) != SystemBits().read(32)
+
+
+def test_each_read_asks_the_kernel_for_its_own_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more, no fewer, and kept nowhere. Planted bug: a pool."""
+    asked: list[int] = []
+    kernel = os.urandom
+
+    def watched(count: int) -> bytes:
+        asked.append(count)
+        return kernel(count)
+
+    monkeypatch.setattr(os, "urandom", watched)
+    for bits in (SystemBits(), SystemBits()):
+        assert [len(bits.read(count)) for count in (1, 16, 4096, 3)] == [1, 16, 4096, 3]
+    assert asked == 2 * [1, 16, 4096, 3]
+
+
+FORKED = """
+import os
+from askew.randomness import SystemBits
+bits = SystemBits()
+bits.read(1)  # what a pool would begin with
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    os.write(theirs, bits.read(16) + SystemBits().read(16))
+    os._exit(0)
+here = bits.read(16) + SystemBits().read(16)
+there = os.read(ours, 32)
+print(len(here), len(there), {here[:16], here[16:]} & {there[:16], there[16:]})
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_repeats_nothing() -> None:
+    """Planted bug: a pool of the module, which parent and child both have."""
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "32 32 set()\n"

@@ -143,6 +143,16 @@ def test_no_pair_of_inputs_and_no_output_breaks_the_promise(q: int) -> None:
     assert list(violations(laws_on_the_line(lattice), lattice.epsilon)) == []
 
 
+def test_the_lattice_as_devices_use_it_keeps_the_promise_and_has_the_law() -> None:
+    """With its own noise. Planted bug: half the rate in `Lattice.noise`."""
+    lattice = Lattice(0, 2)
+    laws = laws_on_the_line(lattice, [Fraction(0), Fraction(1, 8)])
+    assert list(violations(laws, lattice.epsilon)) == []
+    for (u,), (law, residual) in laws.items():
+        for (z,), p in law.items():
+            assert abs(p - closed_form(lattice, u, z)) <= residual + Fraction(1, 2**150)
+
+
 @pytest.mark.parametrize(("exponent", "q"), [(0, 1), (0, 7), (3, 2), (4, 16)])
 def test_the_formula_keeps_the_promise_with_no_slack_at_all(exponent: int, q: int) -> None:
     lattice = Lattice(exponent, q)
@@ -197,11 +207,13 @@ def test_two_coordinates_keep_the_promise_in_the_l1_metric() -> None:
     assert list(violations(laws, Fraction(1))) == []
 
 
-def test_two_coordinates_have_independent_noise() -> None:
+@pytest.mark.parametrize(("u", "v"), [(0, 0), (Fraction(7, 8), Fraction(7, 8))])
+def test_two_coordinates_have_independent_noise(u: Fraction, v: Fraction) -> None:
+    """Planted bug: one coin rounds both, which is seen off the lattice alone."""
     lattice = PlaneLattice(0, 1)
-    law, residual = law_of(lattice, [Fraction(0), Fraction(0)], Fraction(1, 2**16))
+    law, residual = law_of(lattice, [u, v], Fraction(1, 2**16))
     for (z, w), p in law.items():
-        product = closed_form(lattice, Fraction(0), z) * closed_form(lattice, Fraction(0), w)
+        product = closed_form(lattice, u, z) * closed_form(lattice, v, w)
         assert abs(p - product) <= residual
 
 
@@ -214,6 +226,34 @@ class PlaneLattice(Lattice):
 def laws_in_the_plane(lattice: Lattice) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
     points = [(Fraction(0), Fraction(0)), (Fraction(1), Fraction(0)), (Fraction(1), Fraction(1))]
     return {point: law_of(lattice, point, Fraction(1, 2**13)) for point in points}
+
+
+def laws_of_rounding(lattice: Lattice) -> dict[tuple[Fraction, ...], tuple[Law, Fraction]]:
+    """Off the lattice, in the plane: rounding as it is, then the noise by its formula.
+
+    Nothing is cut off: every (z, w) from -2 to 3 has its exact probability.
+    """
+    r = Fraction(lattice.inverse_rate, lattice.inverse_rate + 1)
+    c = (1 - r) / (1 + r)
+    laws: dict[tuple[Fraction, ...], tuple[Law, Fraction]] = {}
+    for point in itertools.product(WITHIN_A_STEP, repeat=2):
+        law: Law = defaultdict(Fraction)
+        for faces in itertools.product((False, True), repeat=2):
+            branch = Branch(faces, Fraction(0))
+            i, j = lattice._round(np.array([float(u) for u in point]), branch)
+            for z, w in itertools.product(range(-2, 4), repeat=2):
+                law[z, w] += branch.probability * c**2 * r ** (abs(z - i) + abs(w - j))
+        laws[point] = (law, Fraction(0))
+    return laws
+
+
+WITHIN_A_STEP = tuple(Fraction(n, 32) for n in (1, 4, 28, 31))
+
+
+@pytest.mark.parametrize("q", [1, 2, 1024])
+def test_rounding_in_the_plane_keeps_the_promise_with_no_slack_at_all(q: int) -> None:
+    lattice = Lattice(0, q)
+    assert list(violations(laws_of_rounding(lattice), lattice.epsilon)) == []
 
 
 # Planted bugs. Each must be seen by the same check that the real code passes.
@@ -265,6 +305,18 @@ class SameDrawOnBoth(PlaneLattice):
         return tuple(point + move for point in self._round(profile, bits))
 
 
+class OneRoundingCoin(Lattice):
+    """One uniform number rounds both coordinates: the one nearer to its upper end goes up first."""
+
+    def _round(self, profile: NDArray[np.float64], bits: RandomBits) -> list[int]:
+        order = np.argsort(-profile)
+        larger, smaller = (Fraction(float(profile[i])) for i in order)
+        coins = Coins([RationalOdds(larger), RationalOdds(1 - smaller / larger)])
+        up, alone = bits.throw(coins)[0]
+        moves = {order[0]: up, order[1]: up and not alone}
+        return [int(moves[0]), int(moves[1])]
+
+
 @pytest.mark.parametrize(
     "broken", [RoundsToNearest, RoundsDown, HalfScale, OneSidedNoise, NeverGoesBeyond]
 )
@@ -287,3 +339,12 @@ def test_the_rate_epsilon_in_place_of_the_ratio_is_caught(monkeypatch: pytest.Mo
 
 def test_the_same_draw_on_two_coordinates_is_caught() -> None:
     assert list(violations(laws_in_the_plane(SameDrawOnBoth(0, 1)), Fraction(1)))
+
+
+@pytest.mark.parametrize("q", [1, 2, 1024])
+def test_one_rounding_coin_for_two_coordinates_is_caught(q: int) -> None:
+    """It is right on each coordinate, and its loss comes to epsilon (1 + 1 / q) a unit of the l1
+    distance: the independence of the coins is part of the proof.
+    """
+    lattice = OneRoundingCoin(0, q)
+    assert list(violations(laws_of_rounding(lattice), lattice.epsilon))

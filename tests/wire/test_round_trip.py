@@ -166,6 +166,13 @@ def test_the_size_of_a_request_in_the_plane_is_one_for_all_pairs(card: ModelCard
     assert {45} == {len(convert.query_to_bytes(query_of(card, pair))) for pair in pairs}
 
 
+@pytest.mark.parametrize("epsilon", ["1/1024", "1/1023", "4", "1024"])
+def test_the_size_of_a_request_is_one_for_all_epsilons(epsilon: str) -> None:
+    """Planted bug: a lattice of step 1, whose exponent 0 vanishes from the message."""
+    signal = Signal("00" * 16, Lattice.for_epsilon(Fraction(epsilon)), (0, 0))
+    assert len(convert.query_to_bytes(Query(signal, 3))) == 45
+
+
 @pytest.mark.parametrize("buckets", [2, 24, 4096])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(4), Fraction(20)])
 def test_the_size_of_a_request_by_bucket_is_one_for_all_buckets(
