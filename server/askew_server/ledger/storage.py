@@ -139,8 +139,9 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     if path.exists() and not path.is_file():
         raise LedgerError(f"the ledger {path} is no regular file")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    real = path.resolve()  # SQLite keeps its journal beside the file that a link names
     for journal in ("", "-wal", "-shm"):
-        check_own(path.with_name(path.name + journal), "ledger")
+        check_own(real.with_name(real.name + journal), "ledger")
     database = sqlite3.connect(
         path, isolation_level=None, timeout=patience, check_same_thread=False
     )
