@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from server.ledger.dying import Killed, dying_before_the_commit
 from server.ledger.forging import add, anchor_again, editing, reseal, rewrite
 from server.ledger.scenes import (
     CAP,
@@ -81,7 +82,6 @@ def spent(database: sqlite3.Connection) -> tuple[str, ...]:
 # As the program would write them: nothing but the anchor can tell.
 FORGERIES = [a_cap_of_4095, a_grant_to_eve, a_repair]
 Forged = Callable[[sqlite3.Connection, int], None]
-Transaction = Callable[..., AbstractContextManager[sqlite3.Connection]]
 
 
 def assert_refused(folder: Path, words: str) -> None:
@@ -131,24 +131,6 @@ def test_a_forgery_does_not_fit_into_the_gap_that_a_crash_leaves(
     with closing(sqlite3.connect(path)) as database:
         assert last_link(database)[0] == announced.sequence
     assert_refused(folder, "somebody else wrote rows")
-
-
-class Killed(BaseException):
-    """In place of a kill: nothing catches it."""
-
-
-def dying_before_the_commit(transaction: Transaction) -> Transaction:
-    """Store.transaction, whose first one with a new row in it ends before its commit."""
-
-    @contextmanager
-    def doomed(self: Store, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        with transaction(self, begin) as database:
-            before = last_link(database)
-            yield database
-            if last_link(database) != before:
-                raise Killed
-
-    return doomed
 
 
 def test_many_crashes_in_a_row_neither_lock_out_nor_spend(
