@@ -33,8 +33,8 @@ from askew.errors import LedgerError
 from askew_server.ledger import Ledger
 from askew_server.release_reader import ReleaseReader
 
-path, anchor = map(Path, sys.argv[1:])
-os.setgroups([])
+path, anchor = map(Path, sys.argv[1:3])
+os.setgroups([*map(int, sys.argv[3:])])
 os.setgid({NOBODY})
 os.setuid({NOBODY})
 reader = ReleaseReader(path)
@@ -88,11 +88,11 @@ def readable(place: Path) -> None:
     (place / "ledger.sqlite").chmod(0o644)
 
 
-def read_as_nobody(place: Path) -> list[str]:
-    """The releases that the other account gets, and how its attempts to write end."""
+def read_as_nobody(place: Path, *groups: int) -> list[str]:
+    """The releases that the other account gets, in some groups; that it cannot write is checked."""
     paths = (place / "ledger.sqlite", place / "anchor")
     made = subprocess.run(
-        [sys.executable, "-c", READER, *map(str, paths)],
+        [sys.executable, "-c", READER, *map(str, (*paths, *groups))],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
@@ -138,6 +138,53 @@ def test_another_account_reads_what_a_crash_left_in_the_journal(
         shutil.copy2(path, place / path.name)
     assert (place / "ledger.sqlite-wal").stat().st_size > 0
     assert read_as_nobody(place) == payloads
+
+
+OPERATOR, READERS = 61001, 61002  # an account with a group of its own, and the group of readers
+OPEN = f"""
+import os, sys
+from pathlib import Path
+from release.conftest import CAP
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew_server.ledger import Ledger
+
+os.setgroups([])
+os.setgid({OPERATOR})
+os.setuid({OPERATOR})
+with Ledger(*map(Path, sys.argv[1:])) as book:
+    book.open_dataset("books", "1", CAP, "a person", ADD_OR_REMOVE_ONE)
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_group_of_readers_reads_beside_an_open_ledger(place: Path, publish: Publish) -> None:
+    """As docs/ledger.md sets it up: a journal is of the folder's group, in a folder that says so.
+
+    Planted bug: a folder of the same group without its set-group-id bit.
+    """
+    readable(place)
+    with opened(place) as book:
+        payloads = [publish(book).decode()]
+    for path in (place, *place.iterdir()):
+        os.chown(path, OPERATOR, READERS)
+    place.chmod(0o2750)
+    (place / "ledger.sqlite").chmod(0o640)
+    paths = map(str, (place / "ledger.sqlite", place / "anchor"))
+    with subprocess.Popen(
+        [sys.executable, "-c", OPEN, *paths],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as operator:
+        assert operator.stdout is not None
+        assert operator.stdout.readline() == "open\n"
+        assert (place / "ledger.sqlite-wal").stat().st_size > 0
+        assert read_as_nobody(place, READERS) == payloads
+        operator.communicate("close\n", timeout=100)
+    assert operator.returncode == 0
+    assert read_as_nobody(place, READERS) == payloads
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
