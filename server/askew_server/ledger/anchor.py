@@ -4,9 +4,12 @@ Append-only text, a JSON line for each step of an act. Before the ledger commits
 is announced here; once it is committed, it is kept: its sequence, its hash, and what the data sets
 that it touched had spent. So a ledger ends where the last kept line says or, after a crash, at the
 link announced since then. A row that somebody else wrote is noticed, one that was rolled back too,
-and what the lost rows had spent is still known. After the last line break there is room, or a line
-that a crash cut short: both are ignored and written over. Room is made before the ledger commits,
-so that a full disk stops a charge before it is made.
+and what the lost rows had spent is still known.
+
+After the last line break there is room, or a line that a crash cut short: both are ignored and
+written over. Room is zeros, and a line with zeros in it is one of which a crash left only the end:
+ignored as well. Room is made before the ledger commits, so that a full disk stops a charge before
+it is made.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class Anchor:
         An announcement before the last one was given up: its process died before it committed.
         """
         announced = None
-        for line in self._backwards():
+        for line in filter(_is_whole, self._backwards()):
             mark = self._parse(line)
             if mark.kept:
                 return mark, announced
@@ -82,7 +85,7 @@ class Anchor:
             return [], str(self._lost(error))
         marks: list[Mark] = []
         fault = None if b"\n" in content else f"the anchor {self.path} is empty"
-        for line in content.split(b"\n")[:-1]:
+        for line in filter(_is_whole, content.split(b"\n")[:-1]):
             try:
                 marks.append(self._parse(line))
             except LedgerFrozen as damage:
@@ -124,7 +127,7 @@ class Anchor:
             os.close(file)
 
     def _backwards(self) -> Iterator[bytes]:
-        """The whole lines, newest first."""
+        """What is before each line break, newest first."""
         with self._reading() as file:
             position, rest = file.seek(0, os.SEEK_END), b""
             while position:
@@ -171,6 +174,10 @@ class Anchor:
 
     def _lost(self, error: OSError) -> LedgerFrozen:
         return LedgerFrozen(f"the anchor {self.path} cannot be read: {error.strerror}")
+
+
+def _is_whole(line: bytes) -> bool:
+    return b"\0" not in line
 
 
 def _kept(mark: Mark) -> dict[str, object]:

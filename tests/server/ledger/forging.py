@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
+from server.ledger.scenes import CAP, open_ledger, pure, request
+
+from askew.errors import LedgerFrozen
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.chain import last_link, mark_of, seal
 
@@ -57,3 +61,19 @@ def anchor_again(path: Path, anchor: Path) -> None:
     """An anchor that says what the ledger says: what only its own account can do."""
     with closing(sqlite3.connect(path)) as database:
         Anchor(anchor).renew(mark_of(database))
+
+
+def assert_refused(folder: Path, words: str) -> None:
+    """Nothing can be spent, and what can be read is what was there."""
+    with open_ledger(folder) as ledger:
+        assert words in str(ledger.frozen)
+        for act in (
+            lambda: ledger.charge(request("more", pure(1))),
+            lambda: ledger.charge(request("more", pure(1), version="2")),
+            lambda: ledger.open_dataset("more", "1", CAP, "anybody", pure().neighbors),
+        ):
+            with pytest.raises(LedgerFrozen):
+                act()
+        with pytest.raises(LedgerFrozen):
+            ledger.verify()
+        assert len(ledger.releases()) == 1
