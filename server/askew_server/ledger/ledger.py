@@ -187,7 +187,8 @@ class Ledger:
         What the anchor remembers of lost rows is carried over as spent, and the budgets of analysts
         are closed. Where rows may be lost that it does not remember, because it is missing,
         damaged, behind or does not know this file's end, the operator has to state, as
-        `nothing_lost`, that this file and the anchor together hold every charge that was ever made.
+        `nothing_lost`, that this file and the anchor together hold every charge that was ever made,
+        and this file no row that somebody forged.
         Raises LedgerError: not frozen, not stated, or the file itself is damaged.
         """
         check_name("reason", reason)
