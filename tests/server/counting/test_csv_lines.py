@@ -254,6 +254,17 @@ def test_a_return_cut_from_what_follows_it_by_a_block_is_seen(
         assert top.items == ("d", padding.decode() + item)
 
 
+def test_a_log_that_grows_is_read_as_it_is_now(engine: DuckDBEngine, tmp_path: Path) -> None:
+    """An engine of a service counts for months. Planted bug: the first copy, or look, kept."""
+    log, first = tmp_path / "log.csv", b"unit,item\np,a\n"
+    for more in (b"", b"q\rr,b\n", b"q\rr,b\ns,c\n", b"s,c\n"):
+        asked = task(write(log, first + more))
+        counted = count_top(engine, asked, KEY)
+        lines = [line.split(b",") for line in more.splitlines(keepends=False) if b"," in line]
+        assert set(counted.items) == {"a", *(item.decode() for _, item in lines)}
+        assert set(counted.counts) == {1}
+
+
 def test_copies_are_made_after_the_charge_and_gone_at_the_end(tmp_path: Path) -> None:
     """They hold events: in a folder of this account's alone, and of the operator's choice."""
     events = write(tmp_path / "log.csv", b"unit,item\nzed\rann,a\n")

@@ -64,36 +64,33 @@ def _blocks(path: str) -> Iterator[bytes]:
 
 
 class CsvCopies:
-    """Copies of the files that need one: this account's alone, until `close`."""
+    """Copies of the files that need one: this account's alone, until the next or `close`."""
 
     def __init__(self, folder: Path | None) -> None:
         """folder: where they are, or the system's place for temporary files."""
         self._within = folder
-        self._made: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._folders: list[TemporaryDirectory[str]] = []
+        self._folders: dict[tuple[str, ...], TemporaryDirectory[str]] = {}
 
     def of(self, files: tuple[str, ...]) -> tuple[str, ...]:
-        """Copies of all of these, in their order, if a return stands in a field of any; else none.
-
-        Raises DataError for a file that cannot be read or copied.
+        """Copies of all of these as they are now, in their order, if a return stands in a field of
+        any; else none. Raises DataError for a file that cannot be read or copied.
         """
-        if files not in self._made:
-            try:
-                needed = any(has_returns(file) for file in files)
-                self._made[files] = self._copied(files) if needed else ()
-            except (OSError, EOFError, zlib.error) as error:
-                names = ", ".join(files)
-                raise DataError(f"{names}: it cannot be read ({type(error).__name__})") from None
-        return self._made[files]
+        if files in self._folders:
+            self._folders.pop(files).cleanup()
+        try:
+            return self._copied(files) if any(map(has_returns, files)) else ()
+        except (OSError, EOFError, zlib.error) as error:
+            names = ", ".join(files)
+            raise DataError(f"{names}: it cannot be read ({type(error).__name__})") from None
 
     def close(self) -> None:
         """Removes them."""
-        for folder in self._folders:
-            folder.cleanup()
+        while self._folders:
+            self._folders.popitem()[1].cleanup()
 
     def _copied(self, files: tuple[str, ...]) -> tuple[str, ...]:
         folder = TemporaryDirectory(prefix="askew-csv-", dir=self._within)
-        self._folders.append(folder)
+        self._folders[files] = folder
         copies = [Path(folder.name) / f"{number}.csv" for number in range(len(files))]
         for file, copy in zip(files, copies, strict=True):
             copy_marked(file, copy)

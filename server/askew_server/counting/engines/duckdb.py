@@ -113,9 +113,11 @@ class DuckDBEngine:
         if not is_text_file(name):
             return 0
         with _failures_named(name):
-            files = self._copies.of(self._files(name)) or self._files(name)
+            files = self._files(name)
             lines = self._read_csv(
-                files, rejects_table="askew_broken_lines", rejects_scan="askew_scans"
+                self._copies.of(files) or files,
+                rejects_table="askew_broken_lines",
+                rejects_scan="askew_scans",
             )
             # DuckDB looks at no field that nobody asks for.
             lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)").fetchall()
@@ -132,14 +134,15 @@ class DuckDBEngine:
         self._copies.close()
 
     def _settle(self, name: str, view: str) -> None:
-        """Before rows of csv files are first read: where returns stand in fields, has the view read
-        the copies. Not when the view is made: that is before the charge.
+        """Has the view of csv files read them as they are now; copies, where a field has a return.
+        When rows are asked for, and not when the view is made: that is before the charge.
         """
         with _failures_named(name):
-            copies = self._copies.of(self._files(name))
-            if copies:
-                source = _unmarked(self._read_csv(copies)).sql_query()
-                self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {source}")
+            files = self._files(name)
+            copies = self._copies.of(files)
+            source = _unmarked(self._read_csv(copies)) if copies else self._read_csv(files)
+            sql = f"CREATE OR REPLACE TEMP VIEW {view} AS {source.sql_query()}"
+            self._connection.execute(sql)
 
     def _read(self, name: str) -> duckdb.DuckDBPyRelation:
         if is_text_file(name):
