@@ -132,7 +132,7 @@ def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forec
         click.echo(rows_in("csv", COLUMNS, [found.row()]))
     stored = book.foresee(request)
     news = "the budget allows it" if stored is None else "it was released before and costs nothing"
-    output.say(f"A dry run: {news}. Nothing was charged, counted or written.")
+    output.say(f"A dry run: {news}; nothing was charged, counted or written.")
 
 
 def _ask(book: Ledger, request: ChargeRequest, order: Order) -> None:

@@ -116,7 +116,7 @@ def test_a_dry_run_that_the_budget_would_refuse_is_exit_code_3(
 def test_a_dry_run_counts_what_is_spent_already(opened: Path, run: Run, capsys: Captured) -> None:
     assert run(*KNOWN, "--epsilon", 25) == 0
     assert run(*KNOWN, "--epsilon", 15, "--dry-run") == 0
-    assert "A dry run: the budget allows it." in capsys.readouterr().out
+    assert "A dry run: the budget allows it;" in capsys.readouterr().out
     assert run(*KNOWN, "--epsilon", 16, "--dry-run") == BUDGET
 
 
@@ -126,7 +126,7 @@ def test_a_dry_run_of_what_was_released_says_that_it_costs_nothing(
     """Also when the budget is used up."""
     assert run(*KNOWN, "--epsilon", 40) == 0
     assert run(*KNOWN, "--epsilon", 40, "--dry-run") == 0
-    assert "A dry run: it was released before and costs nothing." in capsys.readouterr().out
+    assert "A dry run: it was released before and costs nothing;" in capsys.readouterr().out
 
 
 def test_a_dry_run_refuses_a_key_that_stands_for_another_request(
