@@ -51,6 +51,7 @@ bench-selection: $(STAMP)
 
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py
+	@$(BIN)/python benchmarks/call_gaps.py
 
 # 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
 bench-counting: $(STAMP)

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from askew import __version__
-from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, TransportError
+from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, SecondSpace, TransportError
 from askew_client import core_dumps
 from askew_client.cli_ask import ask, catalog
 from askew_client.cli_budget import budget
@@ -50,8 +50,8 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
     configuration file, else it is the default.
 
-    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen, 4 no answer
-    from a server, 130 stopped.
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen or wants a yes,
+    4 no answer from a server, 130 stopped.
     """
     context.obj = config_file
 
@@ -90,6 +90,6 @@ def _in_words(error: Exception) -> str:
 
 
 def _exit_code(error: Exception) -> int:
-    if isinstance(error, BudgetExceeded | LedgerFrozen):
+    if isinstance(error, BudgetExceeded | LedgerFrozen | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError) else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from askew_client.config import Config
-    from askew_client.outcomes import Answer, Cost, SharedAnswer
+    from askew_client.outcomes import Answer, Cost, Quote
     from askew_client.profile_store import ProfileStore
 
 _NOTHING_RATED = (
-    "(nothing is rated yet: this is {origin}; no signal was drawn, charged or sent; "
-    "`askew profile add` rates titles)"
+    "(nothing of this catalog is rated, which no server is told: the question is asked and charged "
+    "like any other; `askew profile add` rates titles)"
+)
+_SECOND_SPACE = (
+    "This month has a signal for another feature space already, and a second one tells more about "
+    "you. Ask all the same?"
 )
 
 
@@ -39,6 +44,11 @@ _NOTHING_RATED = (
     options.data,
     options.as_json,
 )
+@click.option(
+    "--second-space",
+    is_flag=True,
+    help="Yes to a signal for a second feature space within one month.",
+)
 @click.pass_context
 def ask(
     context: click.Context,
@@ -50,11 +60,13 @@ def ask(
     lifetime_cap: Fraction | None,
     data: Path | None,
     as_json: bool,
+    second_space: bool,
 ) -> None:
     """Ask once, and rank the results in private.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
-    One noisy signal is drawn and charged each month; asking again sends the same one.
+    One noisy signal is drawn and charged each month; asking again sends the same one. What it costs
+    is said before it is sent, and a second feature space within one month is asked about first.
 
     \b
     Examples:
@@ -72,10 +84,10 @@ def ask(
         data=data,
     )
     options.note(f"asking {config.server} ...")
-    lines = None if ratings is None else _lines(ratings)
-    # A passphrase is typed before there is an event loop, which would swallow Ctrl-C.
-    profile = options.open_profile(config.data) if lines is None else None
-    found = options.run(_asked(config, profile, lines or []))
+    # Before the first call, so that no error of a profile depends on a server; and a passphrase is
+    # typed before there is an event loop, which would swallow Ctrl-C.
+    profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
+    found = options.run(_asked(config, profile, second_space=second_space))
     if as_json:
         options.print_json(_as_json(found))
         return
@@ -103,30 +115,21 @@ def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
         click.echo(f"{label}\t{', '.join(genres)}")
 
 
-async def _asked(
-    config: Config, profile: ProfileStore | None, lines: list[str]
-) -> Answer | SharedAnswer:
-    """Ask for the stored profile, or for the ratings of these lines where there is none."""
-    from askew_client.client import open_companion
-    from askew_client.profile_store import PassingProfile
-    from askew_client.setbacks import Setback
+async def _asked(config: Config, profile: ProfileStore, *, second_space: bool) -> Answer:
+    """Say what the question costs, and ask it."""
+    from askew_client.client import open_companion, value_of
 
     opened = open_companion(
-        config.settings,
-        server=config.server,
-        directory=config.data,
-        profile=profile or PassingProfile(),
+        config.settings, server=config.server, directory=config.data, profile=profile
     )
     async with opened as companion:
-        if profile is None:
-            connected = await companion.connect()
-            if isinstance(connected, Setback):
-                raise connected.error
-            companion.read_csv(lines)
-        answer = await companion.ask()
-    if isinstance(answer, Setback):
-        raise answer.error
-    return answer
+        quote = value_of(await companion.quote())
+        for line in _quote_lines(quote):
+            click.echo(line, err=True)
+        if quote.second_space and not second_space and sys.stdin.isatty():
+            click.confirm(_SECOND_SPACE, abort=True, err=True)
+            second_space = True
+        return value_of(await companion.ask(second_space=second_space))
 
 
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
@@ -137,25 +140,26 @@ async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
     return [(item.label, item.genres) for item in found.items]
 
 
-def _lines(ratings: TextIO) -> list[str]:
+def _passing(ratings: TextIO) -> ProfileStore:
+    """The profile of a file, for one question. Raises ProfileError, which names a line."""
+    from askew_client.profile_document import ProfileDocument
+    from askew_client.profile_import import read_titles
+    from askew_client.profile_store import PassingProfile
+
     try:
-        return ratings.read().splitlines()
+        lines = ratings.read().splitlines()
     except UnicodeDecodeError:
         raise ProfileError("the file of ratings is not text in UTF-8") from None
+    return PassingProfile(ProfileDocument().edited(read_titles(lines)))
 
 
-def _as_lines(found: Answer | SharedAnswer) -> Iterator[str]:
+def _as_lines(found: Answer) -> Iterator[str]:
     """The ranking as text, the pick marked."""
-    from askew_client.outcomes import SharedAnswer
-
-    if isinstance(found, SharedAnswer):
-        yield from (f"  {title.label}" for title in found.titles)
-        yield f"({found.source})"
-        yield _NOTHING_RATED.format(origin=found.origin)
-        return
     for result in found.results:
         yield f"{'*' if result.picked else ' '} {result.title.label}"
     yield f"({found.source}; * is your pick, chosen on this device)"
+    if not found.used:
+        yield _NOTHING_RATED
     yield from _cost_lines(found.cost)
     if found.departure.fresh:
         yield "(a fresh signal was drawn and charged for this month)"
@@ -163,30 +167,43 @@ def _as_lines(found: Answer | SharedAnswer) -> Iterator[str]:
         yield f"({found.unused} of your ratings are of titles that this catalog does not have)"
 
 
-def _cost_lines(cost: Cost) -> Iterator[str]:
-    from askew_client.bounds import at_most
+def _quote_lines(quote: Quote) -> Iterator[str]:
+    """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
+    if quote.fresh:
+        cost = quote.cost
+        yield f"this question costs {_in_three_units(cost)}"
+        yield (
+            f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
+            f"{float(quote.spent_this_slot):.4g} of {float(quote.monthly_cap):g} in {quote.slot}"
+        )
 
-    near = f"epsilon {float(cost.epsilon):.3g} per unit distance, " if cost.metric else ""
-    yield (
-        f"(this month's signal: {near}{at_most(cost.one_rating, 3)} for one rating, at most "
-        f"{at_most(cost.between_any_two, 3)} between any two people; "
-        f"spent {float(cost.spent):.4g} of {float(cost.cap):g})"
-    )
+
+def _cost_lines(cost: Cost) -> Iterator[str]:
+    spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
+    yield f"(this month's signal: {_in_three_units(cost)}; {spent})"
     if cost.epsilon != cost.wanted:
         yield "(it was drawn earlier; the settings asked for now count from next month on)"
 
 
-def _as_json(found: Answer | SharedAnswer) -> dict[str, object]:
-    from askew_client.outcomes import SharedAnswer
+def _in_three_units(cost: Cost) -> str:
+    from askew_client.bounds import at_most
 
-    said: dict[str, object] = {"source": found.source, "simulated": found.simulated}
-    if isinstance(found, SharedAnswer):
-        labels = [title.label for title in found.titles]
-        return {"pick": None, "results": labels, "origin": found.origin, "cost": None} | said
+    near = f"epsilon {float(cost.epsilon):.3g} per unit distance, " if cost.metric else ""
+    return (
+        f"{near}{at_most(cost.one_rating, 3)} for one rating, at most "
+        f"{at_most(cost.between_any_two, 3)} between any two people"
+    )
+
+
+def _as_json(found: Answer) -> dict[str, object]:
     cost = found.cost
-    return said | {
+    return {
+        "source": found.source,
+        "simulated": found.simulated,
         "pick": found.pick.title.label,
         "results": [result.title.label for result in found.results],
+        "used_ratings": found.used,
+        "unused_ratings": found.unused,
         "fresh": found.departure.fresh,
         "cost": {
             "epsilon_per_distance": float(cost.epsilon) if cost.metric else None,

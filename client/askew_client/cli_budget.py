@@ -55,7 +55,7 @@ def budget(
 
     config = options.load(context, lifetime_cap=lifetime_cap, data=data)
     where = places(config.data)
-    store = SignalStore(where.ledger, config.settings.lifetime_cap, where.anchor)
+    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
     today = datetime.date.today()
     if unfreeze:
         if not yes:

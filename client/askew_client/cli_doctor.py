@@ -71,7 +71,7 @@ def _device(config: Config) -> list[Finding]:
     from askew_client.vault import keyring_name
 
     where = places(config.data)
-    store = SignalStore(where.ledger, config.settings.lifetime_cap, where.anchor)
+    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
     modes = [*checks.check_modes(where)]  # first: the stores close what others could read
     return [
         checks.check_ledger(store, where.ledger),

@@ -1,8 +1,8 @@
 """The device in another program: ask, then pick, with everything private kept here.
 
     async with AskewClient(settings) as client:
-        slate = await client.ask()
-        item = client.pick(slate)
+        answer = await client.ask()
+        title = client.pick(answer)
 
 `BlockingClient` is the same for scripts without an event loop.
 """
@@ -14,19 +14,22 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from askew.errors import ParameterError
 from askew.randomness import SystemBits
 from askew_client import paths
 from askew_client.companion import Companion
 from askew_client.config import DEFAULT_SERVER
-from askew_client.outcomes import Answer, Result, SharedAnswer, Title
+from askew_client.outcomes import Answer, Quote, Result, Title
+from askew_client.paced_transport import PacedTransport
 from askew_client.profile_store import ProfileStore
 from askew_client.setbacks import Setback
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
 from askew_client.transport import Transport
+
+_Outcome = TypeVar("_Outcome")
 
 
 @asynccontextmanager
@@ -44,15 +47,27 @@ async def open_companion(
     """
     places = paths.places(directory)
     bits = SystemBits()
-    signals = SignalStore(places.ledger, settings.lifetime_cap, places.anchor)
+    signals = SignalStore(places.ledger, settings.caps, places.anchor)
     store = profile or ProfileStore(places.profile, bits)
-    if transport is not None:
-        yield Companion(transport, settings, profile=store, signals=signals, bits=bits)
+    async with _network(server, settings, transport) as network:
+        paced = PacedTransport(network, settings.pace)
+        try:
+            yield Companion(paced, settings, profile=store, signals=signals, bits=bits)
+        finally:
+            await paced.turn()  # closing is seen as well as a call
+
+
+@asynccontextmanager
+async def _network(
+    server: str, settings: ClientSettings, given: Transport | None
+) -> AsyncIterator[Transport]:
+    if given is not None:
+        yield given
         return
     from askew_client.grpc_transport import GrpcTransport  # gRPC takes a third of a second
 
     async with GrpcTransport(server, settings.timeout) as network:
-        yield Companion(network, settings, profile=store, signals=signals, bits=bits)
+        yield network
 
 
 class AskewClient:
@@ -96,20 +111,32 @@ class AskewClient:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError."""
         self.companion.rate(label, rating)
 
-    async def ask(self) -> Answer | SharedAnswer:
-        """The slate of this slot's question; what anybody is shown when nothing is rated."""
-        answer = await self.companion.ask()
-        if isinstance(answer, Setback):
-            raise answer.error
-        return answer
+    async def quote(self) -> Quote:
+        """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
+        return value_of(await self.companion.quote())
 
-    def pick(self, slate: Answer | SharedAnswer) -> Title:
-        """The best title of a slate for this person. Never sent."""
-        return slate.pick.title if isinstance(slate, Answer) else slate.titles[0]
+    async def ask(self, *, second_space: bool = False) -> Answer:
+        """The answer to this slot's question.
 
-    def rank(self, slate: Answer) -> tuple[Result, ...]:
-        """The slate from best to worst for this person. Never sent."""
-        return slate.results
+        second_space: the person's yes to another space's signal within one month; without it,
+        SecondSpace is raised where there would be one.
+        """
+        return value_of(await self.companion.ask(second_space=second_space))
+
+    def pick(self, answer: Answer) -> Title:
+        """The best title of an answer for this person. Never sent."""
+        return answer.pick.title
+
+    def rank(self, answer: Answer) -> tuple[Result, ...]:
+        """The results of an answer from best to worst for this person. Never sent."""
+        return answer.results
+
+
+def value_of(outcome: _Outcome | Setback) -> _Outcome:
+    """What was asked for. Raises the error of a Setback."""
+    if isinstance(outcome, Setback):
+        raise outcome.error
+    return outcome
 
 
 class BlockingClient:
@@ -153,14 +180,18 @@ class BlockingClient:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError."""
         self._client.rate(label, rating)
 
-    def ask(self) -> Answer | SharedAnswer:
-        """The slate of this slot's question; what anybody is shown when nothing is rated."""
-        return self._runner.run(self._client.ask())
+    def quote(self) -> Quote:
+        """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
+        return self._runner.run(self._client.quote())
 
-    def pick(self, slate: Answer | SharedAnswer) -> Title:
-        """The best title of a slate for this person. Never sent."""
-        return self._client.pick(slate)
+    def ask(self, *, second_space: bool = False) -> Answer:
+        """The answer to this slot's question. second_space: see `AskewClient.ask`."""
+        return self._runner.run(self._client.ask(second_space=second_space))
 
-    def rank(self, slate: Answer) -> tuple[Result, ...]:
-        """The slate from best to worst for this person. Never sent."""
-        return self._client.rank(slate)
+    def pick(self, answer: Answer) -> Title:
+        """The best title of an answer for this person. Never sent."""
+        return self._client.pick(answer)
+
+    def rank(self, answer: Answer) -> tuple[Result, ...]:
+        """The results of an answer from best to worst for this person. Never sent."""
+        return self._client.rank(answer)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 from askew.errors import AskewError, ParameterError, ProfileError, StaleSpace
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
 from askew_client import reading
-from askew_client.exchange import Exchange
+from askew_client.exchange import Exchange, mechanism_for
 from askew_client.outcomes import (
     Answer,
     Bar,
@@ -28,21 +29,19 @@ from askew_client.outcomes import (
     Match,
     NoisePicture,
     PastAnswer,
+    Quote,
     Rated,
-    SharedAnswer,
     Title,
 )
 from askew_client.profile_desk import ProfileDesk
+from askew_client.profile_document import Liking
 from askew_client.profile_store import ProfileStore
-from askew_client.ratings_csv import read_ratings
 from askew_client.setbacks import Setback, setback_of
 from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
-from askew_client.spending import Witness, budget_of
+from askew_client.spending import budget_of
 from askew_client.title_search import TitleSearch, title_key
 from askew_client.transport import Transport
-
-_ANYBODY = "the list that this server's model shows to anybody"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,78 +81,81 @@ class Companion(ProfileDesk):
         Calling it again fetches again, after a StaleSpace for example.
         """
         try:
-            card = await self._transport.model_card()
-            catalog = await self._transport.catalog(card)
+            return (await self._fetch()).connection
         except AskewError as error:
             return setback_of(error)
-        connection = reading.connection_of(card, catalog)
-        self._model = _Model(card, catalog, connection, TitleSearch(catalog))
-        self._known = reading.items_by_text(catalog)
-        self._labels = {number: item.label for number, item in enumerate(catalog.items)}
-        self._scale = card.space.scale
-        return connection
 
-    def read_csv(self, lines: Iterable[str]) -> None:
-        """Rate every title of a csv `title,rating`; each must be in the connected catalog.
+    async def quote(self) -> Quote | Setback:
+        """What a question would cost now, before anything is drawn or sent. Connects if need be."""
+        try:
+            model = self._model or await self._fetch()
+            return await asyncio.to_thread(self._quote, model.card)
+        except AskewError as error:
+            return setback_of(error)
 
-        Raises ProfileError, which names the line.
-        """
-        model = self._connected()
-        ratings = read_ratings(lines, model.catalog, model.card.space.scale)
-        self.edit({self._labels[item]: (rating,) for item, rating in ratings.items()})
-
-    async def ask(self) -> Answer | SharedAnswer | Setback:
+    async def ask(self, *, second_space: bool = False) -> Answer | Setback:
         """This slot's question, its private ranking and the pick. Connects first if need be.
 
-        A person who has rated nothing gets the SharedAnswer: nothing is drawn, charged or sent.
+        Which calls are made, and whether, depends on the settings, the ledger and the replies: who
+        has rated nothing, or nothing of this catalog, asks like anybody else. What is wrong with
+        the profile is said before the first call. second_space: the person's yes to a fresh signal
+        for a second space within the slot.
         """
-        if self._model is None:
-            connected = await self.connect()
-            if isinstance(connected, Setback):
-                return connected
         try:
-            exchange = await asyncio.to_thread(self._exchange)
-            return self._shared() if exchange is None else await self._ask(exchange)
-        except StaleSpace as error:
-            self._model = None  # the next question fetches the new space first
-            return setback_of(error)
+            likings = await asyncio.to_thread(self._likings)
+            model = self._model or await self._fetch()
+            exchange = await asyncio.to_thread(self._exchange_of, likings, model)
+            unused = sum(key not in (self._known or {}) for key in likings)
+            return await self._ask(exchange, unused, second_space=second_space)
         except AskewError as error:
+            if isinstance(error, StaleSpace):
+                self._model = None  # the next question fetches the new space first
             return setback_of(error)
 
-    async def _ask(self, exchange: Exchange) -> Answer:
+    async def _ask(self, exchange: Exchange, unused: int, *, second_space: bool) -> Answer:
         today = self._today()
-        slot, witness = slot_of(today), Witness(self._signals)
-        query = await asyncio.to_thread(exchange.ask, slot, witness, self._bits)
-        spent = await asyncio.to_thread(self._signals.spent)
-        slate = await self._transport.retrieve(query, exchange.card)
-        answer = Answer(
-            departure=reading.departure_of(exchange, query, slot, fresh=witness.drew),
-            cost=reading.cost_of(exchange, query, spent),
-            source=exchange.card.source,
-            simulated=exchange.card.simulated,
-            results=reading.results_of(exchange, slate),
-            unused=len(self._profile.read().ratings) - len(exchange.ratings),
-        )
+        slot = slot_of(today)
+        ask = partial(exchange.ask, slot, self._signals, self._bits, second_space=second_space)
+        question = await asyncio.to_thread(ask)
+        slate = await self._transport.retrieve(question.query, exchange.card)
+        answer = await asyncio.to_thread(reading.answer_of, exchange, question, slate, slot, unused)
         labels = tuple(result.title.label for result in answer.results)
         past = PastAnswer(today, slot, labels, answer.pick.title.label)
         await asyncio.to_thread(self._profile.change, lambda document: document.answered(past))
         return answer
 
-    def _shared(self) -> SharedAnswer:
-        card = self._connected().card
-        return SharedAnswer(self.shared_titles(), _ANYBODY, card.source, card.simulated)
+    async def _fetch(self) -> _Model:
+        card = await self._transport.model_card()
+        catalog = await self._transport.catalog(card)
+        connection = reading.connection_of(card, catalog)
+        self._model = _Model(card, catalog, connection, TitleSearch(catalog))
+        self._known = reading.items_by_text(catalog)
+        self._labels = {number: item.label for number, item in enumerate(catalog.items)}
+        self._scale = card.space.scale
+        return self._model
+
+    def _quote(self, card: ModelCard) -> Quote:
+        mechanism_for(card, self._settings)  # what no ledger needs to be opened for
+        slot, stored = self._signals.find(card.space.version, slot_of(self._today()))
+        return reading.quote_of(card, self._settings, self._signals.account(), slot, stored)
 
     def _connected(self) -> _Model:
         if self._model is None:
             raise ParameterError("connection", None, "made first, by `connect`")
         return self._model
 
-    def _exchange(self) -> Exchange | None:
-        """This person with the connected model, or None when nothing of it is rated."""
-        model = self._connected()
-        likings = self._profile.read().ratings
+    def _likings(self) -> dict[str, Liking]:
+        """What is liked, by the key of its title. Raises ProfileError or VaultError."""
+        ratings = self._profile.read().ratings
+        return {title_key(label): liking for label, liking in ratings.items()}
+
+    def _exchange_of(self, likings: Mapping[str, Liking], model: _Model) -> Exchange:
         ratings = reading.ratings_of(likings, self._known or {}, model.card.space.scale)
-        return Exchange(model.card, model.catalog, self._settings, ratings) if ratings else None
+        return Exchange(model.card, model.catalog, self._settings, ratings)
+
+    def _exchange(self) -> Exchange:
+        """This person with the connected model."""
+        return self._exchange_of(self._likings(), self._connected())
 
     # Settings
 
@@ -165,7 +167,7 @@ class Companion(ProfileDesk):
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on, in this object only (`config` keeps them)."""
         self._settings = settings
-        self._signals = self._signals.with_cap(settings.lifetime_cap)
+        self._signals = self._signals.with_caps(settings.caps)
 
     # What a connected server's model makes of the profile
 
@@ -188,12 +190,12 @@ class Companion(ProfileDesk):
         )
 
     def bars(self) -> tuple[Bar, ...]:
-        """The private profile, a bar for each number; empty when nothing is rated."""
+        """The private profile, a bar for each number; empty when nothing of it is rated."""
         exchange = self._exchange()
-        return () if exchange is None else reading.bars_of(exchange)
+        return reading.bars_of(exchange) if exchange.ratings else ()
 
     def shared_titles(self) -> tuple[Title, ...]:
-        """What anybody is shown: k titles of the connected catalog."""
+        """What anybody is shown, for nothing: k titles of the connected catalog, best first."""
         catalog = self._connected().catalog
         shared = catalog.shared_slate[: self._settings.k]
         return tuple(reading.title_of(catalog.items[item]) for item in shared)
@@ -204,7 +206,7 @@ class Companion(ProfileDesk):
         Raises ParameterError for an epsilon or k out of range, ProfileError when nothing is rated.
         """
         exchange = self._exchange()
-        if exchange is None:
+        if not exchange.ratings:
             raise ProfileError("there are no ratings yet: rate at least one title")
         settings = replace(self._settings, epsilon=epsilon, k=k)
         return reading.forecast_of(exchange, settings, draws, self._bits)

@@ -100,7 +100,10 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "epsilon": exact_number,
     "k": whole_number,
     "lifetime_cap": exact_number,
+    "monthly_cap": exact_number,
     "max_diameter": _decimal,
+    "max_one_rating": _decimal,
+    "pace": _decimal,
     "timeout": _decimal,
 }
 NAMES = ("server", "data", "theme", *_PARSERS)

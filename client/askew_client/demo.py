@@ -18,9 +18,10 @@ from askew_client.expectation import Expectation
 from askew_client.grpc_transport import GrpcTransport
 from askew_client.made_up_person import FAVORITES
 from askew_client.paths import ledger_file
-from askew_client.ratings_csv import read_ratings
+from askew_client.reading import items_by_text, ratings_of
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
+from askew_client.title_search import title_key
 from askew_client.transport import Transport
 
 
@@ -29,7 +30,7 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
     _end_in_order_on(signal.SIGINT, signal.SIGTERM)
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
-        store = SignalStore(ledger_file(Path(directory)), settings.lifetime_cap)
+        store = SignalStore(ledger_file(Path(directory)), settings.caps)
         async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
             await wait_until_healthy(network.channel)
             screen.listening(address)
@@ -39,7 +40,7 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
             screen.person(exchange)
             sent = await _ask(exchange, slot, screen, store, network)
             await _measure(exchange, draws, screen)
-            again = query_to_bytes(exchange.ask(slot, store, SystemBits()))
+            again = query_to_bytes(exchange.ask(slot, store, SystemBits()).query)
             screen.ledger(store.charges(), settings, same_bytes=again == sent)
             screen.meaning(exchange.loss, card.space.encoder.reach())
     screen.closing()
@@ -53,7 +54,7 @@ async def _ask(
     network: Transport,
 ) -> bytes:
     """One round trip; returns the bytes that left."""
-    query = exchange.ask(slot, store, SystemBits())
+    query = exchange.ask(slot, store, SystemBits()).query
     sent = query_to_bytes(query)
     screen.question(exchange, query, sent)
     screen.answer(exchange, query, await network.retrieve(query, exchange.card), SystemBits())
@@ -79,4 +80,5 @@ def _end_in_order_on(*numbers: signal.Signals) -> None:
 
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:
-    return read_ratings(FAVORITES.splitlines(), catalog, space.scale)
+    likings = {title_key(label): rating for label, rating in FAVORITES.items()}
+    return ratings_of(likings, items_by_text(catalog), space.scale)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from askew.privacy import Reach, SignalLoss
 from askew.randomness import RandomBits
-from askew.ranking import Slate, scores
+from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.exchange import Exchange
 from askew_client.expectation import Comparison, Quality
@@ -71,17 +71,17 @@ class DemoScreen:
     def answer(self, exchange: Exchange, query: Query, slate: Slate, bits: RandomBits) -> None:
         """What came back, ranked in private."""
         self._heading(f"3  The {query.k} results that came back, ranked on the device")
-        order, picked = exchange.rank(slate), exchange.pick(slate)
-        found = scores(exchange.profile.taste, exchange.catalog.scoring)
+        ranking = exchange.rank(slate)
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
         table.add_column("score", justify="right")
         table.add_column("film")
         table.add_column("")
-        for item in order:
-            seen = "already rated" if item in exchange.ratings else ""
-            note = Text("the pick: never sent", "bold green") if item == picked else Text(seen)
+        for item in ranking.order:
+            note = Text("already rated" if item in exchange.ratings else "")
+            if item == ranking.pick:
+                note = Text("the pick: never sent", "bold green")
             label = Text(exchange.catalog.items[item].label)
-            table.add_row(f"{100 * found[item]:.1f}", label, note)
+            table.add_row(f"{100 * ranking.scores[item]:.1f}", label, note)
         self._console.print(table)
         if exchange.card.space.dimension == 2 and self._console.width > COLUMNS + 2:
             self._say("")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from askew.errors import AskewError
+from askew.errors import AskewError, ParameterError
 from askew.model_card import ModelCard
+from askew_client.exchange import mechanism_for
 from askew_client.paths import Places
 from askew_client.profile_store import ProfileStore
 from askew_client.settings import ClientSettings, slot_of
@@ -33,14 +34,13 @@ class Finding:
 
 
 def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
-    """Whether this device enters the server's feature space."""
-    diameter, limit = float(card.space.diameter), settings.max_diameter
-    text = f"diameter {diameter:.3g}, this device's limit is {limit:g}"
-    if diameter > limit:
-        return Finding("space", "fail", text, "Ask another server, or raise max_diameter.")
-    if settings.k > card.max_slate_size:
-        text = f"k is {settings.k}, the server answers {card.max_slate_size} at most"
-        return Finding("space", "fail", text, "Ask for fewer results with -k.")
+    """Whether this device asks this server by its settings."""
+    try:
+        mechanism_for(card, settings)
+    except ParameterError as error:
+        return Finding("space", "fail", str(error), "Ask another server, or change the setting.")
+    reach = card.space.encoder.reach()
+    text = f"diameter {float(reach.diameter):.3g}, one rating moves {float(reach.one_rating):.3g}"
     return Finding("space", "ok", text)
 
 
@@ -53,11 +53,11 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
     except AskewError as error:
         hint = "Move it away; `askew budget --unfreeze` then books what its anchor remembers."
         return Finding("ledger", "fail", str(error), hint)
-    spent = f"{float(account.spent):.4g} of {float(account.cap):g} spent"
+    spent = f"{float(account.spent):.4g} of {float(account.caps.lifetime):g} spent"
     if account.frozen:
         hint = "`askew budget --unfreeze` accepts it, and books what was lost."
         return Finding("ledger", "fail", f"frozen: {account.frozen}", hint)
-    if account.spent >= account.cap:
+    if account.spent >= account.caps.lifetime:
         return Finding("ledger", "warn", spent, "The lifetime cap is reached.")
     return Finding("ledger", "ok", f"{spent}, {len(account.charges)} entries, anchored")
 

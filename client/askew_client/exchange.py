@@ -1,4 +1,4 @@
-"""One person's side of the exchange, without I/O: ask, then pick.
+"""One person's side of the exchange, without I/O: ask, then rank the answer.
 
 The network, the store and the randomness are arguments, so that all of this runs without a socket.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -17,28 +18,47 @@ from askew.local_model import decode_vectors, encode_vectors
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge, SignalLoss
 from askew.randomness import RandomBits
-from askew.ranking import Slate, pick, ranked
+from askew.ranking import Ranking, Slate, rank
 from askew.signal import Mechanism, Query, Signal
 from askew.vectors import Profile, fold_in
 from askew_client.settings import ClientSettings
+from askew_client.signal_record import Remembered
 
 
 class SignalMemory(Protocol):
     """Where signals are kept, with what they cost."""
 
     def remember(
-        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
-    ) -> Signal:
+        self,
+        space_version: str,
+        slot: str,
+        charge: SignalCharge,
+        draw: Callable[[], Signal],
+        *,
+        second_space: bool = False,
+    ) -> Remembered:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
-        Raises BudgetExceeded, in which case nothing was drawn, or LedgerError, in which case what
-        was drawn is lost and must not be sent.
+        Raises BudgetExceeded or SecondSpace, in which case nothing was drawn, or LedgerError, in
+        which case what was drawn is lost and must not be sent.
         """
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is sent, whether its signal was drawn for it, and what the device has spent by then."""
+
+    query: Query
+    remembered: Remembered
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """A person, a model and the device's settings."""
+    """A person, a model and the device's settings.
+
+    Whether it can be made, and what it does until an answer is there, depends on the card and the
+    settings alone: any ratings of the catalog's items on its scale make a profile, none at all too.
+    """
 
     card: ModelCard
     catalog: Catalog
@@ -48,18 +68,9 @@ class Exchange:
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises ParameterError when the server cannot answer these settings, or the space is too
-        wide for this device; ProfileError when the ratings make no profile.
-        """
-        space, settings = self.card.space, self.settings
-        if settings.k > self.card.max_slate_size:
-            limit = f"at most what this server answers, {self.card.max_slate_size}"
-            raise ParameterError("k", settings.k, limit)
-        if space.diameter > settings.max_diameter:
-            limit = f"at most this device's limit, {settings.max_diameter:g}"
-            raise ParameterError("the feature space's diameter", float(space.diameter), limit)
-        object.__setattr__(self, "mechanism", settings.mechanism_in(space.n_buckets))
-        profile = fold_in(self.ratings, self.catalog.vectors, space)
+        """Raises ParameterError as `mechanism_for`, ProfileError for a rating off the scale."""
+        object.__setattr__(self, "mechanism", mechanism_for(self.card, self.settings))
+        profile = fold_in(self.ratings, self.catalog.vectors, self.card.space)
         object.__setattr__(self, "profile", profile)
 
     @property
@@ -67,19 +78,28 @@ class Exchange:
         """What a fresh signal costs, by this device's own reckoning."""
         return self.mechanism.privacy_loss(self.card.space.encoder.reach())
 
-    def ask(self, slot: str, memory: SignalMemory, bits: RandomBits) -> Query:
+    def ask(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
+    ) -> Question:
         """The question of this slot, with the same signal however often it is asked.
 
         A stored signal is sent again even if the profile or the settings have changed since: what
         is drawn anew costs anew, and a redraw that follows the profile would say when it changed.
+        second_space: the person's yes to a fresh signal for a second space within the slot.
         """
         space = self.card.space
-        signal = memory.remember(space.version, slot, self.loss.charge, lambda: self.perturb(bits))
+        remembered = memory.remember(
+            space.version,
+            slot,
+            self.loss.charge,
+            lambda: self.perturb(bits),
+            second_space=second_space,
+        )
         try:
-            signal.check(space.dimension, space.n_buckets)
+            remembered.signal.check(space.dimension, space.n_buckets)
         except WireError:
             raise LedgerError("the stored signal does not fit its space; it is not sent") from None
-        return Query(signal, self.settings.k)
+        return Question(Query(remembered.signal, self.settings.k), remembered)
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""
@@ -90,23 +110,36 @@ class Exchange:
             values = mechanism.perturb(profile.bucket, bits)
         return Signal(self.card.space.version, mechanism, values)
 
-    def rank(self, slate: Slate) -> tuple[int, ...]:
-        """The slate's items by the true profile, best first, rated ones last. Never sent.
+    def rank(self, slate: Slate) -> Ranking:
+        """The slate by the true profile, and in it the pick. Never sent.
 
         Raises Malformed for a slate whose local model is not the catalog's.
         """
-        return ranked(self._exact(slate), self.profile, seen=self.ratings.keys())
-
-    def pick(self, slate: Slate) -> int:
-        """The best item of the slate that this person has not rated. Never sent. Raises Malformed
-        as `rank`.
-        """
-        return pick(self._exact(slate), self.profile, seen=self.ratings.keys())
-
-    def _exact(self, slate: Slate) -> Slate:
-        """The slate with the catalog's own vectors, which the local model must be made of."""
         vectors = self.catalog.scoring[list(slate.item_ids)]
         sent = decode_vectors(*encode_vectors(vectors), len(vectors))
         if not np.array_equal(slate.vectors, sent):
             raise Malformed("the answer scores items in another way than the catalog does")
-        return Slate(slate.catalog_version, slate.item_ids, vectors)
+        exact = Slate(slate.catalog_version, slate.item_ids, vectors)
+        shared = self.catalog.shared_slate
+        return rank(exact, self.profile, seen=self.ratings.keys(), shared=shared)
+
+
+def mechanism_for(card: ModelCard, settings: ClientSettings) -> Mechanism:
+    """What these settings ask this server by.
+
+    Raises ParameterError when the server cannot answer them, or where the noise on a point would
+    say more than this device allows: the space is too wide, or one rating moves a point too far.
+    """
+    if settings.k > card.max_slate_size:
+        limit = f"at most what this server answers, {card.max_slate_size}"
+        raise ParameterError("k", settings.k, limit)
+    mechanism, reach = settings.mechanism_in(card.space.n_buckets), card.space.encoder.reach()
+    if isinstance(mechanism, Lattice):
+        _check("the feature space's diameter", reach.diameter, settings.max_diameter)
+        _check("how far one rating moves a point", reach.one_rating, settings.max_one_rating)
+    return mechanism
+
+
+def _check(name: str, distance: Fraction, most: float) -> None:
+    if distance > most:
+        raise ParameterError(name, float(distance), f"at most this device's limit, {most:g}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,8 +18,26 @@ EPSILONS: Final = {
     "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
 }
-_POSITIVE: Final = ("lifetime_cap", "max_diameter", "timeout")
-_LONGEST_CALL: Final = 3600  # seconds; far longer ones overflow the clocks that they are told to
+_POSITIVE: Final = (
+    "lifetime_cap",
+    "monthly_cap",
+    "max_diameter",
+    "max_one_rating",
+    "pace",
+    "timeout",
+)
+_LONGEST_WAIT: Final = 3600  # seconds; far longer ones overflow the clocks that they are told to
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What fresh signals may cost, as epsilon between any two people: in all, and in one month.
+
+    monthly: None where a month has no cap of its own.
+    """
+
+    lifetime: Fraction
+    monthly: Fraction | None = None
 
 
 def check_settings(chosen: Mapping[str, Any]) -> None:
@@ -35,8 +54,9 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     for name in _POSITIVE:
         if not 0 < (value := chosen.get(name, 1)) < float("inf"):
             raise ParameterError(name, str(value), "positive and finite")
-    if (timeout := chosen.get("timeout", 1)) > _LONGEST_CALL:
-        raise ParameterError("timeout", str(timeout), f"at most {_LONGEST_CALL} seconds")
+    for name in ("timeout", "pace"):
+        if (seconds := chosen.get(name, 1)) > _LONGEST_WAIT:
+            raise ParameterError(name, str(seconds), f"at most {_LONGEST_WAIT} seconds")
 
 
 def host_of(server: str) -> str:

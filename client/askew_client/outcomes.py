@@ -109,6 +109,24 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Quote:
+    """What a question would cost now. The same for every profile: by the settings, the server's
+    card and the ledger.
+
+    fresh: a signal would be drawn and charged, rather than sent again for nothing. second_space:
+    it would be the slot's second space, and so needs the person's yes. cost.spent is before it.
+    spent_this_slot, monthly_cap: what the slot's signals cost so far, and what they may.
+    """
+
+    cost: Cost
+    slot: str
+    fresh: bool
+    second_space: bool
+    spent_this_slot: Fraction
+    monthly_cap: Fraction
+
+
+@dataclass(frozen=True)
 class Result:
     """One result, as the device ranks it: place 1 is best. why is words for the person."""
 
@@ -124,7 +142,7 @@ class Result:
 class Answer:
     """One question and its private ranking, best first.
 
-    unused counts the ratings of titles that this catalog does not have.
+    used and unused count the ratings of titles that this catalog has, and does not have.
     """
 
     departure: Departure
@@ -132,22 +150,13 @@ class Answer:
     source: str
     simulated: bool
     results: tuple[Result, ...] = field(repr=False)
-    unused: int = field(repr=False, default=0)
+    used: int = field(repr=False)
+    unused: int = field(repr=False)
 
     @property
     def pick(self) -> Result:
         """The best result that this person has not rated, or the best if they rated all."""
         return next(result for result in self.results if result.picked)
-
-
-@dataclass(frozen=True)
-class SharedAnswer:
-    """What anybody is shown. For who has rated nothing: no signal was drawn, charged or sent."""
-
-    titles: tuple[Title, ...]
-    origin: str
-    source: str
-    simulated: bool
 
 
 @dataclass(frozen=True)

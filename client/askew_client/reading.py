@@ -18,23 +18,27 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.placement import offsets_of
 from askew.randomness import RandomBits
-from askew.ranking import Slate, scores
-from askew.signal import Mechanism, Query
+from askew.ranking import Ranking, Slate
+from askew.signal import Mechanism, Signal
 from askew.vectors import RatingScale
-from askew_client.exchange import Exchange
+from askew_client.exchange import Exchange, Question, mechanism_for
 from askew_client.expectation import Expectation, needs_prior
 from askew_client.outcomes import (
+    Answer,
     Bar,
     Connection,
     Cost,
     Departure,
     Forecast,
     NoisePicture,
+    Quote,
     Result,
     Title,
 )
 from askew_client.profile_document import Liking
 from askew_client.settings import ClientSettings
+from askew_client.signal_record import Remembered
+from askew_client.signal_store import Account
 from askew_client.title_search import title_key
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
@@ -92,9 +96,10 @@ def ratings_of(
 ) -> dict[int, float]:
     """The ratings {item id: rating} that this catalog knows, on its server's scale.
 
-    A like is the best rating of the scale; a number beyond the scale is its nearest end.
+    likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
+    its nearest end; a title that the catalog lacks is skipped.
     """
-    rated = ((known.get(title_key(label)), liking) for label, liking in likings.items())
+    rated = ((known.get(key), liking) for key, liking in likings.items())
     return {
         item: scale.highest if liking is None else min(max(liking, scale.lowest), scale.highest)
         for item, liking in rated
@@ -109,24 +114,46 @@ def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
     return tuple(Bar(f"direction {n}", 0.0, unit, value) for n, value in enumerate(values, 1))
 
 
-def departure_of(exchange: Exchange, query: Query, slot: str, *, fresh: bool) -> Departure:
+def answer_of(
+    exchange: Exchange, question: Question, slate: Slate, slot: str, unused: int
+) -> Answer:
+    """A question and its private ranking. Raises Malformed for a hostile slate."""
+    results = results_of(exchange, exchange.rank(slate))
+    remembered = question.remembered
+    return Answer(
+        departure=departure_of(exchange, remembered, slot),
+        cost=cost_of(
+            exchange.card, exchange.settings, remembered.signal.mechanism, remembered.spent
+        ),
+        source=exchange.card.source,
+        simulated=exchange.card.simulated,
+        results=results,
+        used=len(exchange.ratings),
+        unused=unused,
+    )
+
+
+def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Departure:
     """What leaves, beside what is true."""
-    signal = query.signal
+    signal = remembered.signal
     is_point = isinstance(signal.mechanism, Lattice)
     return Departure(
         values=signal.values,
         mechanism=_mechanism_in_words(signal.mechanism),
         slot=slot,
-        fresh=fresh,
+        fresh=remembered.fresh,
         point=tuple(signal.point().tolist()) if is_point else None,
         true_point=tuple(exchange.profile.point.tolist()),
     )
 
 
-def cost_of(exchange: Exchange, query: Query, spent: Fraction) -> Cost:
-    """What this slot's signal costs."""
-    loss = query.signal.mechanism.privacy_loss(exchange.card.space.encoder.reach())
-    wanted, near = exchange.loss, loss.epsilon_per_distance
+def cost_of(
+    card: ModelCard, settings: ClientSettings, mechanism: Mechanism, spent: Fraction
+) -> Cost:
+    """What a signal of this mechanism costs."""
+    reach = card.space.encoder.reach()
+    loss, wanted = (each.privacy_loss(reach) for each in (mechanism, mechanism_for(card, settings)))
+    near = loss.epsilon_per_distance
     return Cost(
         epsilon=loss.epsilon if near is None else near,
         metric=near is not None,
@@ -134,24 +161,38 @@ def cost_of(exchange: Exchange, query: Query, spent: Fraction) -> Cost:
         between_any_two=float(loss.epsilon),
         wanted=wanted.epsilon_per_distance or wanted.epsilon,
         spent=spent,
-        cap=exchange.settings.lifetime_cap,
+        cap=settings.lifetime_cap,
     )
 
 
-def results_of(exchange: Exchange, slate: Slate) -> tuple[Result, ...]:
-    """The private ranking, best first, and the pick. Raises Malformed for a hostile slate."""
-    picked = exchange.pick(slate)
-    found = scores(exchange.profile.taste, exchange.catalog.scoring)
+def quote_of(
+    card: ModelCard, settings: ClientSettings, account: Account, slot: str, stored: Signal | None
+) -> Quote:
+    """What a question costs, before it is asked."""
+    mechanism = mechanism_for(card, settings) if stored is None else stored.mechanism
+    spent_this_slot = account.spent_in(slot)
+    return Quote(
+        cost=cost_of(card, settings, mechanism, account.spent),
+        slot=slot,
+        fresh=stored is None,
+        second_space=stored is None and spent_this_slot > 0,
+        spent_this_slot=spent_this_slot,
+        monthly_cap=settings.monthly_cap,
+    )
+
+
+def results_of(exchange: Exchange, ranking: Ranking) -> tuple[Result, ...]:
+    """The private ranking as lines, best first, the pick marked."""
     return tuple(
         Result(
             place=place,
             title=title_of(exchange.catalog.items[item]),
             seen=item in exchange.ratings,
-            picked=item == picked,
-            score=float(found[item]),
+            picked=item == ranking.pick,
+            score=ranking.scores[item],
             why=_why(exchange, item, place),
         )
-        for place, item in enumerate(exchange.rank(slate), 1)
+        for place, item in enumerate(ranking.order, 1)
     )
 
 

@@ -14,6 +14,7 @@ from askew.errors import (
     LedgerFrozen,
     ParameterError,
     ProfileError,
+    SecondSpace,
     StaleSpace,
     TransportError,
     VaultError,
@@ -27,6 +28,7 @@ class Trouble(Enum):
     UNREACHABLE = "the server cannot be reached"
     BUDGET = "the budget does not allow it"
     FROZEN = "spending is frozen"
+    SECOND_SPACE = "this is a second space in one month"
     STALE_SPACE = "the server has another feature space"
     HOSTILE = "the server's answer was refused"
     LOCKED = "the profile is locked"
@@ -52,7 +54,8 @@ class Setback:
 
 
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
-    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the lifetime cap."),
+    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the cap that it names."),
+    (SecondSpace, Trouble.SECOND_SPACE, "`askew ask --second-space` says yes."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
     (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),

@@ -11,7 +11,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
 from askew.signal import Mechanism
-from askew_client.limits import check_settings
+from askew_client.limits import Caps, check_settings
 
 MechanismName = Literal["geo_laplace", "bucket_rr"]
 
@@ -26,9 +26,16 @@ class ClientSettings:
     lifetime_cap: the sum, over all fresh signals that this device will ever send, of their epsilon
     between any two people, which is epsilon * diameter for geo_laplace. The default pays for twelve
     months at the other defaults in the widest space that the device enters: 12 * 4 * 4.
+    monthly_cap: the same for the fresh signals of one month; by default, two such signals.
     max_diameter: the widest feature space that this device enters. That distance 1 is the median
     distance between two people is only what a server says; epsilon * max_diameter bounds the loss
     of one signal between any two profiles whether that is true or not.
+    max_one_rating: the farthest that one rating may move a point in a space that this device
+    enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it moves one
+    follows from numbers that a server chooses; training makes .3 to .52 of them. Neither limit
+    concerns bucket_rr, whose epsilon holds for every pair of people.
+    pace: seconds; a call leaves only a whole number of these after the server's reply before it,
+    so that the time between them does not tell how much work a profile made.
     timeout: seconds for one call. Raises ParameterError for a setting out of range.
     """
 
@@ -36,11 +43,19 @@ class ClientSettings:
     epsilon: Fraction = Fraction(4)
     k: int = 8
     lifetime_cap: Fraction = Fraction(192)
+    monthly_cap: Fraction = Fraction(32)
     max_diameter: float = 4.0
+    max_one_rating: float = 0.75
+    pace: float = 0.25
     timeout: float = 5.0
 
     def __post_init__(self) -> None:
         check_settings(vars(self))
+
+    @property
+    def caps(self) -> Caps:
+        """What fresh signals may cost."""
+        return Caps(self.lifetime_cap, self.monthly_cap)
 
     def mechanism_in(self, n_buckets: int) -> Mechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""

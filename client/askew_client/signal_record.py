@@ -9,6 +9,7 @@ values                4 bytes each, signed
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from fractions import Fraction
 
 from askew.errors import AskewError, LedgerError
@@ -17,6 +18,15 @@ from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.signal import Mechanism, Signal
 
 _LATTICE, _RESPONSE = struct.Struct("<BII"), struct.Struct("<BIQ")
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A stored signal, whether it was drawn and charged just now, and what was spent by then."""
+
+    signal: Signal
+    fresh: bool
+    spent: Fraction
 
 
 def encode_signal(signal: Signal) -> bytes:

@@ -8,6 +8,7 @@ copy of the file, and with it a budget that was spent, finds that nothing more i
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,13 +16,21 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
-from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen, ParameterError
+from askew.errors import (
+    BudgetExceeded,
+    LedgerError,
+    LedgerFrozen,
+    ParameterError,
+    SecondSpace,
+)
 from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client import ledger_rows
 from askew_client.anchor import Anchor
 from askew_client.chain import Entry, Head, Standing, heads, standing
+from askew_client.limits import Caps
 from askew_client.private_database import PrivateDatabase
+from askew_client.signal_record import Remembered
 from askew_client.slots import check_slot, day_after, months_between
 
 MAX_JUMP = 12  # slots; a clock that jumps further is not believed
@@ -49,8 +58,12 @@ class Account:
 
     charges: tuple[Charge, ...]
     spent: Fraction
-    cap: Fraction
+    caps: Caps
     frozen: str | None
+
+    def spent_in(self, slot: str) -> Fraction:
+        """What the signals of one slot cost."""
+        return sum((c.epsilon for c in self.charges if _is_signal_of(c, slot)), Fraction(0))
 
 
 class SignalStore:
@@ -59,48 +72,58 @@ class SignalStore:
     Every method raises LedgerError when the file cannot be read, trusted or written.
     """
 
-    def __init__(self, path: Path, lifetime_cap: Fraction, anchor: Path | None = None) -> None:
+    def __init__(self, path: Path, caps: Caps, anchor: Path | None = None) -> None:
         """anchor: by default in a directory of its own beside the file."""
         self._anchor = Anchor(anchor or path.parent / "anchor" / f"{path.stem}.json")
-        self._cap = lifetime_cap
+        self._caps = caps
         self._file = PrivateDatabase(path, "ledger", 0x41736B77, 2, ledger_rows.SCHEMA, LedgerError)
 
-    def with_cap(self, lifetime_cap: Fraction) -> SignalStore:
-        """The same store under another cap."""
-        return SignalStore(self._file.path, lifetime_cap, self._anchor.path)
+    def with_caps(self, caps: Caps) -> SignalStore:
+        """The same store under other caps."""
+        return SignalStore(self._file.path, caps, self._anchor.path)
+
+    def find(self, space_version: str, slot: str) -> tuple[str, Signal | None]:
+        """The slot by the ledger's clock, and the signal that would be sent again, if any."""
+        with self._file.transaction() as database:
+            return _find(database, ledger_rows.entries(database), space_version, slot)
 
     def remember(
-        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
-    ) -> Signal:
+        self,
+        space_version: str,
+        slot: str,
+        charge: SignalCharge,
+        draw: Callable[[], Signal],
+        *,
+        second_space: bool = False,
+    ) -> Remembered:
         """The stored signal of (space version, slot), or a fresh one, charged and stored first.
 
         The ledger's clock never runs back: a slot before the last entry's counts as that one. It
         returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
-        charge would pass the lifetime cap, LedgerFrozen if the ledger lost something or the clock
-        jumped far ahead, and ParameterError for a charge that is not positive or no slot.
+        charge would pass a cap, SecondSpace if the slot has a signal of another space and
+        `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
+        the clock jumped far ahead, and ParameterError for a charge that is not positive or no slot.
         """
         if charge.epsilon <= 0:
             raise ParameterError("charge", str(charge.epsilon), "positive")
         check_slot(slot)
         with self._file.transaction() as database:
             known = ledger_rows.entries(database)
-            frozen = self._frozen_after_settling(heads(known))
-            signal = ledger_rows.find(database, space_version, slot)
-            if signal is None and known:
-                slot = max(slot, known[-1].slot)
-                signal = ledger_rows.find(database, space_version, slot)
+            frozen, head = self._frozen_after_settling(heads(known)), heads(known)[-1]
+            slot, signal = _find(database, known, space_version, slot)
             if signal is not None:
-                return signal
+                return Remembered(signal, fresh=False, spent=head.spent)
             if frozen:
                 raise LedgerFrozen(_refusal(frozen))
-            head = heads(known)[-1]
-            self._check(known, head.spent, slot, charge.epsilon)
+            self._check(known, slot, charge.epsilon)
+            if not second_space and any(_is_signal_of(entry, slot) for entry in known):
+                raise SecondSpace(slot)
             signal = draw()
             near = charge.epsilon_per_distance
             entry = Entry("signal", signal.space_version, slot, charge.epsilon, near)
             ledger_rows.append(database, head, entry, signal)
         self._settle()
-        return signal
+        return Remembered(signal, fresh=True, spent=head.extended(entry).spent)
 
     def account(self) -> Account:
         """Every charge, oldest first, their sum, and whether spending is frozen."""
@@ -113,7 +136,7 @@ class SignalStore:
         charges = tuple(
             Charge(e.space_version, e.slot, e.epsilon, e.per_distance, e.kind) for e in known
         )
-        return Account(charges, heads(known)[-1].spent, self._cap, frozen or None)
+        return Account(charges, heads(known)[-1].spent, self._caps, frozen or None)
 
     def charges(self) -> tuple[Charge, ...]:
         """Every charge, oldest first."""
@@ -160,13 +183,40 @@ class SignalStore:
         if frozen:
             raise LedgerFrozen(_refusal(frozen))
 
-    def _check(self, known: list[Entry], spent: Fraction, slot: str, charge: Fraction) -> None:
-        """Whether a fresh signal may be drawn. Raises BudgetExceeded or LedgerFrozen."""
+    def _check(self, known: list[Entry], slot: str, charge: Fraction) -> None:
+        """Whether a fresh signal may be paid for. Raises BudgetExceeded or LedgerFrozen."""
         if known and months_between(known[-1].slot, slot) > MAX_JUMP:
             jump = f"the clock says {slot}, and the last entry is of {known[-1].slot}"
             raise LedgerFrozen(_refusal(f"{jump}: more than {MAX_JUMP} months later"))
-        if spent + charge > self._cap:
-            raise BudgetExceeded(charge, spent, self._cap, next_slot=day_after(slot).isoformat())
+        spent = sum((entry.epsilon for entry in known), Fraction(0))
+        month = sum((entry.epsilon for entry in known if _is_signal_of(entry, slot)), Fraction(0))
+        following = day_after(slot).isoformat()
+        if spent + charge > self._caps.lifetime:
+            raise BudgetExceeded(charge, spent, self._caps.lifetime, next_slot=following)
+        if self._caps.monthly is not None and month + charge > self._caps.monthly:
+            raise BudgetExceeded(
+                charge,
+                month,
+                self._caps.monthly,
+                whose="monthly cap",
+                next_slot=following,
+                renewed=True,
+            )
+
+
+def _find(
+    database: sqlite3.Connection, known: list[Entry], space_version: str, slot: str
+) -> tuple[str, Signal | None]:
+    """The slot by the ledger's own clock, and the signal of it."""
+    signal = ledger_rows.find(database, space_version, slot)
+    if signal is None and known:
+        slot = max(slot, known[-1].slot)
+        signal = ledger_rows.find(database, space_version, slot)
+    return slot, signal
+
+
+def _is_signal_of(entry: Entry | Charge, slot: str) -> bool:
+    return entry.kind == "signal" and entry.slot == slot
 
 
 def _refusal(reason: str) -> str:

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, exp
 
-from askew.privacy import SignalCharge
-from askew.signal import Signal
 from askew_client.bounds import at_most
-from askew_client.exchange import SignalMemory
 from askew_client.outcomes import Budget, LedgerLine
 from askew_client.settings import slot_of
 from askew_client.signal_store import Account, Charge, SignalStore
 from askew_client.slots import day_after
-
-
-class Witness:
-    """A memory of signals that also knows whether this question drew a fresh one."""
-
-    def __init__(self, memory: SignalMemory) -> None:
-        self._memory = memory
-        self.drew = False
-
-    def remember(
-        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
-    ) -> Signal:
-        """As the memory behind it does."""
-
-        def watched() -> Signal:
-            self.drew = True
-            return draw()
-
-        return self._memory.remember(space_version, slot, charge, watched)
 
 
 def budget_of(store: SignalStore, today: datetime.date) -> Budget:
@@ -41,7 +19,7 @@ def budget_of(store: SignalStore, today: datetime.date) -> Budget:
     account = store.account()
     return Budget(
         spent=account.spent,
-        cap=account.cap,
+        cap=account.caps.lifetime,
         next_slot=day_after(slot_of(today)),
         lines=tuple(_line(charge) for charge in account.charges),
         words=tuple(_words(account)),
@@ -75,7 +53,7 @@ def _line(charge: Charge) -> LedgerLine:
 
 
 def _words(account: Account) -> Iterator[str]:
-    spent, cap = float(account.spent), float(account.cap)
+    spent, cap = float(account.spent), float(account.caps.lifetime)
     yield f"Spent {spent:.4g} of a lifetime cap of {cap:g}; {max(cap - spent, 0):.4g} is left."
     if account.frozen:
         yield "More may have left this device, and been spent, than this ledger knows."

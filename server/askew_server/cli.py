@@ -13,6 +13,7 @@ import click
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ParameterError
 from askew_server.evaluation.cli import evaluate
+from askew_server.explain_cli import explain
 from askew_server.ledger_cli import ledger
 from askew_server.prior_options import PriorOptions, prior_options
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
@@ -230,5 +231,5 @@ def main() -> None:
         sys.exit(_exit_code(error))
 
 
-for command in (evaluate, ledger, release, releases, serve, serve_releases, token):
+for command in (evaluate, explain, ledger, release, releases, serve, serve_releases, token):
     cli.add_command(command)

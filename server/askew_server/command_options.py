@@ -82,6 +82,16 @@ def format_option(command: _Command) -> _Command:
     )(command)
 
 
+def bound_option(command: _Command) -> _Command:
+    """--max-items-per-unit."""
+    return click.option(
+        "--max-items-per-unit",
+        type=int,
+        help="Count no more of a person.  [default: 100 where noise or threshold depend on it, "
+        "else no bound]",
+    )(command)
+
+
 def ledger_option(command: _Command) -> _Command:
     """--ledger."""
     return click.option(

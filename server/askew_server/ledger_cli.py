@@ -145,8 +145,9 @@ def grant(
 @click.option(
     "--nothing-lost",
     is_flag=True,
-    help="You state that ledger and anchor together hold every charge ever made. Needed where the"
-    " anchor cannot tell: it is missing, damaged, old, or does not know the ledger's end.",
+    help="You state that ledger and anchor together hold every charge ever made, and the ledger no"
+    " row that somebody forged. Needed where the anchor cannot tell: it is missing, damaged, old,"
+    " or does not know the ledger's end.",
 )
 @ledger_options
 def unfreeze(reason: str, nothing_lost: bool, ledger: Path, anchor: Path | None) -> None:

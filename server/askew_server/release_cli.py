@@ -10,13 +10,12 @@ from askew_server.command_options import (
     PLACES,
     RATIONAL,
     Workplace,
+    bound_option,
     engine_options,
     existing,
     format_option,
     ledger_options,
 )
-
-_MAX_ITEMS = 100  # of one person; see `selectors` for where a large bound costs nothing
 
 
 @click.command()
@@ -29,15 +28,14 @@ _MAX_ITEMS = 100  # of one person; see `selectors` for where a large bound costs
     "--mechanism",
     help="How to select.  [default: canonical with a catalog, limited-domain without]",
 )
-@click.option(
-    "--max-items-per-unit", default=_MAX_ITEMS, show_default=True, help="Count no more of a person."
-)
+@bound_option
 @click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
 @click.option("--item-column", default="item", show_default=True, help="What was chosen.")
 @click.option("--catalog-item-column", default="item", show_default=True, help="In the catalog.")
 @click.option("--dataset", help="Whose budget pays.  [default: the only one in the ledger]")
 @click.option("--key", help="A name for this request.  [default: the request itself]")
 @click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
 @click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
 @engine_options
 @format_option
@@ -49,13 +47,14 @@ def release(
 ) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
 
-    Says first what it will spend; then charges the ledger, counts, selects and stores. The same
-    request again gives the stored release and costs nothing.
+    Says first what it will spend and how far off the list can be; on a terminal it asks. Then it
+    charges the ledger, counts, selects and stores. The same request again gives the stored release
+    and costs nothing.
 
     Without --catalog the items themselves are private, and only what passes a noisy threshold is
     listed: the mechanism is then limited-domain or laplace-domain, and needs a --delta.
 
-    Exit code 3: the budget does not allow it, and nothing was counted.
+    Exit code 3: the budget does not allow it, or would not (--dry-run), and nothing was counted.
 
     \b
     Examples:

@@ -5,6 +5,7 @@ AskewError
 │   └── InfiniteCost          a disutility whose expected cost does not exist
 ├── ProfileError              the person's own ratings cannot make a profile
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
+├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
 ├── LedgerError               the store of signals and charges cannot be trusted or written
 │   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
 │   ├── KeyReused             an idempotency key that stands for another request
@@ -66,8 +67,8 @@ class BudgetExceeded(AskewError):
     """A charge would pass a cap; nothing was drawn and nothing was sent.
 
     Attributes: requested, spent, cap (exact); measure: what the three numbers count; whose: what
-    the cap is of, in words; next_slot: the day on which the next signal could be drawn, as
-    "2026-12-01", or None.
+    the cap is of, in words; next_slot: the day on which the next slot begins, as "2026-12-01", or
+    None; renewed: whether the cap then begins anew.
     """
 
     def __init__(  # noqa: PLR0913
@@ -79,16 +80,34 @@ class BudgetExceeded(AskewError):
         measure: str = "epsilon between any two people",
         whose: str = "lifetime cap",
         next_slot: str | None = None,
+        renewed: bool = False,
     ) -> None:
         text = (
             f"this would cost {float(requested):.6g} {measure}; {float(spent):.6g} of the {whose} "
             f"{float(cap):.6g} is spent, {float(cap - spent):.6g} is left"
         )
         if next_slot is not None:
-            text += f" (the next slot begins on {next_slot}, and refills nothing)"
+            refills = "refills this cap alone" if renewed else "refills nothing"
+            text += f" (the next slot begins on {next_slot}, and {refills})"
         super().__init__(text)
         self.requested, self.spent, self.cap = requested, spent, cap
-        self.measure, self.whose, self.next_slot = measure, whose, next_slot
+        self.measure, self.whose = measure, whose
+        self.next_slot, self.renewed = next_slot, renewed
+
+
+class SecondSpace(AskewError):
+    """A fresh signal for a second feature space in one month needs the person's yes.
+
+    Nothing was drawn and nothing was sent. A server makes a new space whenever it likes, under any
+    name, and each one is a signal more about the same person.
+    """
+
+    def __init__(self, slot: str) -> None:
+        super().__init__(
+            f"{slot} has a signal for another feature space already; one more tells more about "
+            "you, and needs your yes. Nothing was drawn and nothing was sent"
+        )
+        self.slot = slot
 
 
 class LedgerError(AskewError):

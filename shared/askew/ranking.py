@@ -5,7 +5,7 @@ score of item i for a taste u = <u, x_i>,    x_i = boost_i * v_i
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,13 +45,34 @@ def best(found: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return np.argsort(-found, kind="stable")[:count]
 
 
-def ranked(slate: Slate, profile: Profile, *, seen: Set[int] = frozenset()) -> tuple[int, ...]:
-    """The slate's item ids for this person, best first, and what they have seen after all else."""
+@dataclass(frozen=True)
+class Ranking:
+    """A slate as one person sees it: item ids from best to worst, and their scores. Private.
+
+    What the person has seen stands behind all else, in the same order.
+    """
+
+    order: tuple[int, ...] = field(repr=False)
+    scores: Mapping[int, float] = field(repr=False)
+
+    @property
+    def pick(self) -> int:
+        """The best item that the person has not seen, or simply the best if they saw all."""
+        return self.order[0]
+
+
+def rank(
+    slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
+) -> Ranking:
+    """The slate by the taste of this person.
+
+    Where the taste says nothing at all, which is that of somebody without likes, items stand in the
+    order of `shared`, the slate for anybody.
+    """
     found = scores(profile.taste, slate.vectors)
     order = [slate.item_ids[i] for i in best(found, len(found))]
-    return tuple(sorted(order, key=lambda item: item in seen))  # stable: best first in each part
-
-
-def pick(slate: Slate, profile: Profile, *, seen: Set[int] = frozenset()) -> int:
-    """The person's best result that they have not seen, or simply the best if they saw all."""
-    return ranked(slate, profile, seen=seen)[0]
+    if not profile.taste.any():
+        place = {item: at for at, item in enumerate(shared)}
+        order.sort(key=lambda item: place.get(item, len(place)))
+    order.sort(key=lambda item: item in seen)  # stable: best first in each part
+    return Ranking(tuple(order), dict(zip(slate.item_ids, found.tolist(), strict=True)))

@@ -153,11 +153,9 @@ def fold_in(
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
     The point is the encoder's, of the same likes (`askew.encoder`). The square root lets more likes
-    say more, and the floor keeps a few from saying too much. Raises ProfileError for no ratings at
-    all, or one off the scale.
+    say more, and the floor keeps a few from saying too much. Who likes nothing has a profile like
+    anybody else: a taste of zeros. Raises ProfileError for a rating off the scale.
     """
-    if not ratings:
-        raise ProfileError("a profile needs at least one rating")
     liked = [item for item, rating in ratings.items() if space.scale.is_like(rating)]
     rows = np.array(liked, dtype=np.int64)
     encoder = space.encoder

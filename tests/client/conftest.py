@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
-from askew.errors import BudgetExceeded
+from askew.errors import BudgetExceeded, SecondSpace
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
 from askew.ranking import Slate
@@ -27,6 +27,7 @@ from askew.wire import convert
 from askew_client import cli
 from askew_client.exchange import Exchange
 from askew_client.settings import ClientSettings
+from askew_client.signal_record import Remembered
 from askew_server.retrieval import Retriever
 
 VECTORS: list[tuple[float, ...]] = [
@@ -45,7 +46,13 @@ VECTORS: list[tuple[float, ...]] = [
 ]
 SHARED_SLATE = (4, 9, 2, 7, 0, 10)
 MAX_SLATE_SIZE = 6
-K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(96), max_diameter=32.0)
+K4 = ClientSettings(
+    epsilon=Fraction(2),
+    k=4,
+    lifetime_cap=Fraction(96),
+    max_diameter=32.0,
+    max_one_rating=32.0,
+)
 
 
 class Pair:
@@ -83,25 +90,44 @@ class Memory:
         self.calls: list[tuple[str, str, SignalCharge]] = []
 
     def remember(
-        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
-    ) -> Signal:
+        self,
+        space_version: str,
+        slot: str,
+        charge: SignalCharge,
+        draw: Callable[[], Signal],
+        *,
+        second_space: bool = False,
+    ) -> Remembered:
         """What the real store does, without a file."""
         self.calls.append((space_version, slot, charge))
-        if (space_version, slot) not in self.signals:
-            spent = sum((each.epsilon for each in self.charges), Fraction(0))
-            if spent + charge.epsilon > self.cap:
-                raise BudgetExceeded(charge.epsilon, spent, self.cap)
+        fresh = (space_version, slot) not in self.signals
+        if fresh:
+            if self.spent + charge.epsilon > self.cap:
+                raise BudgetExceeded(charge.epsilon, self.spent, self.cap)
+            if not second_space and any(each == slot for _, each in self.signals):
+                raise SecondSpace(slot)
             self.signals[space_version, slot] = draw()
             self.charges.append(charge)
-        return self.signals[space_version, slot]
+        return Remembered(self.signals[space_version, slot], fresh, self.spent)
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of all charges."""
+        return sum((each.epsilon for each in self.charges), Fraction(0))
 
 
 class UntouchableMemory:
     """Fails the test that touches it."""
 
     def remember(
-        self, space_version: str, slot: str, charge: SignalCharge, draw: Callable[[], Signal]
-    ) -> Signal:
+        self,
+        space_version: str,
+        slot: str,
+        charge: SignalCharge,
+        draw: Callable[[], Signal],
+        *,
+        second_space: bool = False,
+    ) -> Remembered:
         """Never to be called."""
         pytest.fail("the memory was touched")
 
@@ -139,6 +165,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
     for name in [name for name in os.environ if name.startswith("ASKEW_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("ASKEW_PACE", "0.001")  # or every command waits for the default's beats
     return home
 
 

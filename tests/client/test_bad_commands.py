@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client import config
+from askew_client.limits import Caps
+from askew_client.settings import slot_of
 from askew_client.signal_store import Charge, SignalStore
 
 if TYPE_CHECKING:
@@ -25,13 +29,14 @@ RATINGS = b"title,rating\nAlien (1979),4.25\nCasablanca (1942),1.75\n"
 PRIVATE = ("Alien", "Casablanca", "Secret Film", "lie (2001)", "4.25", "1.75", "adored")
 
 BAD_RATINGS = {
-    "an unknown film": (b"title,rating\nSecret Film,4.25\n", "line 2 .* no such title"),
-    "an empty profile": (b"title,rating\n", "rate at least one"),
     "an empty file": (b"", "must begin with"),
     "no header": (b"Alien (1979),4.25\n", "must begin with"),
     "a rating that is no number": (b"title,rating\nAlien (1979),nan\n", "line 2 .* a number"),
     "a word for a rating": (b"title,rating\nAlien (1979),adored\n", "line 2 .* a number"),
-    "a rating off the scale": (b"title,rating\nAlien (1979),44.25\n", "line 2 .* a number"),
+    "an infinite rating": (b"title,rating\nAlien (1979),inf\n", "line 2 .* a number"),
+    "half a line": (b"title,rating\nAlien (1979)\n", "line 2 .* more or fewer fields"),
+    "no title": (b"title,rating\n,4.25\n", "line 2 .* printable"),
+    "an endless field": (b"title,rating\n" + b"x" * 200_000 + b",4.25\n", "line 2 .* no csv"),
     "another encoding": (b"title,rating\nAm\xe9lie (2001),4.25\n", "UTF-8"),
     "another file altogether": (bytes(range(256)) * 10, ""),
 }
@@ -107,7 +112,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     data = tmp_path / "data"
     if request.param == "a ledger":
         drawn = Signal("f" * 32, Lattice(11, 1024), (1, 2))
-        store = SignalStore(data / "signals.sqlite", Fraction(192))
+        store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
         store.remember("f" * 32, "2026-10", SignalCharge(Fraction(2)), lambda: drawn)
     return data
 
@@ -117,13 +122,15 @@ def files(data: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("case", BAD_RATINGS)
-def test_bad_ratings_are_refused_and_change_nothing(
-    askew: Askew, demo_address: str, data: Path, case: str
-) -> None:
-    """Planted bugs: a title in the message; opening the ledger before the ratings are read."""
+def test_bad_ratings_are_refused_and_change_nothing(askew: Askew, data: Path, case: str) -> None:
+    """No server is there, and none is missed: they are read before the first call.
+
+    Planted bugs: a title in the message; opening the ledger, or a connection, before the ratings
+    are read, so that a server hears how far a device came.
+    """
     ratings, reason = BAD_RATINGS[case]
     before = files(data)
-    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
+    command = ("ask", "--ratings", "-", "--server", "127.0.0.1:1", "--data", data)
     refused(askew(*command, stdin=ratings), 1, reason)
     assert files(data) == before
 
@@ -139,18 +146,46 @@ def test_bad_options_are_refused_and_change_nothing(
     assert files(data) == before
 
 
+@pytest.mark.parametrize(("epsilon", "cap"), [("70", "lifetime cap 192"), ("12", "monthly cap 32")])
 def test_a_question_beyond_the_budget_is_exit_code_3(
-    askew: Askew, demo_address: str, data: Path
+    askew: Askew, demo_address: str, data: Path, epsilon: str, cap: str
 ) -> None:
     before = charges(data)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
-    refused(askew(*command, "--epsilon", "70", stdin=RATINGS), 3, "lifetime cap 192")
+    refused(without_quote(askew(*command, "--epsilon", epsilon, stdin=RATINGS)), 3, cap)
     assert charges(data) == before
+
+
+def test_a_second_space_without_a_yes_is_exit_code_3(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    """Planted bug: a script that pays for every space that a server thinks of."""
+    data = tmp_path / "data"
+    drawn = Signal("f" * 32, Lattice(11, 1024), (1, 2))
+    store, slot = (
+        SignalStore(data / "signals.sqlite", Caps(Fraction(192))),
+        slot_of(datetime.date.today()),
+    )
+    store.remember("f" * 32, slot, SignalCharge(Fraction(2)), lambda: drawn)
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
+    refused(without_quote(askew(*command, stdin=RATINGS)), 3, "another feature space already")
+    assert len(charges(data)) == 1
+    assert askew(*command, "--second-space", stdin=RATINGS).code == 0
+    assert len(charges(data)) == 2
+    assert askew(*command, stdin=RATINGS).code == 0  # the stored signal needs no yes
+
+
+def without_quote(found: Outcome) -> Outcome:
+    """What was said after the price, which is said first."""
+    price, spent, *rest = found.err.splitlines()
+    assert price.startswith("this question costs epsilon")
+    assert spent.startswith("spent before it: ")
+    return replace(found, err="\n".join(rest))
 
 
 def charges(data: Path) -> tuple[Charge, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Fraction(192)).charges() if path.exists() else ()
+    return SignalStore(path, Caps(Fraction(192))).charges() if path.exists() else ()
 
 
 @pytest.mark.parametrize("command", [("ask", "--ratings", "-"), ("catalog",)], ids=str)

@@ -9,6 +9,7 @@ import pty
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from askew.randomized_response import RandomizedResponse
 from askew.signal import Signal
 from askew_client.bounds import at_most
 from askew_client.doctor import check_clock, check_keyring, check_modes, check_space
+from askew_client.limits import Caps
 from askew_client.paths import places
 from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
@@ -41,7 +43,7 @@ def data(tmp_path: Path) -> Path:
 
 def spend(data: Path, epsilon: int, slot: str = NOW) -> None:
     where = places(data)
-    store = SignalStore(where.ledger, Fraction(192), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
     drawn = Signal(SPACE, Lattice(11, 1024), (1, 2))
     store.remember(
         SPACE, slot, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
@@ -130,7 +132,7 @@ def test_a_bound_is_never_written_smaller_than_it_is() -> None:
 def test_who_names_buckets_hides_among_everybody_alike(data: Path) -> None:
     """Planted bug: the words of noise on a point for a mechanism without distance."""
     where = places(data)
-    store = SignalStore(where.ledger, Fraction(192), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
     drawn = Signal(SPACE, RandomizedResponse.for_epsilon(4, Fraction(2)), (1,))
     store.remember(SPACE, NOW, SignalCharge(Fraction(2), None), lambda: drawn)
     words = " ".join(budget_of(store, datetime.date.today()).words)
@@ -248,16 +250,16 @@ def test_the_clock_is_compared_with_the_ledgers(
 ) -> None:
     spend(data, 2, "2026-10")
     where = places(data)
-    store = SignalStore(where.ledger, Fraction(192), where.anchor)
+    store = SignalStore(where.ledger, Caps(Fraction(192)), where.anchor)
     assert check_clock(store, where.ledger, today).health == health
 
 
 def test_a_space_beyond_the_limits_is_a_failed_check(pair: Pair) -> None:
     narrow = ClientSettings(k=4, max_diameter=1.0)
-    greedy = ClientSettings(k=7, max_diameter=32.0)
+    greedy = ClientSettings(k=7, max_diameter=32.0, max_one_rating=32.0)
     healths = [check_space(pair.card, each).health for each in (narrow, greedy)]
     assert healths == ["fail", "fail"]
-    assert check_space(pair.card, ClientSettings(k=4, max_diameter=32.0)).health == "ok"
+    assert check_space(pair.card, replace(greedy, k=4)).health == "ok"
 
 
 def test_a_missing_keyring_is_a_warning_with_a_way_out() -> None:

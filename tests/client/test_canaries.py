@@ -42,7 +42,13 @@ if TYPE_CHECKING:
 RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Canary,3.875\n"
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(16), max_diameter=32.0)
+SETTINGS = ClientSettings(
+    epsilon=Fraction(2),
+    k=4,
+    lifetime_cap=Fraction(16),
+    max_diameter=32.0,
+    max_one_rating=32.0,
+)
 
 # Looking for the system's keyring starts a compiler to find a library of macOS.
 QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring", "PYTHONWARNINGS": "default"}
@@ -149,7 +155,7 @@ def companion(network: LocalTransport, directory: Path) -> Companion:
         network,
         SETTINGS,
         profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
-        signals=SignalStore(directory / "signals.sqlite", SETTINGS.lifetime_cap),
+        signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
         bits=SystemBits(),
     )
 

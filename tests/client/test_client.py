@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +15,14 @@ import askew_client
 from askew.errors import AskewError, BudgetExceeded, TransportError
 from askew_client import AskewClient, BlockingClient, ClientSettings
 from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer, SharedAnswer
+from askew_client.outcomes import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, max_diameter=32.0)
+SETTINGS = ClientSettings(
+    epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0, pace=0.001
+)
 
 
 @pytest.fixture
@@ -46,29 +49,33 @@ def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -
         assert client.pick(client.ask()) == client.pick(first)
 
 
-def test_who_rated_nothing_gets_what_anybody_gets(network: LocalTransport, tmp_path: Path) -> None:
+def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_path: Path) -> None:
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        slate = client.ask()
-        assert isinstance(slate, SharedAnswer)
-        assert client.pick(slate) == slate.titles[0]
-    assert not (tmp_path / "signals.sqlite").exists()
+        assert client.quote().fresh
+        answer = client.ask()
+        assert (answer.used, answer.departure.fresh) == (0, True)
+        assert client.pick(answer) == answer.results[0].title
+        assert not client.quote().fresh
 
 
 def test_what_a_screen_calls_a_setback_a_program_gets_as_an_error(
     network: LocalTransport, tmp_path: Path
 ) -> None:
-    tight = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(1), max_diameter=32.0)
+    tight = replace(SETTINGS, lifetime_cap=Fraction(1))
     with BlockingClient(tight, transport=network, directory=tmp_path) as client:
         client.rate("Film 9 (1969)", 5)
         with pytest.raises(BudgetExceeded):
             client.ask()
 
 
+QUICK = ClientSettings(pace=0.001)
+
+
 def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> None:
-    with BlockingClient(server=demo_address, directory=tmp_path) as client:
+    with BlockingClient(QUICK, server=demo_address, directory=tmp_path) as client:
         client.rate("Alien (1979)", 5)
         assert isinstance(client.ask(), Answer)
-    nowhere = BlockingClient(server="127.0.0.1:1", directory=tmp_path)
+    nowhere = BlockingClient(QUICK, server="127.0.0.1:1", directory=tmp_path)
     with nowhere as client, pytest.raises(TransportError):
         client.ask()
 

@@ -15,6 +15,7 @@ import pytest
 
 from askew.lattice import Lattice
 from askew_client import cli
+from askew_client.limits import Caps
 from askew_client.signal_store import Charge, SignalStore
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def data(tmp_path: Path) -> Path:
 
 def charges(data: Path) -> tuple[Charge, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Fraction(192)).charges() if path.exists() else ()
+    return SignalStore(path, Caps(Fraction(192))).charges() if path.exists() else ()
 
 
 def test_a_question_is_answered_from_a_file(
@@ -46,13 +47,16 @@ def test_a_question_is_answered_from_a_file(
 ) -> None:
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
     *films, footer, cost, fresh = found.out.splitlines()
-    assert (found.code, found.err, len(films)) == (0, "", 5)
+    assert (found.code, len(films)) == (0, 5)
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
     assert "epsilon 4 per unit distance" in cost
     assert "for one rating" in cost
     assert re.search(r"spent 12\.\d\d of 192\)$", cost)  # 4 times the demo's diameter
     assert "a fresh signal was drawn and charged" in fresh
+    price, spent = found.err.splitlines()
+    assert re.search("^this question costs epsilon 4 per unit distance, .* for one rating", price)
+    assert re.search(r"^spent before it: 0 of 192 for life, 0 of 32 in \d{4}-\d\d$", spent)
     assert len(charges(data)) == 1
 
 
@@ -65,6 +69,53 @@ def test_standard_input_is_as_good_as_a_file(
     assert from_input.code == 0
     from_file = askew("ask", "--ratings", ratings, *where)
     assert from_file.out.splitlines() == from_input.out.splitlines()[:-1]
+
+
+NOT_RATED = {
+    "a header alone": ("title,rating\n", 0),
+    "a title of another catalog": ("title,rating\nSecret Film,5\n", 1),
+    "another year": ("title,rating\nAlien (1980),5\n", 1),
+}
+
+
+@pytest.mark.parametrize("case", NOT_RATED)
+def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_so(
+    askew: Askew, demo_address: str, data: Path, case: str
+) -> None:
+    """Planted bugs: a refusal, or no question, by which a server learns what is rated."""
+    text, unused = NOT_RATED[case]
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "-k", "5")
+    found = askew(*command, stdin=text.encode())
+    assert (found.code, len(charges(data))) == (0, 1)
+    assert "(nothing of this catalog is rated, which no server is told" in found.out
+    assert (f"({unused} of your ratings are of titles that" in found.out) == bool(unused)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Alien,5",
+        "aLiEN (1979),5",
+        "  Alien , 5 ",
+        '"Alien (1979)",5',
+        "Alien,",
+        "Alien,44.25",
+        "Alien (1979),1\nALIEN (1979),5",
+    ],
+)
+def test_a_title_may_be_written_in_several_ways_and_a_number_beyond_the_scale_is_its_end(
+    askew: Askew, demo_address: str, data: Path, line: str
+) -> None:
+    """They all are the best rating of one title: the same point, and so the same ranking."""
+
+    def asked(text: str) -> list[str]:
+        command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "--json")
+        answer = json.loads(askew(*command, stdin=f"title,rating\n{text}\n".encode()).out)
+        assert (answer["used_ratings"], answer["unused_ratings"]) == (1, 0)
+        found: list[str] = answer["results"]
+        return found
+
+    assert asked("Alien (1979),5") == asked(line)
 
 
 def test_asking_twice_gives_one_answer_and_one_charge(
@@ -84,6 +135,7 @@ def test_asking_twice_gives_one_answer_and_one_charge(
     )
     first, again = askew(*command), askew(*command)
     assert first.out.splitlines()[:-1] == again.out.splitlines()
+    assert again.err == ""  # a signal that is sent again costs nothing, and needs no price
     (charge,) = charges(data)
     assert charge.epsilon_per_distance == Lattice.for_epsilon(Fraction(1, 3)).epsilon
 
@@ -102,7 +154,17 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "--json")
     found = askew(*command)
     answer = json.loads(found.out)
-    assert set(answer) == {"pick", "results", "source", "simulated", "fresh", "cost"}
+    assert set(answer) == {
+        "pick",
+        "results",
+        "source",
+        "simulated",
+        "used_ratings",
+        "unused_ratings",
+        "fresh",
+        "cost",
+    }
+    assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
     assert (cost["epsilon_per_distance"], cost["lifetime_cap"]) == (4.0, 192.0)
     assert 0 < cost["epsilon_per_rating"] < cost["epsilon_between_any_two"] == cost["spent"]
@@ -141,7 +203,7 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     (anchor,) = home.rglob("signals.json")
     assert ledger.is_relative_to(home / "data")
     assert anchor.is_relative_to(home / "state")
-    assert len(SignalStore(ledger, Fraction(48), anchor).charges()) == 1
+    assert len(SignalStore(ledger, Caps(Fraction(48)), anchor).charges()) == 1
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in sorted(cli.cli.commands))], ids=str)
@@ -182,7 +244,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
     parameters = {parameter.name: parameter for parameter in cli.cli.commands["ask"].params}
     public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
-    assert set(parameters) == public | {"ratings"}
+    assert set(parameters) == public | {"ratings", "second_space"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 

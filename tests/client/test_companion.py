@@ -12,23 +12,32 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.errors import AskewError, Malformed, ProfileError, StaleSpace, TooSlow, Unreachable
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.companion import Companion
+from askew_client.limits import Caps
 from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer, Connection, SharedAnswer
+from askew_client.outcomes import Answer, Connection, Quote
 from askew_client.profile_store import PassingProfile, ProfileStore
+from askew_client.reading import items_by_text, ratings_of
 from askew_client.setbacks import Setback, Trouble
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
+from askew_client.title_search import title_key
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
 TODAY = datetime.date(2026, 11, 21)
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(16), max_diameter=32.0)
+SETTINGS = ClientSettings(
+    epsilon=Fraction(2),
+    k=4,
+    lifetime_cap=Fraction(16),
+    max_diameter=32.0,
+    max_one_rating=32.0,
+)
 
 
 class Network(LocalTransport):
@@ -39,6 +48,10 @@ class Network(LocalTransport):
         self.calls: list[str] = []
         self.asked: list[Query] = []
         self.failure: AskewError | None = None
+
+    def become(self, card: ModelCard, catalog: Catalog) -> None:
+        """Serve another model from now on."""
+        super().__init__(card, catalog)
 
     async def model_card(self) -> ModelCard:
         self.calls.append("card")
@@ -58,7 +71,7 @@ class Device:
     def __init__(self, pair: Pair, directory: Path, settings: ClientSettings = SETTINGS) -> None:
         self.network = Network(pair.card, pair.catalog)
         self.today = TODAY
-        self.signals = SignalStore(directory / "signals.sqlite", settings.lifetime_cap)
+        self.signals = SignalStore(directory / "signals.sqlite", settings.caps)
         self.companion = Companion(
             self.network,
             settings,
@@ -99,29 +112,101 @@ async def test_a_connection_says_what_the_server_says_of_itself(device: Device) 
     assert device.companion.connection == connection
 
 
-async def test_who_rated_nothing_sees_the_shared_list_and_spends_nothing(device: Device) -> None:
-    """Planted bug: a signal of an empty profile, which is drawn, charged and sent for nothing."""
-    answer = await device.companion.ask()
-    assert isinstance(answer, SharedAnswer)
-    assert [title.label for title in answer.titles] == [
+async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: Device) -> None:
+    """Planted bug: no question for an empty profile, which tells the server that it is empty."""
+    answer = await device.answer()
+    assert (answer.used, answer.unused) == (0, 0)
+    assert len(answer.results) == 4
+    assert answer.pick.place == 1
+    assert device.network.calls == ["card", "retrieve"]
+    assert [charge.epsilon for charge in device.signals.charges()] == [Fraction(8)]
+
+
+async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: Device) -> None:
+    """Planted bug: by the number of the item, which says nothing at all."""
+    answer = await device.answer()
+    shared = ["Film 4 (1964)", "Film 9 (1969)", "Film 2 (1962)", "Film 7 (1967)", "Film 0 (1960)"]
+    shared.append("Film 10 (1970)")
+    labels = [result.title.label for result in answer.results]
+    known = [label for label in labels if label in shared]
+    assert known == sorted(known, key=shared.index)
+    assert labels[: len(known)] == known
+
+
+async def test_what_anybody_is_shown_is_there_for_nothing(device: Device) -> None:
+    await device.companion.connect()
+    assert [title.label for title in device.companion.shared_titles()] == [
         "Film 4 (1964)",
         "Film 9 (1969)",
         "Film 2 (1962)",
         "Film 7 (1967)",
     ]
-    assert "anybody" in answer.origin
     assert device.network.calls == ["card"]
     assert device.signals.charges() == ()
+
+
+@pytest.mark.parametrize("rates", [False, True], ids=["nothing rated", "one title rated"])
+async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
+    device: Device, rates: bool
+) -> None:
+    """Planted bugs: a quote that depends on the profile, or that draws what it prices."""
+    if rates:
+        device.companion.rate("Film 9 (1969)", 5)
+    quote = await device.companion.quote()
+    assert isinstance(quote, Quote)
+    assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
+    assert quote.cost.between_any_two == 8
+    assert quote.cost.spent == quote.spent_this_slot == 0
+    assert quote.monthly_cap == 32
+    assert (device.network.calls, device.signals.charges()) == (["card"], ())
+
+
+async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
+    await rated.answer()
+    quote = await rated.companion.quote()
+    assert isinstance(quote, Quote)
+    assert (quote.fresh, quote.second_space) == (False, False)
+    assert (quote.cost.spent, quote.spent_this_slot) == (Fraction(8), Fraction(8))
+
+
+async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
+    rated: Device, pair_in_a_space: Callable[..., Pair]
+) -> None:
+    await rated.answer()
+    other = pair_in_a_space(width=1.0)
+    rated.network.become(other.card, other.catalog)
+    await rated.companion.connect()
+    quote = await rated.companion.quote()
+    assert isinstance(quote, Quote)
+    assert (quote.fresh, quote.second_space) == (True, True)
+    assert (await rated.setback()).trouble is Trouble.SECOND_SPACE
+    assert (len(rated.network.asked), len(rated.signals.charges())) == (1, 1)
+    assert isinstance(await rated.companion.ask(second_space=True), Answer)
+    assert (await rated.answer()).departure.fresh is False
+    assert len(rated.signals.charges()) == 2
 
 
 async def test_ratings_of_titles_that_the_catalog_lacks_are_kept_and_unused(
     device: Device,
 ) -> None:
     device.companion.rate("Elsewhere (1999)", 5)
-    assert isinstance(await device.companion.ask(), SharedAnswer)
+    answer = await device.answer()
+    assert (answer.used, answer.unused) == (0, 1)
     (kept,) = device.companion.ratings()
     assert (kept.label, kept.rating, kept.known) == ("Elsewhere (1999)", 5, False)
-    assert device.signals.charges() == ()
+
+
+async def test_a_number_beyond_the_servers_scale_counts_as_its_nearest_end(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Planted bugs: a rating of another scale that is refused, or is no like."""
+    bars = []
+    for best in (5, 100):
+        device = Device(pair, tmp_path / str(best))
+        device.companion.rate("Film 9 (1969)", best)  # before any scale is known
+        assert (await device.answer()).used == 1
+        bars.append(device.companion.bars())
+    assert bars[0] == bars[1] != ()
 
 
 async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> None:
@@ -212,6 +297,16 @@ async def test_a_title_may_be_typed_in_any_case_and_without_its_year(rated: Devi
         ("Film 3 (1963)", 2),
         ("Film 9 (1969)", 5),
     ]
+
+
+def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> None:
+    """Planted bug: the first of two films of a name, whichever the person means."""
+    items = (Item("Solaris", 1972), Item("Solaris", 2002), Item("Die Große Straße"))
+    catalog = replace(pair.catalog, items=items + pair.catalog.items[3:])
+    known = items_by_text(catalog)
+    likings = {"Solaris": 5.0, "solaris (2002)": 2.0, "DIE GROSSE STRASSE": 9.0, "Moon": None}
+    by_key = {title_key(label): liking for label, liking in likings.items()}
+    assert ratings_of(by_key, known, pair.card.space.scale) == {1: 2.0, 2: 5.0}
 
 
 async def test_a_rating_off_the_servers_scale_is_refused_and_names_no_title(
@@ -318,7 +413,7 @@ async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> N
         LocalTransport(pair.card, pair.catalog),
         SETTINGS,
         profile=PassingProfile(),
-        signals=SignalStore(tmp_path / "signals.sqlite", Fraction(10)),
+        signals=SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10))),
         bits=SystemBits(),
     )
     companion.rate("Film 9 (1969)", 5)

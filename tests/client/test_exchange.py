@@ -27,7 +27,9 @@ from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_client.exchange import Exchange
+from askew_client.limits import Caps
 from askew_client.settings import ClientSettings
+from askew_client.signal_record import Remembered
 from askew_client.signal_store import SignalStore
 
 if TYPE_CHECKING:
@@ -38,7 +40,13 @@ if TYPE_CHECKING:
 SLOT = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
-K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(96), max_diameter=32.0)
+K4 = ClientSettings(
+    epsilon=Fraction(2),
+    k=4,
+    lifetime_cap=Fraction(96),
+    max_diameter=32.0,
+    max_one_rating=32.0,
+)
 BY_BUCKET = replace(K4, mechanism="bucket_rr")
 
 
@@ -46,7 +54,7 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     exchange = pair.exchange(FAN)
-    query = exchange.ask(SLOT, memory, replay("first"))
+    query = exchange.ask(SLOT, memory, replay("first")).query
     assert query == Query(memory.signals[pair.card.space.version, SLOT], k=4)
     assert query.signal.mechanism == Lattice.for_epsilon(K4.epsilon)
     drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
@@ -57,7 +65,7 @@ def test_asking_by_bucket_gives_a_noisy_bucket_of_the_taste(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     exchange = pair.exchange(FAN, BY_BUCKET)
-    query = exchange.ask(SLOT, memory, replay("first"))
+    query = exchange.ask(SLOT, memory, replay("first")).query
     response = RandomizedResponse.for_epsilon(4, Fraction(2))
     assert query.signal.mechanism == response
     assert exchange.profile.bucket == 1  # likes to the left
@@ -87,8 +95,8 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
     pair: Pair, memory: Memory, replay: Replay, ratings: dict[int, float], settings: ClientSettings
 ) -> None:
     """Planted bug: drawing again because the profile or a setting is another."""
-    first = pair.exchange(FAN).ask(SLOT, memory, replay("first"))
-    again = pair.exchange(ratings, settings).ask(SLOT, memory, replay("again"))
+    first = pair.exchange(FAN).ask(SLOT, memory, replay("first")).query
+    again = pair.exchange(ratings, settings).ask(SLOT, memory, replay("again")).query
     assert again == Query(first.signal, settings.k)
     assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
 
@@ -96,8 +104,8 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
 def test_a_stored_signal_needs_no_randomness(
     pair: Pair, memory: Memory, replay: Replay, silent_bits: SilentBits
 ) -> None:
-    first = pair.exchange(FAN).ask(SLOT, memory, replay("first"))
-    assert pair.exchange(STRANGER).ask(SLOT, memory, silent_bits) == first
+    first = pair.exchange(FAN).ask(SLOT, memory, replay("first")).query
+    assert pair.exchange(STRANGER).ask(SLOT, memory, silent_bits).query == first
 
 
 def test_another_slot_is_another_draw_and_another_charge(
@@ -106,8 +114,8 @@ def test_another_slot_is_another_draw_and_another_charge(
     """Planted bug: the same noise for two slots, which would show how the profile moved."""
     bits = replay("one stream")
     exchange = pair.exchange(FAN)
-    november = exchange.ask("2026-11", memory, bits)
-    december = exchange.ask("2026-12", memory, bits)
+    november = exchange.ask("2026-11", memory, bits).query
+    december = exchange.ask("2026-12", memory, bits).query
     assert november.signal != december.signal
     assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))] * 2
 
@@ -119,7 +127,8 @@ def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
     """Planted bugs: charging the epsilon that was set instead of the lattice's own, or epsilon per
     distance as if it were between any two people.
     """
-    query = pair.exchange(FAN, replace(K4, epsilon=epsilon)).ask(SLOT, memory, replay("first"))
+    exchange = pair.exchange(FAN, replace(K4, epsilon=epsilon))
+    query = exchange.ask(SLOT, memory, replay("first")).query
     (charge,) = memory.charges
     assert charge.epsilon_per_distance == query.signal.lattice.epsilon <= epsilon
     assert charge.epsilon == 4 * query.signal.lattice.epsilon  # the diameter is 4
@@ -139,7 +148,12 @@ REFUSALS: dict[str, tuple[type[AskewError], dict[int, float], ClientSettings, fl
     "k above what the server answers": (ParameterError, FAN, replace(K4, k=7), 2.0),
     "a wide space": (ParameterError, FAN, K4, 16.5),
     "a narrow limit": (ParameterError, FAN, replace(K4, max_diameter=3.75), 2.0),
-    "no ratings": (ProfileError, {}, K4, 2.0),
+    "a rating that may move a point too far": (
+        ParameterError,
+        FAN,
+        replace(K4, max_one_rating=1.75),
+        2.0,
+    ),
     "a rating above the scale": (ProfileError, {1: 5.5}, K4, 2.0),
     "a rating that is no number": (ProfileError, {1: float("nan")}, K4, 2.0),
     "an infinite rating": (ProfileError, {1: float("-inf")}, K4, 2.0),
@@ -167,24 +181,21 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
     flat = Signal(exchange.card.space.version, Lattice(12, 1024), (5,))
 
     class Damaged:
-        def remember(self, *_: object) -> Signal:
-            return flat
+        def remember(self, *_: object, **__: object) -> Remembered:
+            return Remembered(flat, fresh=False, spent=Fraction(8))
 
     with pytest.raises(LedgerError, match="does not fit its space"):
         exchange.ask(SLOT, Damaged(), silent_bits)
 
 
-@pytest.mark.parametrize("choose", [Exchange.rank, Exchange.pick])
-def test_a_slate_that_scores_items_in_its_own_way_is_refused(
-    pair: Pair, choose: Callable[[Exchange, Slate], object]
-) -> None:
+def test_a_slate_that_scores_items_in_its_own_way_is_refused(pair: Pair) -> None:
     """Planted bug: ranking by the answer's word, which lets a server make any item the pick."""
     exchange = pair.exchange(FAN)
     honest = _slate(pair, 1, 2)
-    choose(exchange, honest)
+    exchange.rank(honest)
     moved = replace(honest, vectors=honest.vectors[::-1].copy())
     with pytest.raises(Malformed, match="scores items in another way"):
-        choose(exchange, moved)
+        exchange.rank(moved)
 
 
 def test_results_are_ranked_by_the_catalog_and_not_by_its_coarse_copy(
@@ -194,27 +205,48 @@ def test_results_are_ranked_by_the_catalog_and_not_by_its_coarse_copy(
     pair = pair_with_films([(1.0, 0.0), (1.01, 0.0), (-4.0, 0.0), (5.0, 0.0)])
     slate = _slate(pair, 0, 1, 2)
     assert slate.vectors[0].tolist() == slate.vectors[1].tolist()
-    assert pair.exchange({3: 5.0}).rank(slate) == (1, 0, 2)
+    assert pair.exchange({3: 5.0}).rank(slate).order == (1, 0, 2)
 
 
 def test_boosts_count_in_the_ranking(pair_with_boosts: Pair) -> None:
     """Film 10 is (1.5, -0.25) and film 9 (1, 1), which the boost lifts not enough; 11 is (2, 2)."""
     exchange = pair_with_boosts.exchange({7: 5.0})  # a taste of (0.5, 0.5)
-    assert exchange.rank(_slate(pair_with_boosts, 5, 7, 9, 10)) == (9, 10, 5, 7)
+    assert exchange.rank(_slate(pair_with_boosts, 5, 7, 9, 10)).order == (9, 10, 5, 7)
 
 
 def test_the_widest_space_and_the_largest_k_are_allowed(
     pair_in_a_space: Callable[..., Pair], memory: Memory, replay: Replay
 ) -> None:
     widest = pair_in_a_space(width=16.0)  # two axes of 16 make a diameter of 32, the limit
-    query = widest.exchange(FAN, replace(K4, k=6)).ask(SLOT, memory, replay("first"))
+    query = widest.exchange(FAN, replace(K4, k=6)).ask(SLOT, memory, replay("first")).query
     assert query.k == 6
+
+
+def test_no_width_concerns_buckets(
+    pair_in_a_space: Callable[..., Pair], memory: Memory, replay: Replay
+) -> None:
+    """Their epsilon holds for every pair. Planted bug: a limit on what makes no difference."""
+    narrow = replace(BY_BUCKET, max_diameter=1.0, max_one_rating=0.5)
+    exchange = pair_in_a_space(width=16.0).exchange(FAN, narrow)
+    assert exchange.ask(SLOT, memory, replay("first")).query.k == 4
+
+
+def test_no_ratings_are_asked_about_and_charged_like_any_other(
+    pair: Pair, memory: Memory, replay: Replay
+) -> None:
+    """Planted bug: silence, or a lower price, for who rated nothing."""
+    question = pair.exchange({}).ask(SLOT, memory, replay("first"))
+    assert question.remembered.fresh
+    assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
+    assert question.query.signal.values == question.query.signal.lattice.perturb(
+        pair.exchange({9: 1.0}).profile.point, replay("first")
+    )
 
 
 def test_a_spent_budget_refuses_before_a_byte_is_drawn(
     pair: Pair, silent_bits: SilentBits, tmp_path: Path
 ) -> None:
-    store = SignalStore(tmp_path / "ledger", lifetime_cap=Fraction(799, 100))
+    store = SignalStore(tmp_path / "ledger", Caps(Fraction(799, 100)))
     with pytest.raises(BudgetExceeded):
         pair.exchange(FAN).ask(SLOT, store, silent_bits)
     assert store.charges() == ()
@@ -233,11 +265,13 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
     exchange = pair.exchange({int(item): float(chance.integers(1, 6)) for item in rated})
     ids = tuple(sorted(int(i) for i in chance.choice(12, size=6, replace=False)))
 
-    order = sorted(ids, key=lambda item: (-_score(pair, exchange, item), item))
+    shared = pair.catalog.shared_slate if not exchange.profile.taste.any() else ()
+    place = {item: at for at, item in enumerate(shared)}
+    order = sorted(ids, key=lambda i: (-_score(pair, exchange, i), place.get(i, len(place)), i))
     unrated = [item for item in order if item not in exchange.ratings]
     seen = [item for item in order if item in exchange.ratings]
-    assert exchange.rank(_slate(pair, *ids)) == (*unrated, *seen)
-    assert exchange.pick(_slate(pair, *ids)) == (unrated or order)[0]
+    assert exchange.rank(_slate(pair, *ids)).order == (*unrated, *seen)
+    assert exchange.rank(_slate(pair, *ids)).pick == (unrated or order)[0]
 
 
 def _slate(pair: Pair, *ids: int) -> Slate:
@@ -248,19 +282,29 @@ def _slate(pair: Pair, *ids: int) -> Slate:
 
 def test_the_pick_skips_what_the_person_has_rated(pair: Pair) -> None:
     exchange = pair.exchange({11: 5.0})  # a taste of (2, 2), item 11 itself
-    assert exchange.rank(_slate(pair, 3, 4, 11)) == (4, 3, 11)
-    assert exchange.pick(_slate(pair, 3, 4, 11)) == 4
+    assert exchange.rank(_slate(pair, 3, 4, 11)).order == (4, 3, 11)
+    assert exchange.rank(_slate(pair, 3, 4, 11)).pick == 4
 
 
 def test_the_best_item_is_picked_where_all_are_rated(pair: Pair) -> None:
     exchange = pair.exchange({4: 3.0, 3: 3.0, 11: 5.0})
-    assert exchange.pick(_slate(pair, 3, 4, 11)) == 11
+    assert exchange.rank(_slate(pair, 3, 4, 11)).pick == 11
 
 
 def test_ties_go_to_the_lower_id(pair: Pair) -> None:
-    exchange = pair.exchange({4: 5.0})  # a taste of nothing: every score is zero
-    assert exchange.rank(_slate(pair, 2, 8, 9)) == (2, 8, 9)
-    assert exchange.pick(_slate(pair, 8, 9)) == 8
+    exchange = pair.exchange({5: 5.0})  # a taste of (0, 1)
+    assert exchange.rank(_slate(pair, 0, 2, 4, 8)).order == (0, 4, 2, 8)
+    assert exchange.rank(_slate(pair, 2, 8)).pick == 2
+
+
+@pytest.mark.parametrize("ratings", [{}, {9: 1.0}, {4: 5.0}], ids=["none", "no like", "no taste"])
+def test_who_likes_nothing_gets_the_order_for_anybody(
+    pair: Pair, ratings: dict[int, float]
+) -> None:
+    """Planted bug: the lowest id as the pick of everybody who rated nothing."""
+    unrated = pair.exchange(ratings).rank(_slate(pair, 1, 2, 7, 10, 11))
+    assert unrated.order == (2, 7, 10, 1, 11)
+    assert unrated.pick == 2
 
 
 @pytest.mark.parametrize("settings", [K4, BY_BUCKET], ids=["by point", "by bucket"])
@@ -268,7 +312,7 @@ def test_a_round_trip_ranks_exactly_what_was_asked_for(
     pair: Pair, memory: Memory, replay: Replay, settings: ClientSettings
 ) -> None:
     exchange = pair.exchange(FAN, settings)
-    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")))
-    assert sorted(exchange.rank(slate)) == list(slate.item_ids)
+    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")).query)
+    assert sorted(exchange.rank(slate).order) == list(slate.item_ids)
     assert len(slate.item_ids) == 4
-    assert exchange.pick(slate) in slate.item_ids
+    assert exchange.rank(slate).pick in slate.item_ids

@@ -36,7 +36,13 @@ if TYPE_CHECKING:
     Replay = Callable[[str], ReplayBits]
 
 DRAWS = 40
-K4 = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(96), max_diameter=32.0)
+K4 = ClientSettings(
+    epsilon=Fraction(2),
+    k=4,
+    lifetime_cap=Fraction(96),
+    max_diameter=32.0,
+    max_one_rating=32.0,
+)
 PEOPLE: dict[str, dict[int, float]] = {
     "one who likes a corner": {11: 5.0},
     "one of two likes": {8: 4.0, 10: 4.0},

@@ -23,10 +23,10 @@ from askew.errors import AskewError, Malformed, TransportError
 from askew.model_card import Catalog, Item
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.client import open_companion
-from askew_client.outcomes import Answer
+from askew_client.client import open_companion, value_of
+from askew_client.limits import Caps
+from askew_client.profile_document import Liking, ProfileDocument
 from askew_client.profile_store import PassingProfile
-from askew_client.setbacks import Setback
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import Charge, SignalStore
 
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 SLOT = "2026-11"
-RATINGS = ["title,rating", "Film 3,5", "Film 9,1"]
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, timeout=10.0, max_diameter=8.0)
+RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
+SETTINGS = ClientSettings(
+    epsilon=Fraction(2), k=4, max_diameter=8.0, max_one_rating=8.0, pace=0.001, timeout=10.0
+)
 
 
 class Server:
@@ -100,23 +102,16 @@ async def ask(server: Server, ledger: Path) -> tuple[str, ...]:
 
 async def ask_once(settings: ClientSettings, address: str, ledger: Path) -> tuple[str, ...]:
     """The titles that one question is answered with."""
-    opened = open_companion(
-        settings, server=address, directory=ledger.parent, profile=PassingProfile()
-    )
+    profile = PassingProfile(ProfileDocument(RATINGS))
+    opened = open_companion(settings, server=address, directory=ledger.parent, profile=profile)
     async with opened as companion:
-        connected = await companion.connect()
-        if isinstance(connected, Setback):
-            raise connected.error
-        companion.read_csv(RATINGS)
-        answer = await companion.ask()
-    if isinstance(answer, Setback):
-        raise answer.error
-    assert isinstance(answer, Answer)
+        answer = value_of(await companion.ask())
+    assert answer.used == len(RATINGS)
     return tuple(result.title.title for result in answer.results)
 
 
 def charges(ledger: Path) -> tuple[Charge, ...]:
-    return SignalStore(ledger, Fraction(192)).charges()
+    return SignalStore(ledger, Caps(Fraction(192))).charges()
 
 
 async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:

@@ -16,6 +16,7 @@ from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.signal_store import Charge, SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -40,11 +41,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def store(path: Path, cap: Fraction = CAP) -> SignalStore:
-    return SignalStore(path, cap)
+    return SignalStore(path, Caps(cap))
 
 
 def ask(path: Path, slot: str, draw: Callable[[], Signal] = signal) -> Signal:
-    return store(path).remember(SPACE, slot, SignalCharge(Fraction(2)), draw)
+    return store(path).remember(SPACE, slot, SignalCharge(Fraction(2)), draw).signal
 
 
 def anchor(path: Path) -> Path:

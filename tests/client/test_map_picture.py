@@ -37,7 +37,9 @@ def cell(lines: list[str], x: float, y: float) -> str:
 
 def drawn(pair: Pair, signal: tuple[float, float], bits: RandomBits, k: int = 1) -> list[str]:
     """The map of a person without likes: their point is the middle of the box."""
-    exchange = pair.exchange({0: 3.0}, ClientSettings(k=k, max_diameter=128.0))
+    exchange = pair.exchange(
+        {0: 3.0}, ClientSettings(k=k, max_diameter=128.0, max_one_rating=128.0)
+    )
     values = tuple(round(s / LATTICE.step) for s in signal)
     query = Query(Signal(pair.card.space.version, LATTICE, values), k)
     return draw_map(exchange, query, bits).split("\n")

@@ -23,6 +23,7 @@ from askew.signal import Query, Signal
 from askew.wire.convert import query_to_bytes
 from askew_client.companion import Companion
 from askew_client.exchange import Exchange
+from askew_client.limits import Caps
 from askew_client.local_transport import LocalTransport
 from askew_client.outcomes import Answer
 from askew_client.profile_store import PassingProfile
@@ -76,11 +77,10 @@ def test_picking_touches_neither_network_nor_memory(
 ) -> None:
     """Planted bugs: remembering, logging or reporting the pick."""
     exchange = pair.exchange(FAN)
-    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")))
+    slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")).query)
     calls, requests = list(memory.calls), list(pair.requests)
     with io_watch().on() as heard:
-        exchange.rank(slate)
-        exchange.pick(slate)
+        assert exchange.rank(slate).pick in slate.item_ids
     assert heard == []
     assert (memory.calls, pair.requests) == (calls, requests)
 
@@ -89,33 +89,32 @@ Play = Callable[[Exchange, "Pair", "Memory", RandomBits], None]
 
 
 def honest(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    slate = pair.retrieve(exchange.ask(SLOT, memory, bits))
-    exchange.rank(slate)
-    exchange.pick(slate)
+    slate = pair.retrieve(exchange.ask(SLOT, memory, bits).query)
+    assert exchange.rank(slate).pick in slate.item_ids
 
 
 def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    query = exchange.ask(SLOT, memory, bits)
-    picked = exchange.pick(pair.retrieve(query))
+    query = exchange.ask(SLOT, memory, bits).query
+    picked = exchange.rank(pair.retrieve(query)).pick
     pair.retrieve(replace(query, k=1 + picked % 6))
 
 
 def redraws_with_the_profile(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(exchange.ask(f"{SLOT} {exchange.profile.point}", memory, bits))
+    pair.retrieve(exchange.ask(f"{SLOT} {exchange.profile.point}", memory, bits).query)
 
 
 def asks_for_more_with_more_ratings(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(replace(exchange.ask(SLOT, memory, bits), k=len(exchange.ratings)))
+    pair.retrieve(replace(exchange.ask(SLOT, memory, bits).query, k=len(exchange.ratings)))
 
 
 def asks_again_when_it_shows_what_is_rated(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    query = exchange.ask(SLOT, memory, bits)
+    query = exchange.ask(SLOT, memory, bits).query
     if exchange.ratings.keys() & set(pair.retrieve(query).item_ids):
         pair.retrieve(query)
 
@@ -190,12 +189,12 @@ async def _calls_of(
 ) -> list[bytes | str]:
     """What a server hears of a person who looks around and asks twice, the noise being drawn."""
     network = Recorder(pair)
-    signals = SignalStore(directory / "signals.sqlite", Fraction(1000))
+    signals = SignalStore(directory / "signals.sqlite", Caps(Fraction(1000)))
     charge = SignalCharge(Fraction(8), Fraction(2))
     signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
     device = Companion(
         network,
-        ClientSettings(epsilon=Fraction(2), k=4, max_diameter=32.0),
+        ClientSettings(epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0),
         profile=PassingProfile(),
         signals=signals,
         bits=bits,

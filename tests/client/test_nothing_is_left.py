@@ -21,6 +21,7 @@ from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
 from askew_client import private_database, vault
+from askew_client.limits import Caps
 from askew_client.outcomes import PastAnswer
 from askew_client.paths import Places, places
 from askew_client.private_database import PrivateDatabase
@@ -258,7 +259,7 @@ def test_forgetting_in_an_encrypted_profile_leaves_the_old_text_nowhere(
 def spent(where: Places) -> None:
     """A ledger with one charge, and its anchor."""
     drawn = Signal("0123456789abcdef" * 2, Lattice(11, 1024), (1, 2))
-    SignalStore(where.ledger, Fraction(10), where.anchor).remember(
+    SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).remember(
         drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn
     )
 
@@ -276,6 +277,6 @@ def test_a_wipe_leaves_the_ledger_and_its_anchor_as_they_are(askew: Askew, tmp_p
         assert askew("profile", "wipe", "--yes", *flags).code == 0
         assert not where.profile.exists()
         assert before == (where.ledger.read_bytes(), where.anchor.read_bytes())
-        account = SignalStore(where.ledger, Fraction(10), where.anchor).account()
+        account = SignalStore(where.ledger, Caps(Fraction(10)), where.anchor).account()
         assert account.spent == 2
         assert account.frozen is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from askew.errors import ProfileError
 from askew_client.outcomes import Rated
+from askew_client.profile_document import State
 from askew_client.profile_export import as_csv
 from askew_client.profile_import import read_export, read_titles
 
@@ -65,7 +67,13 @@ def test_the_ratings_of_two_people_are_refused(tmp_path: Path) -> None:
         ("name,stars\nSecret,1\n", "must begin with"),
         ("title,rating\nSecret,adored\n", "line 2 of .* a number"),
         ("title,rating\nSecret,inf\n", "line 2 of .* a number"),
+        ("title,rating\nSecret,nan\n", "line 2 .* a number"),
+        ("title,rating\nSecret,1e999\n", "line 2 .* a number"),
         ("title,rating\nSecret,1,2\n", "line 2 .* more or fewer"),
+        ("Secret,4.25\n", "must begin with"),
+        (f"title,rating\n{'x' * 200_000},5\n", "line 2 of .* is no csv"),
+        (f"title,rating,{'x' * 200_000}\nSecret,5\n", "line 1 of .* is no csv"),
+        ('title,rating\n"Moon",5\n\nSecret,adored\n', "line 4 of"),
         ("title,rating\nSecret\n", "line 2 .* more or fewer"),
         ("title,rating\n,4\n", "line 2 .* printable"),
         ("title,rating\nSec\x1bret,4\n", "line 2 .* printable"),
@@ -79,6 +87,38 @@ def test_a_bad_csv_is_refused_by_line(tmp_path: Path, text: str, reason: str) ->
         read_export(path)
     assert "Sec" not in str(refusal.value)
     assert "adored" not in str(refusal.value)
+    assert "4.25" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+    assert refusal.value.__context__ is None or refusal.value.__suppress_context__
+
+
+def test_the_limit_of_a_csv_field_is_the_librarys_own() -> None:
+    """The endless fields above must be beyond it."""
+    assert csv.field_size_limit() < 200_000
+
+
+UNDERSTOOD: dict[str, tuple[str, dict[str, State]]] = {
+    "spaces around": ("title, rating\n  Alien , 4 \n", {"Alien": (4.0,)}),
+    "a quoted comma": (
+        'title,rating\n"Crouching Tiger, Hidden",3\n',
+        {"Crouching Tiger, Hidden": (3.0,)},
+    ),
+    "a quoted quote": ('title,rating\n"The ""Quoted"" One",3\n', {'The "Quoted" One': (3.0,)}),
+    "columns in another order": ("rating,title\n1,Alien\n", {"Alien": (1.0,)}),
+    "blank lines": ("title,rating\n\nAlien,5\n\n", {"Alien": (5.0,)}),
+    "a header alone": ("title,rating\n", {}),
+    "a number beyond every scale": ("title,rating\nAlien,100\n", {"Alien": (100.0,)}),
+    "the last rating of a title counts": (
+        "title,rating\nAlien,1\nSolaris,2\nAlien,4\n",
+        {"Alien": (4.0,), "Solaris": (2.0,)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNDERSTOOD)
+def test_titles_and_ratings_are_read(case: str) -> None:
+    text, expected = UNDERSTOOD[case]
+    assert read_titles(text.splitlines()) == expected
 
 
 @pytest.mark.parametrize(

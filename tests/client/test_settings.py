@@ -13,7 +13,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.privacy import Reach
 from askew.randomized_response import RandomizedResponse
-from askew_client.limits import EPSILONS
+from askew_client.limits import EPSILONS, Caps
 from askew_client.settings import ClientSettings, slot_of
 
 REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
@@ -39,10 +39,20 @@ NAN, INFINITY = float("nan"), float("inf")
         {"mechanism": ""},
         {"lifetime_cap": Fraction(0)},
         {"lifetime_cap": Fraction(-1)},
+        {"monthly_cap": Fraction(0)},
+        {"monthly_cap": Fraction(-1)},
         {"max_diameter": 0.0},
         {"max_diameter": -1.0},
         {"max_diameter": NAN},
         {"max_diameter": INFINITY},
+        {"max_one_rating": 0.0},
+        {"max_one_rating": NAN},
+        {"max_one_rating": INFINITY},
+        {"pace": 0.0},
+        {"pace": -1.0},
+        {"pace": NAN},
+        {"pace": INFINITY},
+        {"pace": 3600.5},
         {"timeout": 0.0},
         {"timeout": -1.0},
         {"timeout": NAN},
@@ -70,6 +80,8 @@ def test_the_defaults_pay_for_a_year_of_months_in_the_widest_space() -> None:
     settings = ClientSettings()
     loss = Lattice.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_diameter)
     assert settings.lifetime_cap >= 12 * loss
+    assert settings.monthly_cap >= 2 * loss
+    assert settings.caps == Caps(settings.lifetime_cap, settings.monthly_cap)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(20)])

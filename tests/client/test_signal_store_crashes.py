@@ -15,6 +15,7 @@ import pytest
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.signal_store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -31,6 +32,7 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.signal_store import SignalStore
 
 path, when, what, since = sys.argv[1:]
@@ -77,7 +79,7 @@ for module, verb in ((os, "fsync"), (os, "replace"), (os, "rename")):
         reached("after", _verb)
         return result
     setattr(module, verb, watched)
-SignalStore(Path(path), Fraction(10)).remember(
+SignalStore(Path(path), Caps(Fraction(10))).remember(
     "0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), draw
 )
 """
@@ -127,7 +129,7 @@ def test_a_crash_before_the_commit_leaves_neither_signal_nor_charge(
 ) -> None:
     """Planted bugs: a commit between charge and signal, and no transaction at all."""
     path = tmp_path / "signals.sqlite"
-    SignalStore(path, Fraction(10)).charges()
+    SignalStore(path, Caps(Fraction(10))).charges()
     die_at(path, when, what)
     assert_nothing_is_left(path)
 
@@ -140,17 +142,17 @@ def test_a_crash_at_the_commit_leaves_neither_signal_nor_charge(tmp_path: Path) 
 
 def assert_nothing_is_left(path: Path) -> None:
     """And the next question draws once, and is charged once."""
-    store = SignalStore(path, Fraction(10))
+    store = SignalStore(path, Caps(Fraction(10)))
     assert store.charges() == ()
     assert counts(path) == (0, 0)
-    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn) == drawn()
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).signal == drawn()
     assert counts(path) == (1, 1)
 
 
 def test_a_signal_and_its_charge_outlive_a_crash_after_the_commit(tmp_path: Path) -> None:
     """Planted bug: writing the signal only once it was sent, so that a retry draws another."""
     path = tmp_path / "signals.sqlite"
-    store = SignalStore(path, Fraction(10))
+    store = SignalStore(path, Caps(Fraction(10)))
     store.charges()
     die_at(path, "after", "COMMIT", since="the draw")
     assert counts(path) == (1, 1)
@@ -175,8 +177,8 @@ def test_a_crash_while_the_store_is_made_leaves_one_that_works(
 ) -> None:
     path = tmp_path / "signals.sqlite"
     die_at(path, when, what)
-    store = SignalStore(path, Fraction(10))
-    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn) == drawn()
+    store = SignalStore(path, Caps(Fraction(10)))
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).signal == drawn()
     assert counts(path) == (1, 1)
 
 
@@ -199,13 +201,13 @@ def test_a_crash_around_the_anchor_neither_freezes_nor_draws_again(
     written in place, which a crash leaves torn.
     """
     path = tmp_path / "signals.sqlite"
-    store = SignalStore(path, Fraction(10))
+    store = SignalStore(path, Caps(Fraction(10)))
     store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
     die_at(path, when, what, since="the draw")
     found = store.remember(
         SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("drawn again")
     )
-    assert found.space_version == SPACE
+    assert found.signal.space_version == SPACE
     assert counts(path) == (2, 2)
     assert store.account().frozen is None
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), drawn)
@@ -230,11 +232,12 @@ from askew.errors import AskewError
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.signal_store import SignalStore
 
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store = SignalStore(path, Fraction(10))
+store = SignalStore(path, Caps(Fraction(10)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 try:
     store.remember("0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), lambda: Signal(
@@ -251,7 +254,7 @@ else:
 def test_a_disk_that_is_full_sends_nothing_and_forgets_nothing(tmp_path: Path, limit: int) -> None:
     """Whatever part of the write still fits: the database, its log, or the anchor."""
     path = tmp_path / "signals.sqlite"
-    store = SignalStore(path, Fraction(10))
+    store = SignalStore(path, Caps(Fraction(10)))
     store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
     run = subprocess.run(
         [sys.executable, "-c", FULL, str(path), str(limit)],

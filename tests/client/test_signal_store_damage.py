@@ -17,6 +17,7 @@ from askew.errors import LedgerError
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.signal_store import SignalStore
 
 SPACE = "0123456789abcdef" * 2
@@ -43,7 +44,8 @@ def tables(path: Path) -> set[str]:
 def path(tmp_path: Path) -> Path:
     """A store with one signal."""
     path = tmp_path / "signals.sqlite"
-    SignalStore(path, Fraction(10)).remember(SPACE, SLOT, SignalCharge(Fraction(1)), lambda: STORED)
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), lambda: STORED)
     return path
 
 
@@ -117,8 +119,9 @@ def test_a_spoiled_store_is_refused_and_nothing_is_drawn(
 ) -> None:
     """Planted bug: starting over with an empty store, which forgets what was spent."""
     spoil(path)
+    store = SignalStore(path, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
-        SignalStore(path, Fraction(10)).remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
+        store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
 
 
 def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
@@ -126,7 +129,7 @@ def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
     run(path, "CREATE TABLE photos (name TEXT)")
     before = path.read_bytes()
     with pytest.raises(LedgerError):
-        SignalStore(path, Fraction(10)).charges()
+        SignalStore(path, Caps(Fraction(10))).charges()
     assert tables(path) == {"photos"}
     assert path.read_bytes() == before
 
@@ -135,7 +138,7 @@ def test_a_directory_in_its_place_keeps_its_mode(path: Path) -> None:
     put_a_directory_in_its_place(path)
     path.chmod(0o755)
     with pytest.raises(LedgerError):
-        SignalStore(path, Fraction(10)).charges()
+        SignalStore(path, Caps(Fraction(10))).charges()
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
@@ -172,8 +175,9 @@ ROWS = {
 def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) -> None:
     run(path, f"UPDATE signals SET record = x'{ROWS[row].hex()}'")
     before = path.read_bytes()
+    store = SignalStore(path, Caps(Fraction(10)))
     with pytest.raises(LedgerError):
-        SignalStore(path, Fraction(10)).remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
+        store.remember(SPACE, SLOT, SignalCharge(Fraction(1)), never)
     assert path.read_bytes() == before
 
 
@@ -190,7 +194,7 @@ def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     with pytest.raises(LedgerError):
-        SignalStore(closed / "signals.sqlite", Fraction(10)).remember(
+        SignalStore(closed / "signals.sqlite", Caps(Fraction(10))).remember(
             SPACE, SLOT, SignalCharge(Fraction(1)), never
         )
 
@@ -198,7 +202,7 @@ def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LedgerError):
-        SignalStore(tmp_path / "file" / "signals.sqlite", Fraction(10)).remember(
+        SignalStore(tmp_path / "file" / "signals.sqlite", Caps(Fraction(10))).remember(
             SPACE, SLOT, SignalCharge(Fraction(1)), never
         )
 
@@ -216,7 +220,7 @@ def test_a_full_disk_sends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Full))
         with pytest.raises(LedgerError):
-            SignalStore(path, Fraction(10)).remember(
+            SignalStore(path, Caps(Fraction(10))).remember(
                 SPACE, "2026-12", SignalCharge(Fraction(1)), lambda: long
             )
-    assert len(SignalStore(path, Fraction(10)).charges()) == 1
+    assert len(SignalStore(path, Caps(Fraction(10))).charges()) == 1

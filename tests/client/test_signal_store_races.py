@@ -16,6 +16,7 @@ import pytest
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.private_database import write_ahead
 from askew_client.signal_store import SignalStore
 
@@ -31,6 +32,7 @@ from askew.errors import AskewError
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.limits import Caps
 from askew_client.signal_store import SignalStore
 
 path, cap, space, number = sys.argv[1:]
@@ -40,11 +42,12 @@ def draw():
     draws.append(int(number))
     return Signal(space, Lattice(11, 1024), (int(number), 0))
 
-store = SignalStore(Path(path), Fraction(cap))
+store = SignalStore(Path(path), Caps(Fraction(cap)))
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    found = store.remember(space, "2026-11", SignalCharge(Fraction(1)), draw).values
+    charge = SignalCharge(Fraction(1))
+    found = store.remember(space, "2026-11", charge, draw, second_space=True).signal.values
 except AskewError as error:
     found = f"{type(error).__name__}: {error}"
 print(json.dumps([found, draws]))
@@ -91,7 +94,7 @@ def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
     """Planted bugs: looking before the lock is held; making the tables without a lock."""
     path = tmp_path / "data" / "signals.sqlite"
     if not new:
-        SignalStore(path, Fraction(10)).charges()
+        SignalStore(path, Caps(Fraction(10))).charges()
     answers = race(path, cap=10, spaces=[SPACE] * 6)
     draws = [number for _, drawn_here in answers for number in drawn_here]
     assert len(draws) == 1
@@ -102,7 +105,7 @@ def test_six_processes_that_ask_at_once_share_one_draw_and_one_charge(
 def test_of_six_processes_at_once_the_cap_lets_three_through(tmp_path: Path) -> None:
     """Planted bug: a cap that is checked before the lock is held."""
     path = tmp_path / "signals.sqlite"
-    SignalStore(path, Fraction(10)).charges()
+    SignalStore(path, Caps(Fraction(10))).charges()
     answers = race(path, cap=3, spaces=[f"{n:032x}" for n in range(6)])
     refused = [(found, draws) for found, draws in answers if isinstance(found, str)]
     assert [found.partition(":")[0] for found, _ in refused] == ["BudgetExceeded"] * 3
@@ -130,15 +133,15 @@ def test_a_store_that_another_process_makes_first_is_used(
         def _let_the_other_go_first(self, sql: str) -> None:
             if late[0] and sql.startswith("BEGIN"):
                 late[0] = False
-                SignalStore(path, Fraction(10)).remember(
+                SignalStore(path, Caps(Fraction(10))).remember(
                     SPACE, "2026-11", SignalCharge(Fraction(2)), drawn
                 )
 
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Late))
-    found = SignalStore(path, Fraction(10)).remember(
+    found = SignalStore(path, Caps(Fraction(10))).remember(
         SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("a signal was drawn")
     )
-    assert found == drawn()
+    assert (found.signal, found.fresh) == (drawn(), False)
     assert late == [False]
 
 

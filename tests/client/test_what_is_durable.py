@@ -16,6 +16,7 @@ from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
 from askew_client.config_file import ConfigFile
+from askew_client.limits import Caps
 from askew_client.profile_desk import ProfileDesk
 from askew_client.profile_store import ProfileStore
 from askew_client.signal_store import SignalStore
@@ -48,7 +49,7 @@ def test_a_charge_is_on_the_disk_before_its_signal_is_sent(
     tmp_path: Path, commits: list[tuple[int, bool]]
 ) -> None:
     """Planted bug: `synchronous = NORMAL`, after which a power cut gives the budget back."""
-    store = SignalStore(tmp_path / "signals.sqlite", Fraction(10))
+    store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10)))
     store.remember(SIGNAL.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: SIGNAL)
     store.unfreeze("2026-11")
     assert [level for level, changed in commits if changed] == [FULL, FULL]
@@ -94,7 +95,7 @@ def test_an_anchor_and_a_setting_are_synced_before_and_after_they_are_renamed(
     once = ["sync the file", "rename", "sync the directory"]
     ConfigFile(tmp_path / "config.toml").keep({"k": 5})
     assert steps == once
-    store = SignalStore(tmp_path / "signals.sqlite", Fraction(10))
+    store = SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10)))
     store.remember(SIGNAL.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: SIGNAL)
     assert steps[len(once) :][:3] == once
     assert steps[-3:] == once

@@ -7,7 +7,7 @@ import pytest
 from small_world import made_encoder, made_space
 
 from askew.errors import OutOfRange
-from askew.ranking import Slate, best, pick, ranked, scores
+from askew.ranking import Slate, best, rank, scores
 from askew.vectors import Profile
 
 SPACE = made_space(made_encoder(d=1, ranking=1))
@@ -23,12 +23,12 @@ def with_taste(taste: float) -> Profile:
 
 def test_results_are_ranked_by_their_score_for_the_person() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert ranked(results, with_taste(2.0)) == (2, 5, 9)
-    assert ranked(results, with_taste(-2.0)) == (9, 5, 2)
+    assert rank(results, with_taste(2.0)).order == (2, 5, 9)
+    assert rank(results, with_taste(-2.0)).order == (9, 5, 2)
 
 
 def test_ties_go_to_the_lower_id() -> None:
-    assert ranked(slate((2, 5, 9), [1.0, 1.0, 2.0]), with_taste(1.0)) == (9, 2, 5)
+    assert rank(slate((2, 5, 9), [1.0, 1.0, 2.0]), with_taste(1.0)).order == (9, 2, 5)
     assert best(np.array([0.5, 1.0, 1.0, 1.0]), 2).tolist() == [1, 2]
 
 
@@ -39,13 +39,33 @@ def test_scores_are_inner_products() -> None:
 
 def test_what_was_seen_comes_after_all_else() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert ranked(results, with_taste(1.0), seen={2, 77}) == (5, 9, 2)
-    assert pick(results, with_taste(1.0), seen={2, 77}) == 5
+    found = rank(results, with_taste(1.0), seen={2, 77})
+    assert found.order == (5, 9, 2)
+    assert found.pick == 5
+    assert found.scores == {2: 3.0, 5: 0.5, 9: -1.0}
 
 
 def test_the_pick_is_the_best_of_all_where_everything_is_seen() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert pick(results, with_taste(1.0), seen={2, 5, 9}) == 2
+    assert rank(results, with_taste(1.0), seen={2, 5, 9}).pick == 2
+
+
+def test_a_taste_of_nothing_ranks_as_for_anybody() -> None:
+    """Planted bug: the lowest id as the pick of everybody who likes nothing."""
+    results = slate((2, 5, 9, 11), [3.0, 0.5, -1.0, 2.0])
+    assert rank(results, with_taste(0.0), shared=(9, 7, 5)).order == (9, 5, 2, 11)
+    assert rank(results, with_taste(0.0), shared=(9, 7, 5), seen={9}).order == (5, 2, 11, 9)
+    assert rank(results, with_taste(0.0)).order == (2, 5, 9, 11)
+
+
+def test_a_taste_of_something_is_not_moved_by_what_anybody_gets() -> None:
+    results = slate((2, 5, 9), [1.0, 1.0, 2.0])
+    assert rank(results, with_taste(1.0), shared=(5, 2)).order == (9, 2, 5)
+
+
+def test_a_ranking_shows_nothing_when_printed() -> None:
+    """Planted bug: the order or the scores in a repr, and so in a log or a traceback."""
+    assert repr(rank(slate((2, 5), [3.0, 0.5]), with_taste(1.0))) == "Ranking()"
 
 
 @pytest.mark.parametrize("ids", [(3, 3), (4, 2)])

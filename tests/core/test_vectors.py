@@ -77,9 +77,11 @@ def test_ratings_that_are_no_likes_make_a_profile_of_nothing() -> None:
     assert profile.point.tolist() == [1.0, 1.0]
 
 
-def test_no_ratings_make_no_profile() -> None:
-    with pytest.raises(ProfileError, match="at least one rating"):
-        fold_in({}, VECTORS, SPACE)
+def test_no_ratings_make_the_profile_of_no_likes() -> None:
+    """Planted bug: an error, and so a device that falls silent when nothing is rated."""
+    nothing, no_likes = fold_in({}, VECTORS, SPACE), fold_in({0: 1}, VECTORS, SPACE)
+    assert nothing.taste.tolist() == no_likes.taste.tolist() == [0.0, 0.0, 0.0]
+    assert nothing.point.tolist() == no_likes.point.tolist()
 
 
 def test_a_point_is_clamped_into_its_space() -> None:

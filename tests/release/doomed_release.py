@@ -83,8 +83,9 @@ def watch(reached: Reached) -> None:
     named(EventCounter, "__call__", "count")
     named(ReleasePlan, "select", "select")
     named(SystemBits, "read", "draw")
-    named(Anchor, "append", "anchor")
     named(Anchor, "make_room", "room")
+    named(Anchor, "announce", "announce")
+    named(Anchor, "keep", "keep")
 
     class Doomed(sqlite3.Connection):
         def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 from release.small_log import COUNTS
@@ -161,3 +164,23 @@ def test_the_data_set_pays_for_all_that_the_terms_allow_at_the_grant(
     assert before.epsilon == TERMS.total_loss().epsilon
     desk.top_k("ada", ask(5, "a"))
     assert ledger.dataset("films").spent == before
+
+
+def test_one_question_is_counted_at_a_time(ledger: Ledger) -> None:
+    """An engine is one connection. Planted bug: a desk without its lock.
+
+    Whoever counts waits for a second one to come, who without the lock does.
+    """
+    meeting, met = Barrier(2), []
+
+    def count(_: CountingTask) -> TopCounts:
+        with suppress(BrokenBarrierError):
+            meeting.wait(timeout=0.3)
+            met.append("two at a time")
+        return COUNTS
+
+    ledger.grant("films", "ada", TERMS)
+    desk = AnalystDesk(ledger, {"films": OFFER}, ReleaseJob(ledger, count, SystemBits()))
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda key: desk.top_k("ada", ask(1, key)), "ab"))
+    assert (len(answers), met) == (2, [])

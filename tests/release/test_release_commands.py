@@ -451,6 +451,7 @@ def test_a_key_and_a_token_are_made_for_one_principal(
 
 
 COMMANDS = [
+    ("explain",),
     ("release",),
     ("releases", "list"),
     ("releases", "show"),

@@ -119,17 +119,17 @@ def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     card = convert.card_from_bytes(convert.card_to_bytes(model.card))
     catalog = convert.catalog_from_chunks(convert.catalog_to_chunks(model.catalog), card)
     exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
-    request = convert.query_to_bytes(exchange.ask("2026-11", store, SystemBits()))
+    request = convert.query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
     slate = Retriever(model.card, model.catalog).answer(convert.query_from_bytes(request, card))
     reply = convert.slate_from_bytes(convert.slate_to_bytes(slate), card, SETTINGS.k)
-    return request, len(exchange.rank(reply))
+    return request, len(exchange.rank(reply).order)
 
 
 def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
     tmp_path: Path, model: ItemModel, updated: ItemModel
 ) -> None:
     """Planted bug: a space version that covers the catalog, so that every new film costs."""
-    store = SignalStore(tmp_path / "signals.sqlite", SETTINGS.lifetime_cap)
+    store = SignalStore(tmp_path / "signals.sqlite", SETTINGS.caps)
     before = ask(model, store)
     assert ask(updated, store) == before
     assert before[1] == SETTINGS.k

@@ -26,6 +26,7 @@ CODES = {
     "InfiniteCost": Code.INTERNAL,
     "ProfileError": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
+    "SecondSpace": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
     "LedgerFrozen": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,

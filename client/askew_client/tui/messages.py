@@ -16,8 +16,8 @@ from askew_client.outcomes import (
     Match,
     NoisePicture,
     PastAnswer,
+    Quote,
     Rated,
-    SharedAnswer,
 )
 from askew_client.setbacks import Setback
 
@@ -100,10 +100,17 @@ class Found(Message):
 
 
 @dataclass(repr=False)
+class Quoted(Message):
+    """What a question would cost now. The same for every profile."""
+
+    quote: Quote
+
+
+@dataclass(repr=False)
 class Answered(Message):
     """What became of a question, and the picture of its noise where there was one."""
 
-    outcome: Answer | SharedAnswer | Setback
+    outcome: Answer | Setback
     noise: NoisePicture | None = None
 
 

@@ -17,8 +17,7 @@ from askew_client.outcomes import (
     Departure,
     Forecast,
     NoisePicture,
-    Result,
-    SharedAnswer,
+    Quote,
 )
 from askew_client.setbacks import Setback
 
@@ -28,7 +27,11 @@ WHAT_LEAVES: Final = (
     "the bent copy is sent: a few integers, the same size for everybody."
 )
 ESTIMATED: Final = "an estimate: made-up people stand in for the server's prior"
-NOTHING_LEFT: Final = "Nothing left this device: no signal was drawn, and nothing was charged."
+NOTHING_RATED: Final = "You have rated nothing of this catalog: this is what anybody would get."
+SECOND_SPACE: Final = (
+    "This month has a signal for another feature space already. A server can make a new space "
+    "whenever it likes, and a second signal tells more about you. Ask all the same?"
+)
 FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
@@ -77,6 +80,23 @@ def number(value: Fraction | float) -> str:
     return f"{float(value):.4g}"
 
 
+def quote(price: Quote) -> Text:
+    """What a question would cost, before it is asked."""
+    text, cost = Text(), price.cost
+    if not price.fresh:
+        text.append(f"\nAsking sends the signal of {price.slot} again, for nothing.")
+        return text
+    text.append(f"\nAsking draws the signal of {price.slot} and costs\n")
+    _append_loss(text, cost)
+    text.append(
+        f"Spent before it: {number(cost.spent)} of {number(cost.cap)}, this month "
+        f"{number(price.spent_this_slot)} of {number(price.monthly_cap)}."
+    )
+    if price.second_space:
+        text.append(" It is this month's second space: you are asked first.", "bold")
+    return text
+
+
 def departure(left: Departure, cost: Cost) -> Text:
     """What left, and what it cost."""
     text = Text()
@@ -84,39 +104,30 @@ def departure(left: Departure, cost: Cost) -> Text:
     text.append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.slot}.\n" if left.fresh else f" it is the signal of {left.slot}.\n")
-    text.append(f"ε {number(cost.epsilon)} {_unit(metric=cost.metric)}, at most ")
-    text.append(f"{at_most(cost.one_rating)} for one rating and ")
-    text.append(f"{at_most(cost.between_any_two)} between any two people.\n")
+    _append_loss(text, cost)
     text.append(f"Spent {number(cost.spent)} of {number(cost.cap)}.", "bold")
     if cost.wanted != cost.epsilon:
         text.append(f" Your ε of {number(cost.wanted)} counts from the next month on.")
     return text
 
 
+def _append_loss(text: Text, cost: Cost) -> None:
+    """A loss in its three units."""
+    text.append(f"ε {number(cost.epsilon)} {_unit(metric=cost.metric)}, at most ")
+    text.append(f"{at_most(cost.one_rating)} for one rating and ")
+    text.append(f"{at_most(cost.between_any_two)} between any two people.\n")
+
+
 def pick(answer: Answer) -> Text:
     """The pick and why."""
     best = answer.pick
     text = Text()
+    if not answer.used:
+        text.append(f"{NOTHING_RATED}\n", "italic")
     text.append("Your pick, never sent\n", "italic")
     text.append(f"{best.title.label}\n", "bold")
     text.append(best.why)
     return text
-
-
-def shared(answer: SharedAnswer) -> str:
-    """A cold start, said so."""
-    return (
-        f"You have rated nothing: this is {answer.origin}. "
-        "Rate a few titles (F2), and the answer will be about you."
-    )
-
-
-def as_results(answer: SharedAnswer) -> tuple[Result, ...]:
-    """What anybody is shown, as lines without a pick."""
-    return tuple(
-        Result(place, title, seen=False, picked=False, score=0.0, why="")
-        for place, title in enumerate(answer.titles, 1)
-    )
 
 
 def _unit(*, metric: bool) -> str:

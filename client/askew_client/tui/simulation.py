@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +29,7 @@ async def simulated_companion(settings: ClientSettings) -> AsyncIterator[Compani
             settings,
             directory=Path(directory),
             transport=transport,
-            profile=PassingProfile(ProfileDocument(_favorites())),
+            profile=PassingProfile(ProfileDocument(dict(FAVORITES))),
         ) as companion:
             yield companion
 
@@ -44,8 +43,3 @@ def simulated_model() -> tuple[ModelCard, Catalog]:
     card_bytes, *chunks = map(base64.b64decode, text.split())
     card = convert.card_from_bytes(card_bytes)
     return card, convert.catalog_from_chunks(chunks, card)
-
-
-def _favorites() -> dict[str, float | None]:
-    rows = csv.DictReader(FAVORITES.splitlines())
-    return {row["title"]: float(row["rating"]) for row in rows}

@@ -17,6 +17,7 @@ from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
 from askew_server.counting.engines import is_text_file
+from askew_server.counting.public_catalog import require_public
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES
@@ -26,7 +27,8 @@ _IDS = _TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     """The counts of a task, the same on every engine that has the same events.
 
-    Sensitivities under one unit more or less: linf 1, l0 task.bound.max_items_per_unit. With a
+    Sensitivities under one unit more or less: linf 1, l0 task.bound.max_items_per_unit; without a
+    bound linf 1, l0 the number of items, and the key chooses nothing. With a
     catalog, events of other items are dropped before bounding: that too looks at one unit's events
     only, and spends no unit's places on items that cannot come back. Events without a unit or an
     item are dropped: were they refused, one unit's event would decide between answer and error.
@@ -39,20 +41,23 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
     names = _names(engine, task)
     statement = statements.counting(task, engine.dialect)
-    rows = engine.execute(carried(statement, names, engine.dialect), {"secret": _secret(key)})
+    chosen_by = {} if task.bound is None else {"secret": _secret(key)}
+    rows = engine.execute(carried(statement, names, engine.dialect), chosen_by)
     items, counts = zip(*rows, strict=True) if rows else ((), ())
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
 
 
-def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> None:
-    """Reads the catalog, which is public, and no event.
+def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
+    """How many items the catalog has, None without one. Reads the catalog, which is public, and no
+    event.
 
-    Raises DataError for a table, column or id type that cannot be counted, and for a catalog with
-    rows that are no items or with fewer items than least_items.
+    Raises DataError for a table, column or id type that cannot be counted, and for a catalog that
+    is the event log, that has rows that are no items, or fewer items than least_items.
     """
     names = _names(engine, task)
     if task.catalog is None:
-        return
+        return None
+    require_public(task.catalog, task.events)
     [[missing, items]] = engine.execute(carried(statements.CATALOG_SIZE, names, engine.dialect))
     column = task.catalog_item_column
     if missing:
@@ -63,6 +68,7 @@ def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) 
         raise DataError(
             f"{task.catalog}: it has {items} different items; at least {least_items} are needed"
         )
+    return int(str(items))
 
 
 def uncounted_events(engine: Engine, task: CountingTask) -> int:

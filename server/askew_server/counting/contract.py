@@ -38,7 +38,7 @@ class CountingTask:
                  engine ("events", "schema.events"; parts exactly as they are written).
     unit_column  whose history is protected: text, integers or UUIDs.
     item_column  what is counted: text, integers or UUIDs. "1" and "01" are two items.
-    bound        the contribution bound.
+    bound        the contribution bound; None: every item of a unit is counted, each of them once.
     limit        without a catalog: how many items come back, kbar + 1 for LimitDom. The items that
                  come back are private: the domain is unknown.
     catalog      a FILE or TABLE of every item there is. It is public, and so is the domain: each
@@ -49,7 +49,7 @@ class CountingTask:
     """
 
     events: str
-    bound: ContributionBound
+    bound: ContributionBound | None
     limit: int | None
     unit_column: str = "unit"
     item_column: str = "item"

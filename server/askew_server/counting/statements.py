@@ -82,6 +82,10 @@ FROM (
 WHERE placed.place <= {bound}
 GROUP BY placed.item
 """
+_ALL_COUNTS = """
+SELECT CAST(pairs.item AS TEXT) COLLATE "C" AS item, COUNT(*) AS n
+FROM ({pairs}) AS pairs GROUP BY pairs.item
+"""
 _KEEP_PAIRS = ("duckdb", "postgres")
 _TOP = """
 SELECT counted.item AS item, counted.n AS n
@@ -114,17 +118,26 @@ class Names:
 
 
 def counting(task: CountingTask, dialect: str) -> str:
-    """What a task asks of an engine, still in DuckDB's dialect, with stand-ins and $secret."""
-    counts = (_COUNTS if dialect in _KEEP_PAIRS else _COUNTS_AT_ONE_LOOK).format(
-        pairs=_PAIRS if task.catalog is None else _PAIRS_OF_CATALOG,
+    """What a task asks of an engine, still in DuckDB's dialect, with stand-ins and, where there is
+    a bound, $secret.
+    """
+    counts = _counts(task, dialect)
+    if task.catalog is None:
+        return _TOP.format(counts=counts, limit=task.limit)
+    return _WHOLE_CATALOG.format(counts=counts, catalog=_CATALOG)
+
+
+def _counts(task: CountingTask, dialect: str) -> str:
+    pairs = _PAIRS if task.catalog is None else _PAIRS_OF_CATALOG
+    if task.bound is None:
+        return _ALL_COUNTS.format(pairs=pairs)
+    return (_COUNTS if dialect in _KEEP_PAIRS else _COUNTS_AT_ONE_LOOK).format(
+        pairs=pairs,
         unit_hash=_HASH.format(id="pairs.unit"),
         item_hash=_HASH.format(id="pairs.item"),
         bound=task.bound.max_items_per_unit,
         prime=_PRIME,
     )
-    if task.catalog is None:
-        return _TOP.format(counts=counts, limit=task.limit)
-    return _WHOLE_CATALOG.format(counts=counts, catalog=_CATALOG)
 
 
 def carried(statement: str, names: Names, dialect: str) -> str:

@@ -96,18 +96,9 @@ def find_release(database: sqlite3.Connection, request: ChargeRequest) -> Stored
 
 def add_charge(database: sqlite3.Connection, sequence: int, request: ChargeRequest) -> Charge:
     """Spends. Raises BudgetExceeded, LedgerError, ParameterError."""
-    held, loss = reading.newest_version(database, request.dataset), request.loss
-    if request.version != held.version:
-        text = f"{request.dataset!r} is at version {held.version!r}; {request.version!r} takes no"
-        raise LedgerError(text + " new charges")
-    if loss.neighbors is not held.neighbors:
-        text = f"the budget of {held.name!r} is for {held.neighbors.name}, the loss for"
-        raise LedgerError(f"{text} {loss.neighbors.name}")
-    if request.principal is not None:
-        _check_answer(reading.newest_budget(database, held.name, request.principal), request)
-    else:
-        before = reading.spent_on(database, held.name)
-        add_total(database, sequence, held.name, held.cap.after(before, loss))
+    after, loss = total_after(database, request), request.loss
+    if after is not None:
+        add_total(database, sequence, request.dataset, after)
     insert(
         database,
         "charges",
@@ -119,6 +110,23 @@ def add_charge(database: sqlite3.Connection, sequence: int, request: ChargeReque
         ),
     )
     return Charge(sequence, request)
+
+
+def total_after(database: sqlite3.Connection, request: ChargeRequest) -> Spent | None:
+    """What a data set has spent once this is charged; None for an analyst's question, which its
+    grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
+    """
+    held, loss = reading.newest_version(database, request.dataset), request.loss
+    if request.version != held.version:
+        text = f"{request.dataset!r} is at version {held.version!r}; {request.version!r} takes no"
+        raise LedgerError(text + " new charges")
+    if loss.neighbors is not held.neighbors:
+        text = f"the budget of {held.name!r} is for {held.neighbors.name}, the loss for"
+        raise LedgerError(f"{text} {loss.neighbors.name}")
+    if request.principal is not None:
+        _check_answer(reading.newest_budget(database, held.name, request.principal), request)
+        return None
+    return held.cap.after(reading.spent_on(database, held.name), loss)
 
 
 def _check_answer(budget: AnalystBudget | None, request: ChargeRequest) -> None:

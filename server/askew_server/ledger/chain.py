@@ -70,16 +70,6 @@ def holds(database: sqlite3.Connection, mark: Mark) -> bool:
     return mark == START or _hash_at(database, mark.sequence) == mark.hash
 
 
-def follows(database: sqlite3.Connection, mark: Mark) -> bool:
-    """Whether the newest link is the very next after the anchor's, or repairs a loss from there."""
-    sequence, _ = last_link(database)
-    if sequence == mark.sequence + 1 and holds(database, mark):
-        return True
-    repair = "SELECT 1 FROM repairs WHERE (sequence, anchor_sequence, anchor_hash) = (?, ?, ?)"
-    found = database.execute(repair, (sequence, mark.sequence, mark.hash))
-    return found.fetchone() is not None
-
-
 def _hash_at(database: sqlite3.Connection, sequence: int) -> bytes | None:
     row = database.execute("SELECT hash FROM chain WHERE sequence = ?", (sequence,)).fetchone()
     return row[0] if row else None

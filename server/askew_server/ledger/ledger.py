@@ -112,6 +112,22 @@ class Ledger:
 
         return self._store.append(find, spend)
 
+    def foresee(self, request: ChargeRequest) -> StoredRelease | None:
+        """What `charge` would give back without a spend, or None where it would spend.
+
+        Changes nothing, and raises what `charge` would raise now.
+        """
+        with self._store.transaction() as database:
+            found = acts.find_release(database, request)
+        if found is not None:
+            return found
+        frozen = self.frozen
+        if frozen is not None:
+            raise LedgerFrozen(frozen)
+        with self._store.transaction() as database:
+            acts.total_after(database, request)
+        return None
+
     def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
         """Store the release of a charge, once; with a principal, settle to `outcomes` symbols.
 
@@ -187,7 +203,8 @@ class Ledger:
         What the anchor remembers of lost rows is carried over as spent, and the budgets of analysts
         are closed. Where rows may be lost that it does not remember, because it is missing,
         damaged, behind or does not know this file's end, the operator has to state, as
-        `nothing_lost`, that this file and the anchor together hold every charge that was ever made.
+        `nothing_lost`, that this file and the anchor together hold every charge that was ever made,
+        and this file no row that somebody forged.
         Raises LedgerError: not frozen, not stated, or the file itself is damaged.
         """
         check_name("reason", reason)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import astuple
 from fractions import Fraction
 
 from askew.errors import LedgerError
 from askew.odometer import Spent
+
+_STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is stored is negative
 
 
 def text_of(value: Fraction | int) -> str:
@@ -17,12 +20,11 @@ def text_of(value: Fraction | int) -> str:
 
 
 def rational_of(text: str) -> Fraction:
-    """The inverse of `text_of`. Raises LedgerError."""
-    numerator, _, denominator = text.partition("/")
-    try:
-        return Fraction(int(numerator, 16), int(denominator, 16))
-    except (ValueError, ZeroDivisionError):
-        raise LedgerError("a stored number is damaged") from None
+    """The inverse of `text_of`, of numbers that are not negative. Raises LedgerError."""
+    found = _STORED.fullmatch(text)
+    if found is None:
+        raise LedgerError("a stored number is damaged")
+    return Fraction(int(found[1], 16), int(found[2], 16))
 
 
 def columns_of(spent: Spent) -> tuple[str, ...]:

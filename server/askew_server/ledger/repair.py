@@ -10,18 +10,19 @@ from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import Spent
 from askew_server.ledger.acts import add_total, insert
 from askew_server.ledger.anchor import FARTHEST, START, Anchor, Mark
-from askew_server.ledger.chain import follows, holds, last_link
+from askew_server.ledger.chain import holds, last_link
 from askew_server.ledger.rationals import columns_of
 from askew_server.ledger.reading import dataset_names, spent_on
 
 _RESTORED = "rows are missing: an old copy of the ledger was restored, or its file was deleted"
-_BEHIND = "the anchor is behind: an old copy of it was restored"
+_BEHIND = "the anchor is behind: an old copy of it was restored, or somebody else wrote rows"
 _FORKED = "rows were replaced: the ledger is a copy that went its own way"
 _FOREIGN = "no row is known to both: the anchor is of another ledger, or was made anew since then"
 
 _VOUCH = (
-    "Charges may be lost that neither ledger nor anchor remembers; if together they hold every "
-    "charge that was ever made, state nothing_lost (--nothing-lost)"
+    "Rows that the anchor does not know may be forged, and charges may be lost that neither "
+    "remembers; if ledger and anchor together hold every charge that was ever made, and no other "
+    "row, state nothing_lost (--nothing-lost)"
 )
 
 
@@ -41,13 +42,17 @@ class Rift:
 
 
 def is_anchored(database: sqlite3.Connection, anchor: Anchor) -> bool:
-    """False if the anchor is the one link behind that a crash explains. Raises LedgerFrozen."""
-    head, (sequence, link) = anchor.head(), last_link(database)
-    if (head.sequence, head.hash) == (sequence, link):
-        return True
-    if follows(database, head):
+    """False if the chain ends at the link that was announced and not yet kept, as after a crash.
+
+    A chain that ends at any other link than these two raises LedgerFrozen, however well it is made:
+    whoever cannot write the anchor cannot have a row believed.
+    """
+    (kept, announced), end = anchor.head(), last_link(database)
+    if announced is not None and announced.link == end:
         return False
-    where = f"the ledger ends at row {sequence}, its anchor at row {head.sequence}"
+    if kept.link == end:
+        return True
+    where = f"the ledger ends at row {end[0]}, its anchor at row {kept.sequence}"
     happened = _rift(database, anchor).words
     raise LedgerFrozen(f"{where}; {happened}. Nothing is spent until an operator unfreezes it")
 
@@ -93,7 +98,7 @@ def _rift(database: sqlite3.Connection, anchor: Anchor) -> Rift:
     marks, fault = anchor.lines()
     shared = max((n for n, mark in enumerate(marks, 1) if holds(database, mark)), default=0)
     end = last_link(database)
-    known = any((mark.sequence, mark.hash) == end for mark in (START, *marks))
+    known = any(mark.link == end for mark in (START, *marks))
     if fault is not None:
         words = fault
     elif known:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
-from askew.errors import LedgerError
+from askew.errors import LedgerError, LedgerFrozen
+from askew_server.ledger.ownership import check_own
 
 VERSION = 1
 APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
@@ -129,10 +131,17 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """Open the file, or make it; a file that is not ours is refused and left as it is."""
+    """Open the file, or make it; a file that is not ours is refused and left as it is.
+
+    A new one is the account's alone. Whether others may read it is the operator's decision, which
+    is kept; that they may write it, or its journal, is refused.
+    """
     if path.exists() and not path.is_file():
         raise LedgerError(f"the ledger {path} is no regular file")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    real = path.resolve()  # SQLite keeps its journal beside the file that a link names
+    for journal in ("", "-wal", "-shm"):
+        check_own(real.with_name(real.name + journal), "ledger")
     database = sqlite3.connect(
         path, isolation_level=None, timeout=patience, check_same_thread=False
     )
@@ -141,13 +150,36 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
         database.execute("PRAGMA recursive_triggers = ON")  # REPLACE is a deletion, too
         database.execute("PRAGMA trusted_schema = OFF")
         _create_if_new(database, path)
-        path.chmod(0o600)
         write_ahead(database)
         database.execute("PRAGMA synchronous = FULL")
     except BaseException:
         database.close()
         raise
     return database
+
+
+def check_schema(database: sqlite3.Connection) -> None:
+    """Tables, checks, triggers and indexes are those that this program makes, and no others.
+
+    One more trigger would write rows that the program then vouches for; one less check would let
+    any number in. Raises LedgerFrozen.
+    """
+    foreign = _objects(database) ^ _made()
+    if foreign:
+        names = ", ".join(sorted({name for _, name, _, _ in foreign}))
+        raise LedgerFrozen(f"the ledger's schema is not as this program makes it: {names}")
+
+
+def _objects(database: sqlite3.Connection) -> frozenset[tuple[str, str, str, str | None]]:
+    return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@cache
+def _made() -> frozenset[tuple[str, str, str, str | None]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        for statement in _schema():
+            database.execute(statement)
+        return _objects(database)
 
 
 def pragma(database: sqlite3.Connection, name: str) -> object:

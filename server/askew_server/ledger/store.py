@@ -1,4 +1,4 @@
-"""The chained store: one act is one transaction, one link of the chain, one line of the anchor."""
+"""The chained store: one act is one transaction, one link of the chain, two lines of the anchor."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import repair
 from askew_server.ledger.anchor import START, Anchor
 from askew_server.ledger.chain import check_links, check_no_strays, last_link, mark_of, seal
+from askew_server.ledger.ownership import check_own
 from askew_server.ledger.recount import check_answers, check_totals
-from askew_server.ledger.storage import connect, pragma, storage_errors
+from askew_server.ledger.storage import check_schema, connect, pragma, storage_errors
 
 _START = (START.sequence, START.hash)
 _Made = TypeVar("_Made")
 
 
 class Store:
-    """The database and its anchor, which is never more than one link behind.
+    """The database and its anchor, which names every link before it is there.
 
-    The order is: commit, anchor, return. A crash between the first two leaves the anchor one link
-    behind; whoever acts next brings it up before anything else, under the same write lock.
+    The order is: announce in the anchor, commit, keep in the anchor, return. A crash before the
+    commit leaves an announcement that the next one replaces. A crash after it leaves a link that is
+    announced and not kept; whoever acts next keeps it before anything else, under the write lock.
     """
 
     def __init__(self, path: Path, anchor_path: Path, patience: float) -> None:
@@ -37,6 +39,8 @@ class Store:
             with self.transaction("BEGIN IMMEDIATE") as database:
                 if last_link(database) == _START and not anchor_path.exists():
                     self._anchor.create()
+            with storage_errors(path):
+                check_own(anchor_path, "anchor")
             self.check_file()
         except BaseException:
             self.close()
@@ -63,9 +67,10 @@ class Store:
         find: Callable[[sqlite3.Connection], _Made | None],
         act: Callable[[sqlite3.Connection, int], _Made],
     ) -> _Made:
-        """What `find` finds, else what `act` makes: checked, written, sealed, committed, anchored.
+        """What `find` finds, else what `act` makes.
 
-        Raises what they raise, LedgerFrozen and LedgerError.
+        Checked, written, sealed, announced, committed, kept: in this order. Raises what they
+        raise, LedgerFrozen and LedgerError.
         """
         with self.transaction("BEGIN IMMEDIATE") as database:
             found = find(database)
@@ -76,6 +81,7 @@ class Store:
             made = act(database, sequence)
             seal(database, sequence)
             self._anchor.make_room()
+            self._anchor.announce(mark_of(database))
         with self.transaction("BEGIN IMMEDIATE") as database:
             self._bring_anchor_up(database)
         return made
@@ -84,9 +90,10 @@ class Store:
         """Raises LedgerFrozen if chain and anchor differ by more than a crash explains."""
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
+        check_schema(database)
         self._checked = check_links(database, self._checked)
         if not repair.is_anchored(database, self._anchor):
-            self._anchor.append(mark_of(database))
+            self._anchor.keep(mark_of(database))
 
     def check_file(self) -> None:
         """The whole of the file again: pages, hashes, totals. A fault freezes this ledger."""
@@ -100,6 +107,7 @@ class Store:
                 check_no_strays(database)
                 check_totals(database)
                 check_answers(database)
+                check_schema(database)
         except LedgerError as error:
             self._fault = f"{error}; restore a backup of it, then unfreeze"
 
@@ -118,9 +126,13 @@ class Store:
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
         with self.transaction("BEGIN IMMEDIATE") as database:
-            sequence, renewed = repair.record(database, self._anchor, reason, nothing_lost)
+            sequence, unreadable = repair.record(database, self._anchor, reason, nothing_lost)
             seal(database, sequence)
+            repaired = mark_of(database)
+            if not unreadable:
+                self._anchor.make_room()
+                self._anchor.announce(repaired)
         with self.transaction("BEGIN IMMEDIATE") as database:
-            if renewed:
-                self._anchor.renew(mark_of(database))
+            if unreadable:  # only now: what its readable lines know is lost with them
+                self._anchor.renew(repaired)
             self._bring_anchor_up(database)

@@ -11,6 +11,7 @@ from typing import Any
 
 from askew.errors import ParameterError
 from askew.mechanisms import Canonical, ConcentratedPeeling, Joint, LimitedDomain, Peeling
+from askew.mechanisms.accuracy import Bounded, people_below
 from askew.privacy import (
     ApproximateDP,
     BoundedRange,
@@ -39,7 +40,7 @@ class EventSource:
     item_column: str = "item"
     catalog_item_column: str = "item"
 
-    def task(self, bound: ContributionBound, kbar: int) -> CountingTask:
+    def task(self, bound: ContributionBound | None, kbar: int) -> CountingTask:
         """What an engine is to count: every item of the catalog, or the top kbar + 1."""
         named = _named_fields(self)
         del named["engine"]  # whoever runs the task is one
@@ -62,12 +63,14 @@ class ReleasePlan:
     delta: Fraction
     mechanism: str
     neighbors: NeighboringRelation
-    bound: ContributionBound
+    bound: ContributionBound | None
 
     def __post_init__(self) -> None:
         positive_rational("epsilon", self.epsilon)
         if not 1 <= self.k <= MAX_ITEMS:
             raise ParameterError("k", self.k, f"from 1 to {MAX_ITEMS}")
+        if self.kind.needs_bound and self.bound is None:
+            raise ParameterError("max_items_per_unit", None, f"stated for {self.mechanism}")
         _ = self.selector
 
     @cached_property
@@ -77,9 +80,18 @@ class ReleasePlan:
         return kind_of(self.mechanism, known_domain=known, delta=self.delta)
 
     @cached_property
-    def selector(self) -> Selector:
+    def selector(self) -> Bounded:
         """The mechanism itself."""
-        return self.kind.build(self._wish)
+        return self.kind.build(self.wish)
+
+    def people_below(self, n_items: int | None) -> int:
+        """`askew.mechanisms.accuracy.people_below`, for a catalog of so many items, or none."""
+        return people_below(self.selector, n_items)
+
+    @property
+    def max_items_per_unit(self) -> int | None:
+        """The contribution bound, as a number."""
+        return None if self.bound is None else self.bound.max_items_per_unit
 
     @property
     def least_items(self) -> int:
@@ -89,7 +101,7 @@ class ReleasePlan:
     @property
     def task(self) -> CountingTask:
         """What is counted."""
-        return self.source.task(self.bound, self._wish.kbar)
+        return self.source.task(self.bound, self.wish.kbar)
 
     @property
     def loss(self) -> ApproximateDP:
@@ -110,7 +122,7 @@ class ReleasePlan:
             epsilon=str(self.epsilon),
             delta=str(self.delta),
             neighbors=self.neighbors.value,
-            max_items_per_unit=self.bound.max_items_per_unit,
+            max_items_per_unit=self.max_items_per_unit,
         )
         return ChargeRequest(
             dataset=self.dataset,
@@ -132,18 +144,19 @@ class ReleasePlan:
             ranked=self.kind.ranked,
             stopped=stopped,
             loss=self.loss,
-            max_items_per_unit=self.bound.max_items_per_unit,
+            max_items_per_unit=self.max_items_per_unit,
             parameters=parameters_of(self.selector),
         )
 
     @property
-    def _wish(self) -> Wish:
+    def wish(self) -> Wish:
+        """What is asked of the mechanism."""
         return Wish(
             k=self.k,
             epsilon=Fraction(self.epsilon),
             delta=Fraction(self.delta),
             neighbors=self.neighbors,
-            max_items_per_unit=self.bound.max_items_per_unit,
+            max_items_per_unit=self.max_items_per_unit,
         )
 
     @property
@@ -172,7 +185,7 @@ def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple
     return names, bool(getattr(chosen, "stopped", False))
 
 
-def digest_of(source: EventSource, **public: str | int) -> bytes:
+def digest_of(source: EventSource, **public: str | int | None) -> bytes:
     """SHA-256 of everything that determines an answer."""
     request = {**public, **_named_fields(source)}
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()

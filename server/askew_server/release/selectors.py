@@ -11,9 +11,10 @@
     limited-domain        any         ranking   split, below    > 0     max_items_per_unit counts
     laplace-domain        any         ranking   total           > 0     max_items_per_unit counts
 
-Where a unit may change every count, the contribution bound does not enter the guarantee, and no
-epsilon is scaled by it. laplace-counts and laplace-domain add noise of max_items_per_unit /
-epsilon. limited-domain is charged by rounds, and the bound enters its threshold only.
+Where a unit may change every count, the contribution bound does not enter the guarantee, no
+epsilon is scaled by it, and by default there is none: it would lose events and gain nothing.
+laplace-counts and laplace-domain add noise of max_items_per_unit / epsilon. limited-domain is
+charged by rounds, and the bound enters its threshold only.
 
 Without a public catalog the domain is unknown, and only the limited domains are allowed: any other
 mechanism lists items because they are in the log, and an item that a single person brought in would
@@ -40,12 +41,14 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
+from askew.mechanisms.accuracy import Bounded
 from askew.mechanisms.limited_domain import composed
 from askew.mechanisms.tally import Counts
 from askew.privacy import NeighboringRelation, PrivacyLoss
 from askew.randomness import RandomBits
 
 MIN_KBAR = 1000
+USUAL_BOUND = 100
 _STEPS = 40
 
 
@@ -67,22 +70,23 @@ class Wish:
     epsilon: Fraction
     delta: Fraction
     neighbors: NeighboringRelation
-    max_items_per_unit: int
+    max_items_per_unit: int | None
 
     @property
     def kbar(self) -> int:
         """How deep a limited domain looks. Deeper is never worse once it is above the bound."""
-        return max(self.k, self.max_items_per_unit, MIN_KBAR)
+        return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
 
 @dataclass(frozen=True)
 class Kind:
     """A row of the table: how to build it, and what it needs and returns."""
 
-    build: Callable[[Wish], Selector]
+    build: Callable[[Wish], Bounded]
     ranked: bool = True
     needs_catalog: bool = True
     needs_delta: bool = False
+    needs_bound: bool = False  # whether noise or threshold depend on what a unit may change
 
 
 def kinds() -> dict[str, Kind]:
@@ -98,15 +102,30 @@ def kinds() -> dict[str, Kind]:
             lambda w: ConcentratedPeeling(delta=w.delta, **_pure(w)), needs_delta=True
         ),
         "laplace-counts": Kind(
-            lambda w: LaplaceCounts(max_items_per_unit=w.max_items_per_unit, **_pure(w))
+            lambda w: LaplaceCounts(**_pure(w) | {"max_items_per_unit": w.max_items_per_unit}),
+            needs_bound=True,
         ),
-        "limited-domain": Kind(_limited_domain, needs_catalog=False, needs_delta=True),
+        "limited-domain": Kind(
+            _limited_domain, needs_catalog=False, needs_delta=True, needs_bound=True
+        ),
         "laplace-domain": Kind(
             lambda w: LaplaceLimitedDomain(delta=w.delta, **_bounded(w)),
             needs_catalog=False,
             needs_delta=True,
+            needs_bound=True,
         ),
     }
+
+
+def default_bound(name: str) -> int | None:
+    """The contribution bound of a mechanism where nobody names one: none, unless it needs one."""
+    kind = kinds().get(name)
+    return USUAL_BOUND if kind and kind.needs_bound else None
+
+
+def default_mechanism(*, known_domain: bool) -> str:
+    """The mechanism where nobody names one."""
+    return "canonical" if known_domain else "limited-domain"
 
 
 def kind_of(name: str, *, known_domain: bool, delta: Fraction) -> Kind:
@@ -156,6 +175,6 @@ def _bounded(wish: Wish) -> dict[str, Any]:
     return _pure(wish) | {"kbar": wish.kbar, "max_items_per_unit": wish.max_items_per_unit}
 
 
-def _limited_domain(wish: Wish) -> Selector:
+def _limited_domain(wish: Wish) -> LimitedDomain:
     epsilon, delta = rounds_of(wish.epsilon, wish.delta, wish.k)
     return LimitedDomain(**_bounded(wish) | {"epsilon": epsilon, "delta": delta})

@@ -31,7 +31,13 @@ from askew_client.signal_store import SignalStore
 from askew_client.tui.app import AskewApp
 
 TODAY = datetime.date(2026, 11, 21)
-SETTINGS = ClientSettings(epsilon=Fraction(2), k=4, lifetime_cap=Fraction(48), max_diameter=32.0)
+SETTINGS = ClientSettings(
+    epsilon=Fraction(2),
+    k=4,
+    lifetime_cap=Fraction(48),
+    max_diameter=32.0,
+    max_one_rating=32.0,
+)
 
 
 class Network(LocalTransport):
@@ -44,6 +50,10 @@ class Network(LocalTransport):
         self.unreachable: AskewError | None = None
         self.failure: AskewError | None = None
         self.silent = False
+
+    def become(self, card: ModelCard, catalog: Catalog) -> None:
+        """Serve another model from now on."""
+        super().__init__(card, catalog)
 
     def serve(self, rule: ServingRule) -> None:
         """Name another rule in the card; answers stay those of the rule of before."""
@@ -77,7 +87,7 @@ class Device:
         self.today = TODAY
         self.bits: RandomBits = SystemBits()
         self.directory = directory
-        self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.lifetime_cap)
+        self.signals = SignalStore(directory / "signals.sqlite", SETTINGS.caps)
         self.file = ConfigFile(directory / "config.toml")
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +22,7 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
+from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import NumberLines
 from askew_client.tui.widgets.result_list import ResultList
@@ -101,15 +103,49 @@ async def test_with_animation_the_results_come_one_after_the_other(rated: Device
         assert max(seen) == 4
 
 
-async def test_who_rated_nothing_is_shown_what_anybody_is_shown_and_told_so(
-    device: Device,
-) -> None:
+async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: Device) -> None:
+    """Planted bug: an app that falls silent, by which a server learns that nothing is rated."""
     async with device.opened() as person:
         await person.press("f3", "a")
-        person.reads("Nothing left this device", "anybody", "Film 4 (1964)", "Rate a few")
-        assert not person.shows("◀ your pick")
-    assert device.network.asked == []
-    assert device.signals.charges() == ()
+        person.reads("You have rated nothing", "anybody", "◀ your pick", "Spent 8 of 48")
+    assert len(device.network.asked) == 1
+    assert [charge.epsilon for charge in device.signals.charges()] == [8]
+
+
+async def test_the_price_is_shown_before_anything_is_sent(rated: Device) -> None:
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3")
+        person.reads(
+            "Asking draws the signal of 2026-11", "8 between any two", "Spent before it: 0"
+        )
+        assert rated.network.asked == []
+        assert rated.signals.charges() == ()
+        await person.press("a")
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3")
+        person.reads("sends the signal of 2026-11 again, for nothing")
+
+
+@pytest.mark.parametrize(("yes", "asked"), [(True, 2), (False, 1)], ids=["yes", "no"])
+async def test_a_second_space_in_one_month_is_asked_about_first(
+    rated: Device, pair_in_a_space: Callable[..., Pair], yes: bool, asked: int
+) -> None:
+    """Planted bug: one key that pays for every space that a server thinks of."""
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+    other = pair_in_a_space(width=1.0)
+    rated.network.become(other.card, other.catalog)
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3")
+        person.reads("second space")
+        await person.pilot.press("a")
+        while not isinstance(person.app.screen, ConfirmScreen):
+            await person.pilot.pause()
+        person.reads("another feature space already")
+        assert len(rated.signals.charges()) == 1
+        await person.press("y" if yes else "n")
+        assert person.shows("◀ your pick") == yes
+    assert len(rated.network.asked) == len(rated.signals.charges()) == asked
 
 
 # What happened, in words, and what to do.
@@ -142,13 +178,13 @@ async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_slot(
     rated: Device,
 ) -> None:
     rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
-    rated.signals = rated.signals.with_cap(Fraction(12))
+    rated.signals = rated.signals.with_caps(rated.settings.caps)
     async with rated.opened() as person:
         await person.press("f3", "a")
     rated.today = datetime.date(2026, 12, 5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3", "a")
-        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise the lifetime cap")
+        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise the cap")
         await person.press("f4")
         person.reads("too little is left")
     assert len(rated.network.asked) == 1
@@ -246,4 +282,3 @@ async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
     async with device.opened() as person:
         await person.press("f3", "a")
         person.reads(source, "You have rated nothing")
-    assert device.network.asked == []

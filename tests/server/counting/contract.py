@@ -52,7 +52,7 @@ class Bench(ABC):
 def task(
     events: str,
     *,
-    max_items: int = 3,
+    max_items: int | None = 3,
     limit: int | None = 40,
     unit_column: str = "unit",
     item_column: str = "item",
@@ -60,7 +60,7 @@ def task(
 ) -> CountingTask:
     return CountingTask(
         events=events,
-        bound=ContributionBound(max_items),
+        bound=None if max_items is None else ContributionBound(max_items),
         limit=limit,
         unit_column=unit_column,
         item_column=item_column,
@@ -82,6 +82,16 @@ class CountingContract:
         events = varied_events()
         counted = bench.count(task(bench.events(events), max_items=max_items))
         assert counted == reference_counts(events, max_items, limit=40)
+
+    def test_without_a_bound_every_item_of_a_unit_counts_and_each_once(self, bench: Bench) -> None:
+        """Planted bug: events counted instead of people. No key has a part in it."""
+        events = [*varied_events(), *varied_events()]
+        asked = task(bench.events(events), max_items=None)
+        assert bench.count(asked) == reference_counts(events, 10**6, limit=40)
+        assert bench.count(asked, bytes(32)) == bench.count(asked)
+        wanted = ["é", "1", "nobody's", "7"]
+        known = task(asked.events, max_items=None, limit=None, catalog=bench.catalog(wanted))
+        assert bench.count(known) == reference_counts(events, 10**6, catalog=wanted)
 
     def test_another_key_keeps_other_events(self, bench: Bench) -> None:
         events, key = varied_events(), bytes(32)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from server.counting.contract import Bench, CountingContract, require_one_look
+from server.counting.contract import Bench, CountingContract, require_one_look, task
 from server.counting.parquet import Columns, quoted, write_parquet
+from server.counting.reference import Pair, reference_counts
 from server.counting.release_contract import Place, files, said
 
+from askew_server.counting.bounding import require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 
@@ -66,6 +68,50 @@ class TestDuckDBCountsTables(CountingContract):
             connection.execute(f"CREATE VIEW half AS FROM {source} WHERE random() < 0.5")
         bench.engine = DuckDBEngine(bench.path)
         require_one_look(bench, "half")
+
+    @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+    @pytest.mark.parametrize("columns", [{"unit"}, {"item"}, {"unit", "item"}])
+    @pytest.mark.parametrize("max_items", [1, 2, 1000])
+    def test_columns_that_compare_by_another_rule_are_counted_by_their_bytes(
+        self, bench: TableBench, collation: str, columns: set[str], max_items: int
+    ) -> None:
+        """Who is who, what is what, and which comes first among equals. Planted bugs: either column
+        as it compares itself; a caseless rule of our own."""
+        keep(bench, "events", EVENTS, dict.fromkeys(columns, collation))
+        counted = bench.count(task("events", max_items=max_items))
+        assert counted == reference_counts(EVENTS, max_items, limit=40)
+        if max_items == 1000:
+            assert counted == [("a", 3), ("Ä", 3), ("A", 2), ("B", 1), ("ä", 1)]
+
+    @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+    def test_a_catalog_that_compares_by_another_rule_is_read_by_its_bytes(
+        self, bench: TableBench, collation: str
+    ) -> None:
+        """Planted bug: titles that differ in case or accent taken for one."""
+        keep(bench, "events", EVENTS, {"item": collation})
+        keep(bench, "films", [("", item) for item in ("A", "a", "ä", "b")], {"item": collation})
+        asked = task("events", max_items=1000, limit=None, catalog="films")
+        require_countable(bench.engine, asked)
+        assert bench.count(asked) == [("a", 3), ("A", 2), ("ä", 1), ("b", 0)]
+
+
+# Two people whose names differ in case or accent, and items that do, and as many people for two.
+EVENTS = [
+    *(("p", item) for item in ("A", "a", "ä", "B", "Ä")),
+    *(("P", item) for item in ("a", "A", "Ä")),
+    *(("é", "a"), ("E", "Ä")),
+]
+
+
+def keep(bench: TableBench, name: str, events: list[Pair], collations: dict[str, str]) -> None:
+    """A table of two text columns, some of which compare by a rule of their own."""
+    bench.engine.close()
+    rules = {column: f"COLLATE {rule}" for column, rule in collations.items()}
+    with duckdb.connect(bench.path) as owner:
+        columns = (f"{column} VARCHAR {rules.get(column, '')}" for column in ("unit", "item"))
+        owner.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+        owner.executemany(f"INSERT INTO {name} VALUES (?, ?)", events)
+    bench.engine = DuckDBEngine(bench.path)
 
 
 def test_other_coins_make_another_release(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from server.counting.availability import require_driver, require_java
 from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, write_parquet, write_parquet_of_bytes
-from server.counting.reference import KEY
+from server.counting.reference import KEY, reference_counts
 from server.counting.release_contract import BUDGET, Place, ReleaseContract, files, ran
 
 from askew_server.counting import Engine, TopCounts, count_top
@@ -48,6 +49,22 @@ class TestSparkCounts(CountingContract):
         path.write_text('unit,item\n01,1.0\n#a, b \n"x,""y""","two\nlines"\nNULL,true\n\\,a\n')
         duck = DuckDBEngine()
         assert self.events(spark, path) == self.events(duck, path)
+
+    @pytest.mark.parametrize("ends", ["\n", "\r\n"])
+    def test_a_return_in_a_field_of_a_csv_is_a_character_of_it(
+        self, spark: SparkEngine, tmp_path: Path, ends: str
+    ) -> None:
+        """Planted bug: lineSep of a return, for which ann has the event of zed\\rann."""
+        path = tmp_path / "log.csv"
+        names = ["zed\rann", "zed", "ann", "a\r", "\ra"]
+        events = [(unit, item) for unit in names for item in names]
+        with path.open("w", newline="") as file:
+            csv.writer(file, lineterminator=ends).writerows([("unit", "item"), *events])
+        wanted = reference_counts(events, 3, limit=40)
+        duck = DuckDBEngine()
+        for engine in (duck, spark):
+            assert list(zip(*counted_by(engine, path), strict=True)) == wanted
+        duck.close()
 
     @pytest.mark.parametrize("line", ["p,", 'p,""', "hidden", ",a", '"",a'])
     def test_a_line_of_a_csv_that_gives_no_ids_is_left_out_as_by_duckdb(

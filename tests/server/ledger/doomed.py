@@ -2,8 +2,9 @@
 
 Run as a program: doomed.py FOLDER PHASE WHEN STEP. Says what it did, a line each, before it dies:
 "charged ID" once it may draw, "drawn PAYLOAD", "published PAYLOAD" once it may publish.
-A step is the beginning of an SQL statement, or "anchor": a write to the anchor file; WHEN is before
-or after it, or "in", which writes half of the anchor's line.
+A step is the beginning of an SQL statement, or a line of the anchor: "announced", which is written
+before the commit, or "kept", after it. WHEN is before or after it, or "in", which writes half of
+the line.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from server.ledger.scenes import answer, open_ledger
 
 from askew_server.ledger import Charge, anchor
 
+LINES = {b'{"ann': "announced", b'{"seq': "kept"}
 _connect, _write_all = sqlite3.connect, anchor._write_all
 
 
@@ -45,14 +47,13 @@ def arm(when: str, step: str) -> None:
             return cursor
 
     def write(file: int, content: bytes, offset: int) -> None:
-        if content.startswith(b"{"):
-            reached("before", "anchor")
-            if when == "in":
-                _write_all(file, content[: len(content) // 2], offset)
-            reached("in", "anchor")
+        line = LINES.get(content[:5], "")
+        reached("before", line)
+        if (when, line) == ("in", step):
+            _write_all(file, content[: len(content) // 2], offset)
+        reached("in", line)
         _write_all(file, content, offset)
-        if content.startswith(b"{"):
-            reached("after", "anchor")
+        reached("after", line)
 
     sqlite3.connect = lambda *a, **k: _connect(*a, **{**k, "factory": Doomed})
     anchor._write_all = write

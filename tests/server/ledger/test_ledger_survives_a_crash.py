@@ -45,10 +45,13 @@ BEFORE_THE_COMMIT = [
     ("after", "INSERT INTO {row}"),
     ("before", "INSERT INTO chain"),
     ("after", "INSERT INTO chain"),
+    ("before", "announced"),
+    ("in", "announced"),
+    ("after", "announced"),
     ("before", "COMMIT"),
 ]
 # The anchor's line is written by whoever acts next, so the state is that of the commit.
-AFTER_THE_COMMIT = [("before", "anchor"), ("in", "anchor"), ("after", "anchor")]
+AFTER_THE_COMMIT = [("before", "kept"), ("in", "kept"), ("after", "kept")]
 
 
 @pytest.mark.parametrize(("when", "step"), BEFORE_THE_COMMIT)
@@ -59,6 +62,7 @@ def test_a_crash_before_the_charge_is_committed_spends_nothing(
     said = die_at(folder, "charge", when, step.format(row="charges"))
     assert said == {}
     with open_ledger(folder) as ledger:
+        assert ledger.frozen is None
         ledger.verify()
         assert ledger.charges() == ()
         assert ledger.budget("ann", "plays").answered == Answered()

@@ -11,10 +11,11 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
-from askew_client.outcomes import Answer, Connection, Departure, NoisePicture, SharedAnswer
+from askew_client.outcomes import Answer, Connection, Departure, NoisePicture, Quote
 from askew_client.setbacks import Setback
 from askew_client.tui import sentences
-from askew_client.tui.messages import Answered
+from askew_client.tui.messages import Answered, Quoted
+from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
@@ -49,6 +50,7 @@ class AskScreen(FrameScreen):
             with VerticalScroll(id="leaving", can_focus=False):
                 yield Static("What leaves", classes="heading")
                 yield Static(sentences.WHAT_LEAVES, id="before", markup=False)
+                yield Static("", id="price", markup=False)
                 yield NumberLines()
                 yield Static("", id="facts", markup=False)
                 yield Glow()
@@ -80,14 +82,42 @@ class AskScreen(FrameScreen):
         companion = self.desk.companion
         if companion is None:
             return
-        outcome = await companion.ask()
+        quote = await companion.quote()
+        second = isinstance(quote, Quote) and quote.second_space
+        if isinstance(quote, Quote):
+            self.post_message(Quoted(quote))
+        if second:
+            question = ConfirmScreen(sentences.SECOND_SPACE, "Ask")
+            second = await self.app.push_screen_wait(question)
+        outcome = await companion.ask(second_space=second)
         noise: NoisePicture | Setback | None = None
         if isinstance(outcome, Answer):
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
             noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
         self.post_message(Answered(outcome, noise if isinstance(noise, NoisePicture) else None))
 
+    @work(exclusive=True, group="quote")
+    async def quote(self) -> None:
+        """Bring what a question would cost, once it is known."""
+        companion = self.desk.companion
+        if companion is not None and isinstance(self.desk.connection, Connection):
+            quote = await companion.quote()
+            if isinstance(quote, Quote):
+                self.post_message(Quoted(quote))
+
     # Messages and keys
+
+    def on_screen_resume(self) -> None:
+        """Settings and ledger may have changed on another screen."""
+        self.quote()
+
+    def _show_connection(self, connection: Connection | Setback | None) -> None:
+        super()._show_connection(connection)
+        self.quote()
+
+    def on_quoted(self, message: Quoted) -> None:
+        """Show the price before anything is sent."""
+        self.query_one("#price", Static).update(sentences.quote(message.quote))
 
     def on_button_pressed(self) -> None:
         """The button is the same as the key."""
@@ -123,9 +153,6 @@ class AskScreen(FrameScreen):
             case Answer() as answer:
                 self._show_answer(answer)
                 self._show_glow(message.noise, answer.departure)
-            case SharedAnswer() as shared:
-                self._show_shared(shared)
-                self._show_glow(None, None)
             case Setback() as setback:
                 self._show_setback(setback)
         self.desk.learn_connection()
@@ -134,7 +161,8 @@ class AskScreen(FrameScreen):
     # What it shows
 
     def _show_answer(self, answer: Answer) -> None:
-        self.query_one("#before").display = False
+        for words in ("#before", "#price"):
+            self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(sentences.departure(answer.departure, answer.cost))
         self._say(f"{answer.source}; ranked here{_left_out(answer)}")
@@ -152,14 +180,6 @@ class AskScreen(FrameScreen):
         else:
             glow.show(None, ())
             caption.update("")
-
-    def _show_shared(self, shared: SharedAnswer) -> None:
-        self.query_one("#before").display = False
-        self.query_one(NumberLines).departure = None
-        self.query_one("#facts", Static).update(sentences.NOTHING_LEFT)
-        self._say(shared.source)
-        self.query_one(ResultList).show(sentences.as_results(shared), at_once=True)
-        self._show_pick(Text(sentences.shared(shared)))
 
     def _show_setback(self, setback: Setback) -> None:
         self.query_one(Notice).tell(setback)

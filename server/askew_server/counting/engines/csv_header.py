@@ -16,13 +16,14 @@ _LONGEST = 1 << 20
 def columns_of(paths: Sequence[str]) -> tuple[str, ...]:
     """The columns that all of these files have, in their order; one without a name gets one.
 
-    Raises DataError for a file that cannot be read or has no header line, for two columns of one
-    name, and where headers differ. No message repeats a header: it may be somebody's event.
+    Raises DataError for a file that cannot be read, that has no header line or one that ends in a
+    return alone, for two columns of one name, and where headers differ. No message repeats a
+    header: it may be somebody's event.
     """
     first, *others = paths
-    header = _header(first)
+    header, _ = _header(first)
     for other in others:
-        if _header(other) != header:
+        if _header(other)[0] != header:
             raise DataError(f"{other}: its header line differs from that of {first}")
     columns = [name or f"column {place}" for place, name in enumerate(header, 1)]
     if len({name.casefold() for name in columns}) < len(columns):
@@ -30,18 +31,33 @@ def columns_of(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _header(path: str) -> list[str]:
+def has_returns_at_ends(path: str) -> bool:
+    """Whether the header line ends in a return and a line feed, as all lines then do."""
+    return _header(path)[1].endswith("\r\n")
+
+
+def _header(path: str) -> tuple[list[str], str]:
+    """The fields of the header line, and the last of the lines that it is written on."""
     opened = gzip.open if path.lower().endswith(".gz") else open
+    taken = [""]
     try:
         with opened(path, "rb") as file:
-            header = next(csv.reader(_lines(file), strict=True), [])
+            header = next(csv.reader(_noted(_lines(file), taken), strict=True), [])
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
     except (UnicodeDecodeError, csv.Error):
         raise DataError(f"{path}: its first line is no line of a csv file in UTF-8") from None
+    if taken[-1].endswith("\r"):
+        raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
     if not header:
         raise DataError(f"{path}: its first line is empty; it must name the columns")
-    return header
+    return header, taken[-1]
+
+
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    for line in lines:
+        taken.append(line)
+        yield line
 
 
 def _lines(file: BinaryIO | gzip.GzipFile) -> Iterator[str]:

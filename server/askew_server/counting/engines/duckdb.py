@@ -21,6 +21,14 @@ from askew_server.counting.engines import (
     table_parts,
 )
 from askew_server.counting.engines.csv_header import columns_of
+from askew_server.counting.engines.csv_returns import (
+    MARK,
+    MARKED_MARK,
+    MARKED_RETURN,
+    RETURN,
+    CsvCopies,
+    unmarked,
+)
 
 _PROGRESS_SECONDS = 0.25
 
@@ -60,6 +68,7 @@ class DuckDBEngine:
         settings |= {name: value for name, value in chosen.items() if value is not None}
         self._progress = progress
         self._views: dict[str, str] = {}
+        self._copies = CsvCopies(temp_directory)
         with _failures_named("DuckDB"):
             self._connection = duckdb.connect(
                 ":memory:" if database is None else database,
@@ -93,6 +102,9 @@ class DuckDBEngine:
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
         """The rows of a statement."""
+        for name, view in self._views.items():
+            if is_text_file(name) and view in sql:
+                self._settle(name, view)
         with _failures_named(", ".join(self._views) or "DuckDB"), self._watched():
             return self._connection.execute(sql, dict(parameters or {})).fetchall()
 
@@ -101,8 +113,11 @@ class DuckDBEngine:
         if not is_text_file(name):
             return 0
         with _failures_named(name):
+            files = self._files(name)
             lines = self._read_csv(
-                _pattern(name), rejects_table="askew_broken_lines", rejects_scan="askew_scans"
+                self._copies.of(files) or files,
+                rejects_table="askew_broken_lines",
+                rejects_scan="askew_scans",
             )
             # DuckDB looks at no field that nobody asks for.
             lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)").fetchall()
@@ -116,25 +131,40 @@ class DuckDBEngine:
     def close(self) -> None:
         """Closes the connection."""
         self._connection.close()
+        self._copies.close()
+
+    def _settle(self, name: str, view: str) -> None:
+        """Has the view of csv files read them as they are now; copies, where a field has a return.
+        When rows are asked for, and not when the view is made: that is before the charge.
+        """
+        with _failures_named(name):
+            files = self._files(name)
+            copies = self._copies.of(files)
+            source = _unmarked(self._read_csv(copies)) if copies else self._read_csv(files)
+            sql = f"CREATE OR REPLACE TEMP VIEW {view} AS {source.sql_query()}"
+            self._connection.execute(sql)
 
     def _read(self, name: str) -> duckdb.DuckDBPyRelation:
         if is_text_file(name):
-            return self._read_csv(_pattern(name))
+            return self._read_csv(self._files(name))
         return self._connection.read_parquet(_pattern(name), hive_partitioning=False)
 
-    def _read_csv(self, path: str, **rejects: Any) -> duckdb.DuckDBPyRelation:
+    def _files(self, name: str) -> tuple[str, ...]:
+        [*found] = self.execute("SELECT file FROM glob($path)", {"path": _pattern(name)})
+        if not found:
+            raise DataError(f"{name}: there is no such file")
+        return tuple(str(file) for [file] in found)
+
+    def _read_csv(self, files: tuple[str, ...], **rejects: Any) -> duckdb.DuckDBPyRelation:
         """Csv files, of which only the header lines are read until their rows are asked for.
 
         Every column is text, "01" is not 1; an empty field is a missing value; no line is skipped
         as a comment. A line that is no row is left out: were it refused, one unit's event would
         decide between an answer and an error.
         """
-        [*found] = self.execute("SELECT file FROM glob($path)", {"path": path})
-        files = [str(file) for [file] in found]
-        if not files:
-            raise DataError(f"{path}: there is no such file")
+        paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
         return self._connection.read_csv(
-            path,
+            paths,
             columns=dict.fromkeys(columns_of(files), "VARCHAR"),
             auto_detect=False,
             header=True,
@@ -173,6 +203,21 @@ class DuckDBEngine:
             share = self._connection.query_progress() / 100
             if share >= 0:  # negative while DuckDB does not know
                 progress(min(share, 1.0))
+
+
+def _unmarked(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The rows of a copy as they are in its file."""
+
+    def replaced(text: duckdb.Expression, old: str, new: str) -> duckdb.Expression:
+        return duckdb.FunctionExpression(
+            "replace", text, duckdb.ConstantExpression(old), duckdb.ConstantExpression(new)
+        )
+
+    columns = []
+    for name in rows.columns:
+        returns = replaced(duckdb.ColumnExpression(name), MARKED_RETURN, RETURN)
+        columns.append(replaced(returns, MARKED_MARK, MARK).alias(unmarked(name)))
+    return rows.select(*columns)
 
 
 def _pattern(name: str) -> str:

@@ -1,0 +1,154 @@
+"""The time between calls says nothing of how long the device worked, in virtual time: exactly."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from askew.errors import StaleSpace
+from askew.lattice import Lattice
+from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query, Signal
+from askew_client.local_transport import LocalTransport
+from askew_client.paced_transport import PacedTransport
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+PACE = 0.25
+
+
+class VirtualSelector(selectors.SelectSelector):
+    """Where nothing is ready, time passes at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        self.now += timeout or 0.0
+        return super().select(0)
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock moves only while it waits."""
+
+    def __init__(self) -> None:
+        self._virtual = VirtualSelector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        return self._virtual.now
+
+
+def in_virtual_time(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(play())
+
+
+class Listener(LocalTransport):
+    """A server that writes down when each call came, and takes its time to answer."""
+
+    def __init__(self, pair: Pair, answering: float = 0.0) -> None:
+        super().__init__(pair.card, pair.catalog)
+        self.answering, self.failing = answering, False
+        self.came: list[tuple[str, float]] = []
+        self.replied = 0.0
+
+    async def _hear(self, call: str) -> None:
+        self.came.append((call, asyncio.get_running_loop().time() - self.replied))
+        await asyncio.sleep(self.answering)
+        self.replied = asyncio.get_running_loop().time()
+        if self.failing:
+            raise StaleSpace
+
+    async def model_card(self) -> ModelCard:
+        await self._hear("card")
+        return await super().model_card()
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        await self._hear("catalog")
+        return await super().catalog(card)
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        await self._hear("retrieve")
+        return await super().retrieve(query, card)
+
+
+@pytest.fixture
+def query(pair: Pair) -> Query:
+    return Query(Signal(pair.card.space.version, Lattice(11, 1024), (5, 7)), k=4)
+
+
+def gaps(pair: Pair, query: Query, work: float, answering: float = 0.1) -> list[tuple[str, float]]:
+    """What a server hears when, if the device works for so long before each question and at the
+    end.
+    """
+    server = Listener(pair, answering)
+
+    async def play() -> None:
+        network = PacedTransport(server, PACE)
+        card = await network.model_card()
+        await network.catalog(card)
+        for _ in range(2):
+            await asyncio.sleep(work)
+            await network.retrieve(query, card)
+        await asyncio.sleep(work)
+        await network.turn()
+        server.came.append(("closed", asyncio.get_running_loop().time() - server.replied))
+
+    in_virtual_time(play)
+    return [(call, round(gap, 9)) for call, gap in server.came]
+
+
+@pytest.mark.parametrize("work", [0.0001, 0.017, 0.132, 0.249])
+def test_work_shorter_than_a_pace_is_not_heard(pair: Pair, query: Query, work: float) -> None:
+    """Planted bugs: a call that leaves when it is ready; a connection that closes when the ranking
+    is done; waiting a pace after the work instead of after the reply.
+    """
+    expected = [("card", 0.0), ("catalog", 0.0), ("retrieve", PACE), ("retrieve", PACE)]
+    assert gaps(pair, query, work) == [*expected, ("closed", PACE)]
+
+
+@pytest.mark.parametrize("answering", [0.0, 0.1, 0.3, 7.0])
+def test_a_slow_server_learns_no_more(pair: Pair, query: Query, answering: float) -> None:
+    """Planted bug: beats since the first call rather than since the last reply."""
+    found = [gaps(pair, query, work, answering) for work in (0.001, 0.2)]
+    assert found[0] == found[1]
+
+
+def test_work_longer_than_a_pace_waits_for_the_next_one(pair: Pair, query: Query) -> None:
+    assert [gap for _, gap in gaps(pair, query, 0.3)][2:] == [2 * PACE] * 3
+
+
+def test_a_refusal_is_a_reply_too(pair: Pair, query: Query) -> None:
+    """Planted bug: forgetting the time of a call that failed, so that the next one tells it."""
+    server = Listener(pair)
+    server.failing = True
+
+    async def play() -> None:
+        network = PacedTransport(server, PACE)
+        for _ in range(2):
+            with pytest.raises(StaleSpace):
+                await network.retrieve(query, pair.card)
+            await asyncio.sleep(0.1)
+
+    in_virtual_time(play)
+    assert [gap for _, gap in server.came] == [0.0, PACE]
+
+
+def test_the_first_call_waits_for_nothing(pair: Pair) -> None:
+    server = Listener(pair)
+
+    async def play() -> None:
+        await asyncio.sleep(0.1)
+        await PacedTransport(server, PACE).model_card()
+
+    in_virtual_time(play)
+    ((call, when),) = server.came
+    assert (call, round(when, 9)) == ("card", 0.1)

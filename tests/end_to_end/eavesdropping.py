@@ -1,0 +1,187 @@
+"""Hostile servers that write down all that they hear, and people who are to sound alike to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import grpc
+import numpy as np
+from small_world import made_buckets, made_card, made_catalog, made_encoder
+
+from askew.errors import AskewError, StaleSpace
+from askew.model_card import Catalog, Item, ModelCard
+from askew.vectors import FeatureSpace, RatingScale
+from askew.wire import convert, status
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.retrieval import Retriever
+
+FILMS = 12
+Ratings = dict[str, float | None]
+Heard = tuple[str, bytes, tuple[tuple[str, str], ...]]
+Reply = Callable[[bytes], bytes]
+
+
+@dataclass
+class HostileServer:
+    """A model of the server's choosing, and what it heard: method, request, metadata.
+
+    A question is kept with its noisy values blanked: they are what was charged. Its size counts.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    spoil: Reply = lambda data: data
+    heard: list[Heard] = field(default_factory=list)
+    n_questions: int = 0
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """What it serves, as raw bytes."""
+        return {
+            "GetModelCard": grpc.unary_unary_rpc_method_handler(self._model_card),
+            "GetCatalog": grpc.unary_stream_rpc_method_handler(self._catalog),
+            "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
+        }
+
+    def _note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
+        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
+        self.heard.append((method, request, metadata))
+
+    def _model_card(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        self._note("card", request, context)
+        return convert.card_to_bytes(self.card)
+
+    def _catalog(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        self._note("catalog", request, context)
+        yield from convert.catalog_to_chunks(self.catalog)
+
+    def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        message = pb.RetrieveRequest.FromString(request)
+        blank = [0] * len(message.values)
+        message.values[:] = blank
+        blanked = message.SerializeToString()
+        self._note(f"retrieve {len(request)} bytes", blanked, context)
+        self.n_questions += 1
+        try:
+            query = convert.query_from_bytes(request, self.card)
+            answer = convert.slate_to_bytes(Retriever(self.card, self.catalog).answer(query))
+            return self.spoil(answer)
+        except AskewError as error:
+            code, text = status.status_of(error)
+            context.abort(code, text)
+
+
+@contextmanager
+def serving(server: HostileServer) -> Iterator[str]:
+    """The server on a port of this machine; its address."""
+    running = grpc.server(ThreadPoolExecutor(2))
+    handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", server.methods())
+    running.add_generic_rpc_handlers((handler,))
+    port = running.add_insecure_port("127.0.0.1:0")
+    running.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        running.stop(None).wait()
+
+
+def people(count: int) -> list[Ratings]:
+    """Profiles of every kind: none at all, strangers to the catalog, extremes, many, few."""
+    films = [f"Film {i} ({1960 + i})" for i in range(FILMS)]
+    elsewhere = [f"Elsewhere {i}" for i in range(400)]
+    fixed: list[Ratings] = [
+        {},
+        dict.fromkeys(elsewhere[:5], 5.0),
+        dict.fromkeys(films, 1.0),
+        dict.fromkeys(films, None),
+        dict.fromkeys(films, -1000.0),
+        dict.fromkeys(films, 1000.0),
+        {films[0]: 5.0},
+        {films[0].upper(): 5.0, "Film 0": 0.0},
+        dict.fromkeys([*films, *elsewhere], 4.0),
+        {"Film": 3.0, "Film 3, The (1963)": 2.0},
+    ]
+    chance = np.random.default_rng(0)
+    while len(fixed) < count:
+        known = chance.choice(films, size=chance.integers(0, FILMS + 1), replace=False)
+        strange = chance.choice(elsewhere, size=chance.integers(0, 40), replace=False)
+        fixed.append({str(each): float(chance.integers(-2, 8)) for each in (*known, *strange)})
+    return fixed[:count]
+
+
+def hostile_servers() -> dict[str, Callable[[], HostileServer]]:
+    """Cards and catalogs that would each learn something of a device that adapts to its person."""
+    return dict(_MAKERS)
+
+
+def _world(
+    *,
+    scale: tuple[float, float, float] = (1.0, 5.0, 4.0),
+    vectors: Callable[[Any], Any] = lambda rows: rows,
+    boosts: list[float] | None = None,
+    titles: Callable[[int], Item] | None = None,
+    n_items: int = FILMS,
+    n_buckets: int = 4,
+    most: int = 6,
+    spoil: Reply = lambda data: data,
+    **encoder: Any,
+) -> HostileServer:
+    rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2)))
+    catalog = made_catalog([tuple(row) for row in rows.tolist()], tuple(range(min(6, n_items))))
+    if boosts is not None:
+        catalog = replace(catalog, boosts=np.array(boosts, np.float32))
+    if titles is not None:
+        catalog = replace(catalog, items=tuple(titles(i) for i in range(n_items)))
+    encoding = made_encoder(ranking=2, **{"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder)
+    buckets = made_buckets(n_buckets, ranking=2) if n_buckets else None
+    space = FeatureSpace(RatingScale(*scale), encoding, buckets)
+    return HostileServer(made_card(space, catalog, most), catalog, spoil)
+
+
+def _stale(_: bytes) -> bytes:
+    raise StaleSpace
+
+
+def _garbage(_: bytes) -> bytes:
+    return b"\xff\xff"
+
+
+def _upside_down(data: bytes) -> bytes:
+    message = pb.RetrieveResponse.FromString(data)
+    message.codes = message.codes[::-1]
+    return message.SerializeToString()
+
+
+_MAKERS: dict[str, Callable[[], HostileServer]] = {
+    "an honest one": _world,
+    "decoys alone": lambda: _world(titles=lambda i: Item(f"Decoy {i}")),
+    "one target among decoys": lambda: _world(
+        titles=lambda i: Item("Film 0", 1960) if i == 0 else Item(f"Decoy {i}")
+    ),
+    "half of the targets": lambda: _world(
+        titles=lambda i: Item(f"Film {i}", 1960 + i) if i % 2 else Item(f"Decoy {i}")
+    ),
+    "one title for all": lambda: _world(titles=lambda _: Item("Film", 1960)),
+    "titles that differ in case": lambda: _world(titles=lambda i: Item("film" * (i + 1))),
+    "one item": lambda: _world(n_items=1, most=1),
+    "a scale whose lowest end is raised": lambda: _world(scale=(4.5, 5.0, 4.75)),
+    "a scale beyond all ratings": lambda: _world(scale=(900.0, 1000.0, 950.0)),
+    "a scale below all ratings": lambda: _world(scale=(-1000.0, -900.0, -950.0)),
+    "everything a like": lambda: _world(scale=(1.0, 5.0, 1.0 + 1e-9)),
+    "vectors of nothing": lambda: _world(vectors=lambda rows: 0 * rows),
+    "vectors as large as allowed": lambda: _world(vectors=lambda rows: 1024 * np.sign(rows)),
+    "one vector apart": lambda: _world(vectors=lambda rows: np.where(rows == rows[0], 1000, 1e-9)),
+    "boosts at both ends": lambda: _world(boosts=[1e-6, 1024.0] * 6),
+    "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
+    "the smallest clip": lambda: _world(clip=1e-6),
+    "no buckets": lambda: _world(n_buckets=0),
+    "a space too wide": lambda: _world(unit=4.0),
+    "one rating worth all": lambda: _world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
+    "fewer results than asked for": lambda: _world(most=3),
+    "a space that is stale at once": lambda: _world(spoil=_stale),
+    "an answer of garbage": lambda: _world(spoil=_garbage),
+    "an answer that scores in its own way": lambda: _world(spoil=_upside_down),
+}

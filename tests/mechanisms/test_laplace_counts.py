@@ -1,0 +1,47 @@
+"""Laplace noise on counts is as wide as the neighboring relation asks for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+
+import pytest
+from mechanisms.streams import ShakeBits, p_value
+
+from askew.mechanisms import LaplaceCounts
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
+
+EPSILON, GAP, DRAWS = Fraction(4), 3, 3000
+RELATIONS = [(ADD_OR_REMOVE_ONE, 1), (REPLACE_ONE, 2)]  # how often max_items_per_unit counts
+
+
+def mechanism(neighbors: NeighboringRelation, max_items: int) -> LaplaceCounts:
+    return LaplaceCounts(k=1, epsilon=EPSILON, neighbors=neighbors, max_items_per_unit=max_items)
+
+
+@pytest.mark.parametrize("max_items", [1, 7])
+@pytest.mark.parametrize(("neighbors", "times"), RELATIONS)
+def test_who_is_replaced_moves_counts_twice(
+    neighbors: NeighboringRelation, times: int, max_items: int
+) -> None:
+    """max_items counts fall by one for who leaves, as many rise for who comes."""
+    assert mechanism(neighbors, max_items).l1_sensitivity == times * max_items
+
+
+@pytest.mark.parametrize(("neighbors", "times"), RELATIONS)
+def test_the_noise_has_the_scale_of_the_whole_change(
+    neighbors: NeighboringRelation, times: int
+) -> None:
+    """P(the item that is GAP behind wins) = exp(-x) (1/2 + x/4), x = GAP / scale: the tail of the
+    difference of two Laplace variables. Planted bug: the sensitivity not doubled.
+    """
+    noisy, bits = mechanism(neighbors, 6), ShakeBits(neighbors.name)
+
+    def p(scale: Fraction) -> float:
+        x = float(GAP / scale)
+        behind = exp(-x) * (0.5 + x / 4)
+        law = {"(0,)": 1 - behind, "(1,)": behind}
+        return p_value(lambda: str(noisy.select([GAP, 0], bits=bits)), law, DRAWS)
+
+    assert p(times * 6 / EPSILON) > 1e-4
+    assert p((3 - times) * 6 / EPSILON) < 1e-20  # the scale of the other relation is rejected

@@ -1,0 +1,79 @@
+"""What somebody can do who writes the ledger's file, knows this program, and not the anchor."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from server.ledger.scenes import CAP, open_ledger, pure, request
+
+from askew.errors import LedgerFrozen
+from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.chain import last_link, mark_of, seal
+
+
+@contextmanager
+def editing(path: Path) -> Iterator[sqlite3.Connection]:
+    """The tables without their triggers, foreign keys and checks, which are back afterwards."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        found = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        triggers = found.fetchall()
+        database.execute("BEGIN IMMEDIATE")
+        for name, _ in triggers:
+            database.execute(f"DROP TRIGGER {name}")
+        yield database
+        for _, sql in triggers:
+            database.execute(sql)
+        database.execute("COMMIT")
+
+
+def rewrite(path: Path, *statements: str) -> None:
+    """Rows that are not what the chain says."""
+    with editing(path) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def reseal(path: Path, *statements: str) -> None:
+    """Rows that are not what they were, and a chain over them that is whole."""
+    with editing(path) as database:
+        for statement in statements:
+            database.execute(statement)
+        sequences = database.execute("SELECT sequence FROM chain ORDER BY sequence").fetchall()
+        database.execute("DELETE FROM chain")
+        for (sequence,) in sequences:
+            seal(database, sequence)
+
+
+def add(path: Path, forged: Callable[[sqlite3.Connection, int], None]) -> None:
+    """One more row, which `forged` writes, and its link, made as the program makes it."""
+    with editing(path) as database:
+        sequence = last_link(database)[0] + 1
+        forged(database, sequence)
+        seal(database, sequence)
+
+
+def anchor_again(path: Path, anchor: Path) -> None:
+    """An anchor that says what the ledger says: what only its own account can do."""
+    with closing(sqlite3.connect(path)) as database:
+        Anchor(anchor).renew(mark_of(database))
+
+
+def assert_refused(folder: Path, words: str) -> None:
+    """Nothing can be spent, and what can be read is what was there."""
+    with open_ledger(folder) as ledger:
+        assert words in str(ledger.frozen)
+        for act in (
+            lambda: ledger.charge(request("more", pure(1))),
+            lambda: ledger.charge(request("more", pure(1), version="2")),
+            lambda: ledger.open_dataset("more", "1", CAP, "anybody", pure().neighbors),
+        ):
+            with pytest.raises(LedgerFrozen):
+                act()
+        with pytest.raises(LedgerFrozen):
+            ledger.verify()
+        assert len(ledger.releases()) == 1

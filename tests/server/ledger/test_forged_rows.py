@@ -1,0 +1,257 @@
+"""Who writes the ledger and not the anchor can stop spending, and can never give budget back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from server.ledger.dying import Killed, dying_before_the_commit
+from server.ledger.forging import add, anchor_again, assert_refused, reseal, rewrite
+from server.ledger.scenes import (
+    TERMS,
+    answer,
+    charged,
+    epsilon_spent,
+    files,
+    new_ledger,
+    open_ledger,
+    pure,
+    request,
+)
+
+from askew.errors import LedgerError, LedgerFrozen
+from askew.odometer import Answered
+from askew_server.ledger import anchor as anchor_module
+from askew_server.ledger.acts import add_grant, add_total, insert
+from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.chain import last_link
+from askew_server.ledger.rationals import columns_of, rational_of
+from askew_server.ledger.reading import spent_on
+from askew_server.ledger.records import AnalystBudget
+from askew_server.ledger.store import Store
+
+NOTHING = ("0/1", "0/1", "0/1", "0/1", "0/1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A ledger with a release of epsilon 2 and an answer to an analyst, closed."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.fulfill(charged(ledger, request("monday", pure(2))).id, b"the list of monday")
+        ledger.grant("plays", "ann", TERMS)
+        ledger.fulfill(charged(ledger, answer("q1", 5)).id, b"the answer", outcomes=2)
+    return tmp_path
+
+
+def a_cap_of_4095(database: sqlite3.Connection, row: int) -> None:
+    cap = ("fff/1", "1/f4240", "1/3b9aca00", "2/1")
+    insert(database, "datasets", (row, "plays", "2", "anybody", "ADD_OR_REMOVE_ONE", *cap))
+
+
+def a_grant_to_eve(database: sqlite3.Connection, row: int) -> None:
+    add_grant(database, row, AnalystBudget("plays", "eve", TERMS, Answered(), closed=False))
+
+
+def a_repair(database: sqlite3.Connection, row: int) -> None:
+    """It names the anchor's last line."""
+    before, link = last_link(database)
+    insert(database, "repairs", (row, "restored", 0, before, link))
+    insert(database, "carried", (row, "plays", *NOTHING))
+    add_total(database, row, "plays", spent_on(database, "plays"))
+
+
+def a_repair_that_gives_back(database: sqlite3.Connection, row: int) -> None:
+    """What was spent is 2 and the loss of the grant, less both is nothing."""
+    before, link = last_link(database)
+    insert(database, "repairs", (row, "restored", 0, before, link))
+    back = (f"-{column}" if column != "0/1" else column for column in spent(database))
+    insert(database, "carried", (row, "plays", *back))
+    insert(database, "totals", (row, "plays", *NOTHING))
+
+
+def spent(database: sqlite3.Connection) -> tuple[str, ...]:
+    return columns_of(spent_on(database, "plays"))
+
+
+# As the program would write them: nothing but the anchor can tell.
+FORGERIES = [a_cap_of_4095, a_grant_to_eve, a_repair]
+Forged = Callable[[sqlite3.Connection, int], None]
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_a_row_that_the_anchor_does_not_know_is_not_believed(folder: Path, forged: Forged) -> None:
+    """Planted bug: a row one link ahead of the anchor taken for what a crash leaves."""
+    add(files(folder)[0], forged)
+    assert_refused(folder, "somebody else wrote rows")
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_an_open_ledger_does_not_believe_it_either(folder: Path, forged: Forged) -> None:
+    with open_ledger(folder) as ledger:
+        add(files(folder)[0], forged)
+        with pytest.raises(LedgerFrozen):
+            ledger.charge(request("more", pure(1)))
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_a_forgery_does_not_fit_into_the_gap_that_a_crash_leaves(
+    folder: Path, forged: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The anchor announced a row, the process died, and the forged one has its number."""
+    path, anchor = files(folder)
+    monkeypatch.setattr(Store, "transaction", dying_before_the_commit(Store.transaction))
+    with open_ledger(folder) as ledger, pytest.raises(Killed):
+        ledger.charge(request("more", pure(1)))
+    monkeypatch.undo()
+    _, announced = Anchor(anchor).head()
+    assert announced is not None
+    add(path, forged)
+    with closing(sqlite3.connect(path)) as database:
+        assert last_link(database)[0] == announced.sequence
+    assert_refused(folder, "somebody else wrote rows")
+
+
+def test_many_crashes_in_a_row_neither_lock_out_nor_spend(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each leaves an announcement, more of them than one look at the file's end holds."""
+    _, anchor = files(folder)
+    with open_ledger(folder) as ledger:
+        before = epsilon_spent(ledger)
+    kept, announced = Anchor(anchor).head()
+    for number in range(300):
+        Anchor(anchor).announce(Mark(kept.sequence + 1, bytes([number % 256]) * 32, {}))
+    found, announced = Anchor(anchor).head()
+    assert (found, announced and announced.hash) == (kept, bytes([299 % 256]) * 32)
+    with open_ledger(folder) as ledger:
+        assert ledger.frozen is None
+        assert charged(ledger, request("more")).id == kept.sequence + 1
+        assert epsilon_spent(ledger) == before + 1
+        ledger.verify()
+
+
+@pytest.mark.parametrize("left", [1, 40, 90])
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_end_of_a_line_that_a_power_failure_left_is_no_line(
+    folder: Path, left: int, kept: bool
+) -> None:
+    """Its first page never reached the disk, so zeros stand there, and its line break did. Planted
+    bug: a damaged anchor, so that nothing is spent until the operator vouches.
+    """
+    path, anchor = files(folder)
+    before = path.read_bytes(), anchor.read_bytes().rstrip(b"\0")
+    with open_ledger(folder) as ledger:
+        charged(ledger, request("more"))
+    announced, committed = anchor.read_bytes().rstrip(b"\0").splitlines()[-2:]
+    whole, torn = (announced + b"\n", committed) if kept else (b"", announced)
+    anchor.write_bytes(before[1] + whole + bytes(len(torn) - left) + torn[-left:] + b"\n")
+    if not kept:
+        path.write_bytes(before[0])
+    with open_ledger(folder) as ledger:
+        assert ledger.frozen is None
+        charged(ledger, request("and more"))
+        ledger.verify()
+    assert Anchor(anchor).lines()[1] is None
+
+
+def test_the_anchor_is_on_the_disk_before_the_commit_and_before_the_return(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill cannot show it: the kernel keeps what a dead process wrote.
+
+    Planted bugs: no fdatasync; a commit before the announcement.
+    """
+    steps: list[str] = []
+    _, anchor = files(folder)
+    sync = anchor_module._sync
+
+    def noted(file: int) -> None:
+        lines = anchor.read_bytes().rstrip(b"\0").splitlines()
+        steps.append("announced" if b"announced" in lines[-1] else "kept")
+        sync(file)
+
+    with open_ledger(folder) as ledger:
+        ledger.charge(request("makes room"))
+        monkeypatch.setattr(anchor_module, "_sync", noted)
+        ledger._store._database.set_trace_callback(
+            lambda sql: steps.append(sql) if sql == "COMMIT" else None
+        )
+        ledger.charge(request("more"))
+    assert steps == ["announced", "COMMIT", "kept", "COMMIT"]
+
+
+LOOSENED = [
+    "UPDATE sqlite_schema SET sql = replace(sql, '[0-9a-f]*/', '*/') WHERE name = 'carried'",
+    "CREATE TRIGGER more AFTER INSERT ON charges BEGIN SELECT 1; END",
+    "CREATE INDEX more ON charges (epsilon)",
+    "CREATE VIEW more AS SELECT * FROM totals",
+    "DROP TRIGGER totals_no_update",
+    "DROP INDEX newest_total",
+]
+
+
+def change_schema(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute(statement)
+        database.commit()
+
+
+@pytest.mark.parametrize("statement", LOOSENED)
+def test_another_schema_is_refused_at_opening(folder: Path, statement: str) -> None:
+    """Planted bug: no comparison; then a trigger writes rows that the program seals itself."""
+    change_schema(files(folder)[0], statement)
+    assert_refused(folder, "schema")
+
+
+@pytest.mark.parametrize("statement", LOOSENED)
+def test_another_schema_is_refused_before_every_act(folder: Path, statement: str) -> None:
+    with open_ledger(folder) as ledger:
+        change_schema(files(folder)[0], statement)
+        with pytest.raises(LedgerFrozen, match="schema"):
+            ledger.charge(request("more"))
+
+
+def test_a_repair_that_gives_back_is_refused_even_where_the_anchor_vouches_for_it(
+    folder: Path,
+) -> None:
+    """Every sum fits. Planted bug: sums of any sign."""
+    path, anchor = files(folder)
+    add(path, a_repair_that_gives_back)
+    anchor_again(path, anchor)
+    with open_ledger(folder) as ledger:
+        assert ledger.frozen is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["-1/1", "1/-1", "-1/-1", "+1/1", " 1/1", "1_0/1", "1/0", "1", "/"]
+)
+def test_a_stored_number_is_never_negative_and_written_in_one_way(text: str) -> None:
+    """Planted bug: whatever int() reads."""
+    with pytest.raises(LedgerError, match="damaged"):
+        rational_of(text)
+
+
+def test_an_anchor_with_a_negative_sum_is_damaged(folder: Path) -> None:
+    _, anchor = files(folder)
+    kept, _ = Anchor(anchor).head()
+    line = f'{{"sequence": {kept.sequence}, "hash": "{kept.hash.hex()}", "spent": {{"plays": '
+    columns = '["-1/1", "0/1", "0/1", "0/1", "0/1"]'
+    anchor.write_text(f"{line}{columns}}}}}\n")
+    with open_ledger(folder) as ledger:
+        assert "is damaged" in str(ledger.frozen)
+
+
+def test_forging_as_the_tests_do_it_leaves_a_ledger_that_works(folder: Path) -> None:
+    """Or every refusal above could have another reason."""
+    path, anchor = files(folder)
+    rewrite(path)
+    reseal(path)
+    anchor_again(path, anchor)
+    with open_ledger(folder) as ledger:
+        ledger.verify()
+        charged(ledger, request("more", pure(Fraction(1, 2))))
