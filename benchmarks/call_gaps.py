@@ -41,6 +41,7 @@ async def _serve(pipe: Connection) -> None:
 
     from askew.encoder import KNOTS, Encoder
     from askew.model_card import Catalog, Item, ModelCard, ServingRule
+    from askew.rule_kind import RuleKind
     from askew.vectors import FeatureSpace, RatingScale
     from askew.wire import convert
     from askew_server.retrieval import Retriever
@@ -53,7 +54,7 @@ async def _serve(pipe: Connection) -> None:
     items = tuple(Item(f"Item {i}") for i in range(ITEMS))
     catalog = Catalog(items, vectors, np.ones(ITEMS, np.float32), tuple(range(64)))
     space = FeatureSpace(RatingScale(1, 5, 4), encoder)
-    rule = ServingRule("none", 4.0, 8)
+    rule = ServingRule(RuleKind.NONE, 4.0, 8)
     card = ModelCard(space, catalog.version, ITEMS, 64, "made up", simulated=True, rule=rule)
     retriever, chunks = Retriever(card, catalog), tuple(convert.catalog_to_chunks(catalog))
     times: dict[str, float] = {}

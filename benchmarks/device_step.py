@@ -19,6 +19,7 @@ from askew.local_model import decode_vectors, encode_vectors
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
 from askew.randomness import SystemBits
 from askew.ranking import Slate
+from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale, fold_in
 from askew_client.exchange import Exchange
 from askew_client.settings import ClientSettings, MechanismName
@@ -41,7 +42,7 @@ def made_exchange(mechanism: MechanismName) -> Exchange:
     space = FeatureSpace(RatingScale(1, 5, 4), encoder, buckets)
     items = tuple(Item(f"Item {i}") for i in range(ITEMS))
     catalog = Catalog(items, vectors, np.ones(ITEMS, np.float32), tuple(range(64)))
-    rule = ServingRule("codebook", 4.0, K)
+    rule = ServingRule(RuleKind.CODEBOOK, 4.0, K)
     card = ModelCard(space, catalog.version, ITEMS, 64, "made up", simulated=True, rule=rule)
     rated = rng.choice(ITEMS, RATINGS, replace=False)
     ratings = {int(item): float(rng.integers(1, 6)) for item in rated}

@@ -12,11 +12,12 @@ import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
 
 CATALOG_VERSION = "000102030405060708090a0b0c0d0e0f"
 SOURCE = "made-up films with SIMULATED ratings"
-RULE = ServingRule("codebook", 2.0, 4)
+RULE = ServingRule(RuleKind.CODEBOOK, 2.0, 4)
 
 
 def made_encoder(  # noqa: PLR0917

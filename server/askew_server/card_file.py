@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.item_model import ItemModel
 from askew_server.rule_choice import Figure

@@ -12,6 +12,7 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew.rule_kind import RuleKind
 from askew_server.evaluation.cli import evaluate
 from askew_server.explain_cli import explain
 from askew_server.ledger_cli import ledger
@@ -22,6 +23,7 @@ from askew_server.releases_cli import releases
 from askew_server.serve_cli import serve
 from askew_server.serve_releases_cli import serve_releases
 from askew_server.token_cli import token
+from askew_server.training_options import RULES
 
 if TYPE_CHECKING:
     from askew_server.item_model import ItemModel  # brings scipy

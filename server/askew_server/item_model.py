@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from askew.errors import DataError, OutOfRange
 from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
 from askew_server.design.directions import Purpose, learned_directions
 from askew_server.design.pool import favorites, pool_of

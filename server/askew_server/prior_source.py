@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from askew.encoder import MAX_SIZE
 from askew.errors import DataError, ParameterError
 from askew.model_card import check_text
+from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace
 from askew_server.disclosure import in_words
 from askew_server.factors import Tastes, fold_in_people, snapshot

@@ -84,14 +84,15 @@ def choose(  # noqa: PLR0913
     if prior is not None and own:
         prior = prior.only(rest)
     devices = _Devices.of(tastes, aside, encoder, catalog, question, rng)
-    figures, buckets = {}, None
+    figures: dict[str, Figure] = {}
+    buckets = None
     for kind in SERVED if prior is not None else [k for k in SERVED if not k.needs_prior]:
         if kind.reads == "bucket" and prior is not None:
             design, got = _best_buckets(devices, catalog, prior, rng)
             buckets, figures[kind] = design.buckets, devices.figure(got)
         else:
             figures[kind] = devices.figure(devices.answers(_rule(kind, encoder, catalog, prior)))
-    known = [kind for kind in figures if kind in question.candidates]  # of equals the simplest
+    known = [kind for kind in question.candidates if kind in figures]  # of equals the simplest
     best = max(known, key=lambda kind: figures[kind].ratio)
     return Choice(best, buckets, figures)
 

@@ -33,7 +33,9 @@ class RuleKind(StrEnum):
     NAIVE = "naive", "point", False, False
     OPEN = "open", "nothing", False, False
 
-    def __new__(cls, name: str, reads: Reads, needs_prior: bool, served: bool) -> RuleKind:
+    def __new__(  # the defaults are for looking a row up by its name alone
+        cls, name: str, reads: Reads = "point", needs_prior: bool = False, served: bool = False
+    ) -> RuleKind:
         """One row."""
         row = str.__new__(cls, name)
         row._value_ = name

@@ -16,13 +16,13 @@ from small_world import made_buckets
 from askew.encoder import MAX_BUCKETS
 from askew.errors import OutOfRange, ProfileError
 from askew.lattice import Lattice
-from askew.model_card import RuleName
 from askew.placement import OffsetRule, SharedSlate, bucket_rule
 from askew.placement.bucket_rule import BucketRule
 from askew.placement.cover import cover
 from askew.placement.posterior import PosteriorRule
 from askew.randomized_response import RandomizedResponse
 from askew.randomness import ReplayBits
+from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew_client.exchange import Exchange
 from askew_client.expectation import Comparison, Expectation, Quality, played_rule
@@ -163,30 +163,30 @@ def test_a_place_of_one_is_the_best_unrated_item(pair: Pair, replay: Replay) -> 
     assert found.no_privacy == Quality(relative_score=1.0, place=1.0)
 
 
-def ruled(pair: Pair, name: RuleName, prior: str, mechanism: MechanismName) -> Exchange:
+def ruled(pair: Pair, name: RuleKind, prior: str, mechanism: MechanismName) -> Exchange:
     """A person who asks a server with this rule and this prior."""
-    pair.card = replace(pair.card, rule=replace(pair.card.rule, name=name, prior=prior))
+    pair.card = replace(pair.card, rule=replace(pair.card.rule, kind=name, prior=prior))
     return pair.exchange({11: 5.0, 2: 4.0}, replace(K4, mechanism=mechanism))
 
 
 @pytest.mark.parametrize(
     ("name", "prior", "mechanism", "kind", "estimated"),
     [
-        ("offsets", "none", "geo_laplace", OffsetRule, False),
-        ("codebook", "a cohort", "geo_laplace", OffsetRule, False),
-        ("none", "none", "geo_laplace", SharedSlate, False),
-        ("posterior", "a cohort", "geo_laplace", PosteriorRule, True),
-        ("buckets", "a cohort", "geo_laplace", PosteriorRule, True),
-        ("codebook", "none", "bucket_rr", SharedSlate, False),
-        ("codebook", "a cohort", "bucket_rr", BucketRule, True),
-        ("buckets", "a cohort", "bucket_rr", BucketRule, True),
-        ("posterior", "a cohort", "bucket_rr", BucketRule, True),
+        (RuleKind.OFFSETS, "none", "geo_laplace", OffsetRule, False),
+        (RuleKind.CODEBOOK, "a cohort", "geo_laplace", OffsetRule, False),
+        (RuleKind.NONE, "none", "geo_laplace", SharedSlate, False),
+        (RuleKind.POSTERIOR, "a cohort", "geo_laplace", PosteriorRule, True),
+        (RuleKind.BUCKETS, "a cohort", "geo_laplace", PosteriorRule, True),
+        (RuleKind.CODEBOOK, "none", "bucket_rr", SharedSlate, False),
+        (RuleKind.CODEBOOK, "a cohort", "bucket_rr", BucketRule, True),
+        (RuleKind.BUCKETS, "a cohort", "bucket_rr", BucketRule, True),
+        (RuleKind.POSTERIOR, "a cohort", "bucket_rr", BucketRule, True),
     ],
 )
 def test_the_rule_that_is_played_is_the_one_that_answers_this_mechanism(  # noqa: PLR0917
     pair: Pair,
     replay: Replay,
-    name: RuleName,
+    name: RuleKind,
     prior: str,
     mechanism: MechanismName,
     kind: type,
@@ -205,7 +205,7 @@ def test_buckets_are_played_by_their_own_odds(pair: Pair, replay: Replay) -> Non
     """At the least epsilon every bucket is about as likely; at 20 the person's own always comes."""
     sent = []
     for epsilon in (Fraction(1, 1024), Fraction(20)):
-        exchange = ruled(pair, "buckets", "a cohort", "bucket_rr")
+        exchange = ruled(pair, RuleKind.BUCKETS, "a cohort", "bucket_rr")
         changed = replace(exchange, settings=replace(exchange.settings, epsilon=epsilon))
         bits = replay("odds")
         sent.append([changed.perturb(bits).values[0] for _ in range(100)])
@@ -219,7 +219,7 @@ def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(
     """By the definition. Planted bug: slates by the device's odds in place of the card's."""
     angles = [6.28 * i / 60 for i in range(60)]
     circle: list[tuple[float, ...]] = [(2 * math.cos(a), 2 * math.sin(a)) for a in angles]
-    exchange = ruled(pair_with_films(circle), "buckets", "a cohort", "bucket_rr")
+    exchange = ruled(pair_with_films(circle), RuleKind.BUCKETS, "a cohort", "bucket_rr")
     nearly_nothing = replace(exchange.settings, epsilon=Fraction(1, 1024))
     exchange = replace(exchange, settings=nearly_nothing)
     rule, card, catalog = played_rule(exchange), exchange.card, exchange.catalog
@@ -261,7 +261,7 @@ def test_how_much_a_forecast_computes_is_not_a_servers_to_say(
     buckets = made_buckets(MAX_BUCKETS, pair.card.space.encoder.ranking_dimension)
     space = replace(pair.card.space, buckets=buckets)
     pair.card = replace(pair.card, space=space, max_slate_size=12)
-    played_rule(ruled(pair, "buckets", "a cohort", "bucket_rr"))
+    played_rule(ruled(pair, RuleKind.BUCKETS, "a cohort", "bucket_rr"))
     assert set(chosen) == {K4.k}
     assert len(chosen) <= len(pair.catalog) + 1  # a made-up person for each of so few films
 
@@ -282,7 +282,7 @@ def test_buckets_of_nobody_have_the_slate_of_everybody() -> None:
 def test_an_epsilon_that_no_buckets_have_is_the_servers_fault(pair: Pair, epsilon: float) -> None:
     pair.card = replace(pair.card, rule=replace(pair.card.rule, epsilon=epsilon))
     with pytest.raises(OutOfRange, match="epsilon of the serving rule"):
-        played_rule(ruled(pair, "buckets", "a cohort", "bucket_rr"))
+        played_rule(ruled(pair, RuleKind.BUCKETS, "a cohort", "bucket_rr"))
 
 
 def test_the_figures_are_not_printed() -> None:

@@ -12,6 +12,7 @@ import pytest
 from askew.lattice import Lattice
 from askew.placement import OffsetRule
 from askew.randomness import RandomBits, ReplayBits
+from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
 from askew_client import map_picture
 from askew_client.map_picture import COLUMNS, LEGEND, ROWS, draw_map
@@ -92,7 +93,7 @@ def test_a_server_that_looks_nowhere_shows_no_probes(
     pair_in_a_space: Space, replay: Replay
 ) -> None:
     pair = pair_in_a_space(2.0)
-    pair.card = replace(pair.card, rule=replace(pair.card.rule, name="none"))
+    pair.card = replace(pair.card, rule=replace(pair.card.rule, kind=RuleKind.NONE))
     assert "o" not in "".join(drawn(pair, (1.0, 1.0), replay("noise"), k=4)[:ROWS])
 
 

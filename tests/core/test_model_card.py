@@ -12,6 +12,7 @@ from small_world import RULE, made_space
 
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import RuleKind
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))
 VECTORS = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)
@@ -106,8 +107,8 @@ def test_a_card_promises_no_more_results_than_there_are_items(largest: int) -> N
 
 @pytest.mark.parametrize(
     "change",
-    [{"name": "guess"}, {"epsilon": 0.0}, {"epsilon": float("nan")}, {"k": 0}, {"k": 1025}],
+    [{"kind": "guess"}, {"epsilon": 0.0}, {"epsilon": float("nan")}, {"k": 0}, {"k": 1025}],
 )
 def test_a_rule_that_does_not_exist_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(OutOfRange):
-        dataclasses.replace(ServingRule("none", 4.0, 8), **change)
+        dataclasses.replace(ServingRule(RuleKind.NONE, 4.0, 8), **change)

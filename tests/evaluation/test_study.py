@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from askew.errors import DataError, ParameterError
 from askew.lattice import Lattice
 from askew.placement import OffsetRule
+from askew.rule_kind import RuleKind
 from askew_server.cli import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import rules
@@ -106,9 +107,9 @@ def test_a_sharper_signal_serves_better() -> None:
         for c in once().cells
         if c.label.truth == "next" and c.label.k == 4
     }
-    for rule in ("posterior", "buckets"):
+    for rule in (RuleKind.POSTERIOR, RuleKind.BUCKETS):
         assert found[rule, 8.0] > found[rule, 1.0]
-        assert found[rule, 8.0] > found["none", 0.0]
+        assert found[rule, 8.0] > found[RuleKind.NONE, 0.0]
 
 
 def test_every_cell_says_what_its_signal_costs() -> None:
@@ -130,7 +131,7 @@ def test_the_offset_rules_are_the_ones_that_serve() -> None:
     here = scene()
     space = here.space(2, 4.0, 4, learned=False)
     signals = rules.Signals.drawn(here, space, 4.0)
-    for name in ("offsets", "codebook"):
+    for name in (RuleKind.OFFSETS, RuleKind.CODEBOOK):
         slates = rules.offset_slates(here, signals, [4], name)[4]
         serving = OffsetRule(space.encoder, here.dealt.vectors, name)
         for slate, signal in zip(slates[:20], signals.each(), strict=False):

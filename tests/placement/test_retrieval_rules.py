@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,13 +14,13 @@ from askew.errors import OutOfRange, ParameterError
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.placement import Laplace, OffsetRule, SharedSlate, place
 from askew.randomized_response import RandomizedResponse
+from askew.rule_kind import RuleKind
 from askew.signal import Signal
 
 RNG = np.random.default_rng(6)
 SCORING = RNG.normal(size=(30, 3)).astype(np.float32)
 ENCODER = made_encoder()
 EPSILON = Fraction(4)
-Name = Literal["offsets", "codebook"]
 
 
 def signal_at(*coordinates: float, epsilon: Fraction = EPSILON) -> Signal:
@@ -33,9 +32,9 @@ COORDINATES = st.integers(-COORDINATE_LIMIT, COORDINATE_LIMIT)
 
 
 @given(st.tuples(COORDINATES, COORDINATES), st.sampled_from([1, 2, 7, 30]))
-@pytest.mark.parametrize("name", ["offsets", "codebook"])
+@pytest.mark.parametrize("name", [RuleKind.OFFSETS, RuleKind.CODEBOOK])
 def test_any_signal_gets_k_distinct_items_in_ascending_order(
-    name: Name, values: tuple[int, int], k: int
+    name: RuleKind, values: tuple[int, int], k: int
 ) -> None:
     signal = Signal("00" * 16, Lattice.for_epsilon(EPSILON), values)
     answer = OffsetRule(ENCODER, SCORING, name).answer(signal, k)

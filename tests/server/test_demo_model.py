@@ -45,7 +45,8 @@ def relative_scores(
     profile = fold_in(own, demo.catalog.vectors, demo.card.space)
     found = scores(profile.taste, demo.catalog.scoring)
     found[list(own)] = 0.0
-    lattice, rule = Lattice.for_epsilon(Fraction(4)), rule_of(demo.card, demo.catalog)
+    lattice = Lattice.for_epsilon(Fraction(4))
+    rule = rule_of(demo.card.rule.kind, demo.card.space.encoder, demo.catalog)
     many, one = [], []
     for _ in range(DRAWS):
         noisy = profile.point + rng.laplace(scale=1 / 4, size=2)

@@ -17,6 +17,7 @@ from scipy.stats import norm
 from askew.errors import DataError, ParameterError
 from askew.model_card import Item, ServingRule
 from askew.ranking import best, scores
+from askew.rule_kind import RuleKind
 from askew.vectors import Profile, RatingScale, fold_in
 from askew.wire import convert
 from askew_server import shared_slate as slates
@@ -326,7 +327,7 @@ def test_the_model_says_what_it_was_trained_on_and_how_it_serves(
     assert model.counts == {"people": 100, "ratings": 1000, "likes": 300}
     assert model.training == PLANE
     assert (model.card.source, model.card.simulated) == ("ratings of 60 people", False)
-    assert model.card.rule == ServingRule("codebook", 4.0, 8, "none")
+    assert model.card.rule == ServingRule(RuleKind.CODEBOOK, 4.0, 8, "none")
     assert model.card.space.scale == RatingScale(1.0, 5.0, 4.0)
 
 

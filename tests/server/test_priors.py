@@ -22,6 +22,7 @@ from askew.odometer import PrivacyBudget
 from askew.placement.cover import covered
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomized_response import RandomizedResponse
+from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
 from askew_server import artifact
 from askew_server.catalog_update import update
@@ -79,14 +80,14 @@ def test_without_a_prior_the_card_says_none_and_no_rule_needs_one() -> None:
     assert model.prior is None
     assert model.card.rule.prior == "none"
     assert set(model.figures) == {"none", "offsets", "codebook"}
-    assert model.card.rule.name in model.figures
+    assert model.card.rule.kind in model.figures
 
 
 def test_the_best_rule_by_its_figures_is_the_one_that_serves() -> None:
     model = cohort_model()
     assert set(model.figures) == {"none", "offsets", "codebook", "posterior", "buckets"}
     best = max(model.figures, key=lambda name: model.figures[name].ratio)
-    assert model.card.rule.name == best
+    assert model.card.rule.kind == best
     assert model.figures["none"].gain == 0.0
     # At epsilon 8 a prior pays: both rules that weigh it gain, with 60 people aside.
     assert model.figures["posterior"].gain > model.figures["posterior"].gain_error
@@ -104,7 +105,7 @@ def test_people_kept_aside_are_not_in_their_own_prior() -> None:
     people = people_of(small_table(), often_rated(small_table(), 5), model.card.space.scale)
     vectors = model.catalog.vectors
     tastes = fold_in_people(snapshot(people, 0), vectors, options.least_likes)
-    question = RuleQuestion(Fraction(16), 4, ("posterior",), seed=0)
+    question = RuleQuestion(Fraction(16), 4, (RuleKind.POSTERIOR,), seed=0)
     encoder = model.card.space.encoder
     apart, together = (
         choose(question, encoder, model.catalog, tastes, model.prior, own=own).figures["posterior"]
@@ -116,7 +117,7 @@ def test_people_kept_aside_are_not_in_their_own_prior() -> None:
 @pytest.mark.parametrize("rule", ["posterior", "buckets"])
 def test_a_rule_that_weighs_a_prior_is_refused_without_one(rule: str) -> None:
     with pytest.raises(ParameterError, match="needs no prior"):
-        train(small_table(), {}, replace(OPTIONS, rule=rule), source="simulated")  # type: ignore[arg-type]
+        train(small_table(), {}, replace(OPTIONS, rule=rule), source="simulated")
 
 
 # -- serving ---------------------------------------------------------------------------------------

@@ -12,21 +12,23 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
-from askew.model_card import RuleName
 from askew.randomized_response import RandomizedResponse
+from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
 from askew_server.retrieval import Retriever
 
 HALF = Lattice(9, 1024)  # epsilon 1/2, step 1/512
 
 
-def retriever_of(vectors: Sequence[tuple[float, ...]], rule: RuleName = "codebook") -> Retriever:
+def retriever_of(
+    vectors: Sequence[tuple[float, ...]], rule: RuleKind = RuleKind.CODEBOOK
+) -> Retriever:
     """Points of a square of width 8; ranks are linear from -8 to 8, directions the first axes."""
     encoder = made_encoder(d=2, ranking=2, width=8.0, unit=8.0)
     space = made_space(encoder, made_buckets(ranking=2))
     catalog = made_catalog(vectors, tuple(range(len(vectors)))[::-1])
     card = made_card(space, catalog, len(vectors))
-    return Retriever(replace(card, rule=replace(card.rule, name=rule)), catalog)
+    return Retriever(replace(card, rule=replace(card.rule, kind=rule)), catalog)
 
 
 def query_at(retriever: Retriever, at: tuple[float, float], k: int) -> Query:
@@ -38,10 +40,10 @@ COMPASS = [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
 MANY = [(float(x), float(y)) for x, y in np.random.default_rng(4).normal(size=(12, 2))]
 
 
-@pytest.mark.parametrize("rule", ["offsets", "codebook", "none"])
+@pytest.mark.parametrize("rule", [RuleKind.OFFSETS, RuleKind.CODEBOOK, RuleKind.NONE])
 @pytest.mark.parametrize("k", [1, 2, 5, 12])
 def test_an_answer_is_exactly_k_distinct_items_with_their_local_model(
-    rule: RuleName, k: int
+    rule: RuleKind, k: int
 ) -> None:
     retriever = retriever_of(MANY, rule)
     for point in np.random.default_rng(k).normal(4, 4, size=(20, 2)):
@@ -71,7 +73,7 @@ def test_several_results_look_on_several_sides() -> None:
 
 
 def test_the_rule_none_gives_everybody_the_shared_slate() -> None:
-    retriever = retriever_of(COMPASS, "none")
+    retriever = retriever_of(COMPASS, RuleKind.NONE)
     for at in ((0.0, 0.0), (8.0, 8.0)):
         assert retriever.answer(query_at(retriever, at, 2)).item_ids == (2, 3)
 
@@ -84,9 +86,9 @@ def test_a_bucket_without_slates_of_its_own_gets_the_shared_slate(bucket: int) -
     assert retriever.answer(query).item_ids == (2, 3)
 
 
-@pytest.mark.parametrize("rule", ["posterior", "buckets"])
-def test_a_rule_that_needs_more_than_a_catalog_is_refused(rule: RuleName) -> None:
-    with pytest.raises(ParameterError, match="offsets, codebook or none"):
+@pytest.mark.parametrize("rule", [RuleKind.POSTERIOR, RuleKind.BUCKETS])
+def test_a_rule_that_needs_more_than_a_catalog_is_refused(rule: RuleKind) -> None:
+    with pytest.raises(ParameterError, match="one without a prior: none, offsets, codebook"):
         retriever_of(COMPASS, rule)
 
 

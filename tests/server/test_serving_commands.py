@@ -18,6 +18,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.model_card import ServingRule
+from askew.rule_kind import RuleKind
 from askew_server import artifact, cli, serving
 from askew_server.demo import model as demo
 from askew_server.training_options import TrainingOptions
@@ -167,7 +168,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
         seed=9,
     )
     assert (loaded.card.space.dimension, loaded.card.space.ranking_dimension) == (3, 5)
-    assert loaded.card.rule == ServingRule("offsets", 8.0, 5)
+    assert loaded.card.rule == ServingRule(RuleKind.OFFSETS, 8.0, 5)
 
 
 def test_the_same_ratings_and_seed_make_the_same_bytes(tmp_path: Path, run: Run) -> None:

@@ -16,6 +16,7 @@ from askew.lattice import Lattice
 from askew.model_card import ModelCard, ServingRule
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
+from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
 from askew.wire import convert
 
@@ -88,7 +89,7 @@ CARD = bytes.fromhex(
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
 SPACE = made_space(ENCODER, made_buckets(2, ranking=2))
 THE_CARD = ModelCard(
-    SPACE, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule("none", 4.0, 8)
+    SPACE, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule(RuleKind.NONE, 4.0, 8)
 )
 
 
@@ -113,7 +114,7 @@ def test_a_reply_is_these_bytes() -> None:
 def test_these_bytes_are_a_reply() -> None:
     space = made_space(made_encoder(d=1, ranking=3))
     card = ModelCard(
-        space, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule("none", 4.0, 8)
+        space, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule(RuleKind.NONE, 4.0, 8)
     )
     slate = convert.slate_from_bytes(REPLY, card, 2)
     expected = ((0, 259), [[7.5, 0.0, -3.75], [-7.5, 0.0, -0.25]])

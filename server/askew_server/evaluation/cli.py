@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from askew.rule_kind import RuleKind
+
 if TYPE_CHECKING:
     from askew_server.evaluation.study import Protocol, Study
 
@@ -50,7 +52,9 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option("--quick", is_flag=True, help="One seed, two epsilons, no signal dimensions.")
 @click.option("--seeds", type=_List(int), help="Such as 0,1,2.")
 @click.option("--truths", type=_List(str), help="Among next,long-tail,rating.")
-@click.option("--rules", type=_List(RuleKind), help=f"Among {','.join(RULES)}.")
+@click.option(
+    "--rules", type=_List(RuleKind), help="Among none,naive,offsets,codebook,posterior,buckets."
+)
 @click.option("--epsilons", type=_List(float), help="Such as 0.5,1,2,4,8.")
 @click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
 @click.option("--dimensions", type=_List(int), help="Signal dimensions, such as 1,2,4,8.")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askew.rule_kind import RuleKind
 from askew_server.evaluation.cells import Cell
 from askew_server.evaluation.study import Study
 
@@ -54,10 +55,10 @@ def _figure(study: Study, path: Path, label: str, panel: Callable[[Study, str, A
 
 def _against_epsilon(study: Study, truth: str, axes: Axes) -> None:
     for color, k in zip(_COLORS, study.protocol.ks, strict=False):
-        for rule in _STYLES:
+        for rule, style in _STYLES.items():
             found = _cells(study.cells, truth, rule=rule, k=k)
             x = [c.label.epsilon for c in found]
-            _line(axes, found, x, f"{rule}, k={k}", (color, _STYLES[rule]))
+            _line(axes, found, x, f"{rule}, k={k}", (color, style))
         for none in _cells(study.cells, truth, rule=RuleKind.NONE, k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
     _halving(axes)

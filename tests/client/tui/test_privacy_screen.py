@@ -14,6 +14,7 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
 
 from askew.model_card import ServingRule
+from askew.rule_kind import RuleKind
 from askew_client.companion import Companion
 from askew_client.outcomes import Forecast
 from askew_client.settings import MechanismName
@@ -208,7 +209,7 @@ async def test_who_names_buckets_sees_no_noise_on_a_point(rated: Device) -> None
 async def test_a_forecast_without_the_servers_prior_is_called_an_estimate(
     rated: Device, mechanism: MechanismName
 ) -> None:
-    rule = ServingRule("posterior", 2.0, 4, prior="published ratings of 9 people")
+    rule = ServingRule(RuleKind.POSTERIOR, 2.0, 4, prior="published ratings of 9 people")
     rated.network.serve(rule)
     rated.settings = replace(rated.settings, mechanism=mechanism)
     async with rated.opened(size=(120, 40)) as person:
@@ -244,7 +245,9 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
 
 async def test_a_rule_without_offsets_has_none_drawn(rated: Device) -> None:
     """Planted bug: the codebook's offsets, whatever the server does."""
-    rated.network.serve(ServingRule("posterior", 2.0, 4, prior="published ratings of 9 people"))
+    rated.network.serve(
+        ServingRule(RuleKind.POSTERIOR, 2.0, 4, prior="published ratings of 9 people")
+    )
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
         glow = person.app.screen.query_one(Glow)
