@@ -98,6 +98,17 @@ def test_the_bound_is_reached_where_the_mechanism_is_tight(
     assert Decimal("0.99") * 6 <= worst <= 6 + ALMOST
 
 
+@pytest.mark.parametrize("name", ["joint", "pnf joint"])
+@pytest.mark.parametrize("neighbors", BOTH, ids=lambda n: n.name)
+def test_a_joint_choice_of_one_item_reaches_the_bound(
+    name: str, neighbors: NeighboringRelation
+) -> None:
+    """Its loss is a count and a shift. Planted bug: the rate of longer sequences, half of it."""
+    law = law_named(name, 1, neighbors, epsilon=6)
+    worst = worst_log_ratio(law, 3, NEIGHBORS[neighbors])
+    assert Decimal("0.99") * 6 <= worst <= 6 + ALMOST
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_probabilities_add_to_one_and_no_item_is_repeated(name: str) -> None:
     law = law_named(name, 2, ADD_OR_REMOVE_ONE)((3, 1, 1, 0))
