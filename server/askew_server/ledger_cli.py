@@ -141,6 +141,26 @@ def grant(
 
 
 @ledger.command()
+@click.option("--dataset", required=True, help="The data set.")
+@click.option("--principal", required=True, help="Who may not ask any more.")
+@ledger_options
+def revoke(dataset: str, principal: str, ledger: Path, anchor: Path | None) -> None:
+    """Close an analyst's budget. A service that runs refuses the next question.
+
+    What was charged for the budget stays charged: its answers are known. Granting again is a new
+    budget, charged anew.
+
+    \b
+    Example:
+      askew-server ledger revoke --dataset films --principal ada
+    """
+    with _opened(existing(ledger), anchor) as book:
+        held = book.revoke(dataset, principal)
+        had = f"{held.answered.outcomes} of {held.terms.k_star} outcomes were spent"
+        click.echo(f"{principal} may not ask about {dataset} any more; {had}")
+
+
+@ledger.command()
 @click.option("--reason", required=True, help="Why it is right to go on; recorded for good.")
 @click.option(
     "--nothing-lost",
