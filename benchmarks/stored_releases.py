@@ -43,7 +43,9 @@ class EchoService:
         async def echo(request: bytes) -> bytes:
             return self._replies[request]
 
-        handlers = {"Echo": grpc.unary_unary_rpc_method_handler(guarded(echo))}
+        handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            "Echo": grpc.unary_unary_rpc_method_handler(guarded(echo))
+        }
         return grpc.method_handlers_generic_handler(self.name, handlers)
 
 

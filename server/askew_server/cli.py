@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew import __version__
-from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew.errors import AskewError, BudgetExceeded, ParameterError, Refused
+from askew_server.analyst_cli import analyst
 from askew_server.evaluation.cli import evaluate
 from askew_server.ledger_cli import ledger
 from askew_server.prior_options import PriorOptions, prior_options
@@ -185,7 +186,7 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
 
 
 def _exit_code(error: Exception) -> int:
-    return 3 if isinstance(error, BudgetExceeded) else 1
+    return 3 if isinstance(error, BudgetExceeded | Refused) else 1
 
 
 def main() -> None:
@@ -198,5 +199,5 @@ def main() -> None:
         sys.exit(_exit_code(error))
 
 
-for command in (evaluate, ledger, release, releases, serve, serve_releases, token):
+for command in (analyst, evaluate, ledger, release, releases, serve, serve_releases, token):
     cli.add_command(command)
