@@ -28,6 +28,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
+NO_GRANT = ("--outcomes", 1, "--questions", 1, "--epsilon", 0, "--delta", "1e-9", "--slack", "1e-9")
 UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "--k", 5)
 
 
@@ -212,6 +213,11 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "a lot"),
         (*KNOWN, "--epsilon", "1e999"),
         (*KNOWN, "--epsilon", "1/0"),
+        (*KNOWN, "--epsilon", "0"),
+        (*KNOWN, "--epsilon", "-1"),
+        ("release", "--demo", "--epsilon", "0"),
+        ("ledger", "open", "--dataset", "books", "--epsilon", "0", "--ledger", "new.sqlite"),
+        ("ledger", "grant", "--dataset", "films", "--principal", "ada", *NO_GRANT),
         (*KNOWN, "--format", "xml"),
         ("releases", "show", "0"),
         ("serve-releases", "--token-key", "key"),
@@ -230,8 +236,6 @@ def test_what_cannot_be_meant_is_a_usage_error(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (*KNOWN, "--epsilon", "0"),
-        (*KNOWN, "--epsilon", "-1"),
         (*KNOWN, "--k", "0"),
         (*KNOWN, "--delta", "0.1"),
         (*KNOWN, "--max-items-per-unit", "0"),
