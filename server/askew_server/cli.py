@@ -42,7 +42,11 @@ def cli() -> None:
 @click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option(
-    "--epsilon", default=4.0, show_default=True, help="The epsilon that devices will choose."
+    "--epsilon",
+    default=4.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="The epsilon that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
 @click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")

@@ -216,6 +216,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "0"),
         (*KNOWN, "--epsilon", "-1"),
         ("release", "--demo", "--epsilon", "0"),
+        ("train", "--ratings", "log.csv", "--items", "films.csv", "--out", "m", "--epsilon", "0"),
         ("ledger", "open", "--dataset", "books", "--epsilon", "0", "--ledger", "new.sqlite"),
         ("ledger", "grant", "--dataset", "films", "--principal", "ada", *NO_GRANT),
         (*KNOWN, "--format", "xml"),

@@ -329,6 +329,17 @@ def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
         open_and_spend(path, anchor)
 
 
+def test_a_revocation_that_is_taken_out_freezes_the_ledger(folder: Path) -> None:
+    """Planted bug: a table that the chain does not cover."""
+    with open_ledger(folder) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        ledger.revoke("plays", "ann")
+    path, _ = files(folder)
+    run(path, "DROP TRIGGER revocations_no_delete", "DELETE FROM revocations")
+    with open_ledger(folder) as ledger, pytest.raises(LedgerFrozen):
+        ledger.charge(answer("a", 1))
+
+
 @pytest.mark.parametrize(
     "rewrite",
     [
@@ -348,7 +359,7 @@ def test_a_rewritten_row_freezes_the_ledger(folder: Path, rewrite: str) -> None:
     with closing(sqlite3.connect(path)) as database:
         triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
         names = [name for (name,) in triggers.fetchall()]
-    assert len(names) == 16
+    assert len(names) == 18
     run(path, "PRAGMA foreign_keys = OFF", *(f"DROP TRIGGER {name}" for name in names), rewrite)
     with Ledger(path, anchor) as ledger:
         assert ledger.frozen is not None
