@@ -13,8 +13,8 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
-  bench-selection bench-scale bench-device bench-counting codebooks demo-model proto proto-check \
-  proto-release lock clean
+  bench-selection bench-scale bench-device bench-counting bench-releases codebooks demo-model \
+  proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -38,7 +38,7 @@ audit: $(STAMP)
 figures: $(STAMP)
 	@$(BIN)/python benchmarks/placement_figures.py
 
-bench: bench-placement bench-selection bench-device bench-counting
+bench: bench-placement bench-selection bench-device bench-counting bench-releases
 
 bench-scale: $(STAMP)
 	@$(BIN)/python benchmarks/selection_scale.py
@@ -52,6 +52,10 @@ bench-selection: $(STAMP)
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py
 	@$(BIN)/python benchmarks/call_gaps.py
+
+# A stored release over gRPC beside an echo of its size.
+bench-releases: $(STAMP)
+	@$(BIN)/python benchmarks/stored_releases.py
 
 # 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
 bench-counting: $(STAMP)

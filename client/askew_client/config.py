@@ -15,8 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from askew.address import host_of
 from askew.errors import ParameterError
-from askew_client.limits import check_settings, host_of
+from askew_client.limits import check_settings
 
 if TYPE_CHECKING:
     from askew_client.settings import ClientSettings

@@ -6,7 +6,6 @@ and sends the same bytes. Plain text is spoken to this machine only; everywhere 
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections.abc import Callable
 from types import TracebackType
@@ -15,13 +14,13 @@ from typing import Self, TypeVar
 import grpc
 import grpc.aio
 
+from askew.address import host_of, is_loopback
 from askew.errors import AskewError, Malformed
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.limits import host_of
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 _MAX_CATALOG_BYTES = 256 * 2**20
@@ -110,14 +109,6 @@ class GrpcTransport:
         if reply is None:  # a status of success without a message
             raise Malformed("the server's answer is empty")
         return reply
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

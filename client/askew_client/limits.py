@@ -5,7 +5,6 @@ So a command refuses a wrong flag before it reads, asks or charges, and the app 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,11 +56,3 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     for name in ("timeout", "pace"):
         if (seconds := chosen.get(name, 1)) > _LONGEST_WAIT:
             raise ParameterError(name, str(seconds), f"at most {_LONGEST_WAIT} seconds")
-
-
-def host_of(server: str) -> str:
-    """The host of "host:port". Raises ParameterError for anything else."""
-    host, colon, port = server.rpartition(":")
-    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
-        raise ParameterError("server", server, "host:port, such as 127.0.0.1:7571")
-    return host

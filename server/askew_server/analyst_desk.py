@@ -52,9 +52,11 @@ class AnalystDesk:
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
         """The stored answer, and the budget after it. Raises NotFound and Refused."""
-        terms = self.budget(principal, question.dataset).terms
+        budget = self.budget(principal, question.dataset)
+        if budget.closed:
+            raise Refused("the operator closed this budget")
         version = self._ledger.dataset(question.dataset).version
-        plan = AnalystPlan(question, version, terms, self._offers[question.dataset])
+        plan = AnalystPlan(question, version, budget.terms, self._offers[question.dataset])
         try:
             with self._one_at_a_time:
                 stored = self._job.publish(plan, plan.charge_request(principal))

@@ -11,8 +11,8 @@ import grpc
 from askew.errors import Unauthenticated
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
+from askew_server.admission import Admission
 from askew_server.analyst_desk import AnalystDesk
-from askew_server.bearer import BearerKey
 from askew_server.grpc_server import Call, Context, guarded_call
 
 _Answer = Callable[[bytes, str], Awaitable[bytes]]
@@ -23,9 +23,9 @@ class AnalystService:
 
     name = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 
-    def __init__(self, desk: AnalystDesk, key: BearerKey) -> None:
+    def __init__(self, desk: AnalystDesk, admission: Admission) -> None:
         self._desk = desk
-        self._key = key
+        self._admission = admission
         # A thread of its own, one count at a time: analysts who wait must not take the threads
         # from which stored releases are served.
         self._counting = ThreadPoolExecutor(1, "analysts")
@@ -45,7 +45,7 @@ class AnalystService:
         """A handler that asks who calls before it looks at the message."""
 
         async def call(request: bytes, context: Context) -> bytes:
-            return await answer(request, self._key.principal(_authorization(context)))
+            return await answer(request, self._admission.principal(_authorization(context)))
 
         return guarded_call(call)
 

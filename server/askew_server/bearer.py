@@ -25,6 +25,14 @@ _MAX_NAME = 200  # as long as a ledger's names
 
 
 @dataclass(frozen=True)
+class Bearer:
+    """What a verified token says: who asks, and when the operator vouched for that."""
+
+    principal: str
+    issued: int  # seconds since 1970
+
+
+@dataclass(frozen=True)
 class BearerKey:
     """The secret with which tokens are made and checked; never printed."""
 
@@ -32,8 +40,7 @@ class BearerKey:
 
     def mint(self, principal: str, *, minutes: int, now: float) -> str:
         """A token for one principal. Raises ParameterError for a bad name or too long a life."""
-        if not (0 < len(principal) <= _MAX_NAME and principal.isprintable()):
-            raise ParameterError("principal", principal, f"printable, 1 to {_MAX_NAME} long")
+        check_principal(principal)
         if not 1 <= minutes <= MAX_MINUTES:
             raise ParameterError("minutes", minutes, f"from 1 to {MAX_MINUTES}")
         import jwt
@@ -42,8 +49,8 @@ class BearerKey:
         claims = {"sub": principal, "aud": AUDIENCE, "iat": issued, "exp": issued + 60 * minutes}
         return jwt.encode(claims, self._secret, algorithm=_ALGORITHM)
 
-    def principal(self, authorization: str) -> str:
-        """Who the value of an `authorization` header vouches for. Raises Unauthenticated."""
+    def verified(self, authorization: str) -> Bearer:
+        """Whom the value of an `authorization` header vouches for. Raises Unauthenticated."""
         import jwt
 
         if not authorization.startswith(_SCHEME) or len(authorization) > _MAX_TOKEN:
@@ -61,7 +68,13 @@ class BearerKey:
         lifetime = int(claims["exp"]) - int(claims["iat"])
         if not 0 < lifetime <= 60 * MAX_MINUTES or not claims["sub"]:
             raise Unauthenticated  # signed, but not by the rules of `mint`
-        return str(claims["sub"])
+        return Bearer(str(claims["sub"]), int(claims["iat"]))
+
+
+def check_principal(principal: str) -> None:
+    """Raises ParameterError unless it can be a name in a ledger."""
+    if not (0 < len(principal) <= _MAX_NAME and principal.isprintable()):
+        raise ParameterError("principal", principal, f"printable, 1 to {_MAX_NAME} long")
 
 
 def read_key(path: Path) -> BearerKey:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew import __version__
-from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew.errors import AskewError, BudgetExceeded, ParameterError, Refused
 from askew.rule_kind import RuleKind
+from askew_server.analyst_cli import analyst
 from askew_server.evaluation.cli import evaluate
 from askew_server.explain_cli import explain
 from askew_server.ledger_cli import ledger
@@ -44,7 +45,11 @@ def cli() -> None:
 @click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option(
-    "--epsilon", default=4.0, show_default=True, help="The epsilon that devices will choose."
+    "--epsilon",
+    default=4.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="The epsilon that devices will choose.",
 )
 @click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
 @click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")
@@ -220,7 +225,7 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
 
 
 def _exit_code(error: Exception) -> int:
-    return 3 if isinstance(error, BudgetExceeded) else 1
+    return 3 if isinstance(error, BudgetExceeded | Refused) else 1
 
 
 def main() -> None:
@@ -233,5 +238,15 @@ def main() -> None:
         sys.exit(_exit_code(error))
 
 
-for command in (evaluate, explain, ledger, release, releases, serve, serve_releases, token):
+for command in (
+    analyst,
+    evaluate,
+    explain,
+    ledger,
+    release,
+    releases,
+    serve,
+    serve_releases,
+    token,
+):
     cli.add_command(command)

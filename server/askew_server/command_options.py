@@ -48,17 +48,26 @@ class Workplace:
 
 
 class Rational(click.ParamType[Fraction]):
-    """An exact number: 1, 0.5, 1e-6 or 1/3, never through a float."""
+    """An exact number: 1, 0.5, 1e-6 or 1/3, never through a float. positive: above 0 only."""
 
     name = "number"
+
+    def __init__(self, *, positive: bool = False) -> None:
+        self._positive = positive
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
         """The number that the text names."""
-        if isinstance(value, Fraction):
-            return value
-        text = str(value)
+        if not isinstance(value, Fraction):
+            value = self._parsed(str(value), param, ctx)
+        if self._positive and value <= 0:
+            self.fail(f"{value} is not above 0", param, ctx)
+        return value
+
+    def _parsed(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
         try:
             if len(text) > 80 or abs(int(text.lower().partition("e")[2] or 0)) > 100:
                 raise ValueError
@@ -68,6 +77,7 @@ class Rational(click.ParamType[Fraction]):
 
 
 RATIONAL = Rational()
+POSITIVE = Rational(positive=True)
 
 
 def format_option(command: _Command) -> _Command:

@@ -12,6 +12,7 @@ from askew.odometer import PayWhatYouGet, PrivacyBudget
 from askew.release import PRIVACY_UNIT
 from askew_server.command_options import (
     NEIGHBORS,
+    POSITIVE,
     RATIONAL,
     anchor_of,
     existing,
@@ -37,7 +38,7 @@ def ledger() -> None:
 @ledger.command("open")
 @click.option("--dataset", required=True, help="A name of your own for the data set.")
 @click.option("--version", "edition", default="1", show_default=True, help="Its version.")
-@click.option("--epsilon", required=True, type=RATIONAL, help="Cap on the total epsilon.")
+@click.option("--epsilon", required=True, type=POSITIVE, help="Cap on the total epsilon.")
 @click.option("--delta", default="0", show_default=True, type=RATIONAL, help="Cap on the delta.")
 @click.option(
     "--slack",
@@ -104,7 +105,7 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
 @click.option("--principal", required=True, help="Who may ask.")
 @click.option("--outcomes", required=True, type=int, help="k*: items and stops, in all.")
 @click.option("--questions", required=True, type=int, help="l*: questions, in all.")
-@click.option("--epsilon", required=True, type=RATIONAL, help="Epsilon of one outcome.")
+@click.option("--epsilon", required=True, type=POSITIVE, help="Epsilon of one outcome.")
 @click.option("--delta", required=True, type=RATIONAL, help="Delta of one question.")
 @click.option("--slack", required=True, type=RATIONAL, help="Delta of their composition.")
 @ledger_options
@@ -138,6 +139,26 @@ def grant(
         cost = losses(total.epsilon, total.delta) + ", charged now, in full"
         granted = [("principal", principal), ("may cost", cost)]
         click.echo(headed([*granted, *standing(book.dataset(dataset))]))
+
+
+@ledger.command()
+@click.option("--dataset", required=True, help="The data set.")
+@click.option("--principal", required=True, help="Who may not ask any more.")
+@ledger_options
+def revoke(dataset: str, principal: str, ledger: Path, anchor: Path | None) -> None:
+    """Close an analyst's budget. A service that runs refuses the next question.
+
+    What was charged for the budget stays charged: its answers are known. Granting again is a new
+    budget, charged anew.
+
+    \b
+    Example:
+      askew-server ledger revoke --dataset films --principal ada
+    """
+    with _opened(existing(ledger), anchor) as book:
+        held = book.revoke(dataset, principal)
+        had = f"{held.answered.outcomes} of {held.terms.k_star} outcomes were spent"
+        click.echo(f"{principal} may not ask about {dataset} any more; {had}")
 
 
 @ledger.command()

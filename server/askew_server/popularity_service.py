@@ -13,6 +13,7 @@ import grpc
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.grpc_server import guarded
+from askew_server.kept_releases import KeptReleases
 from askew_server.release_reader import ReleaseReader
 
 
@@ -23,6 +24,7 @@ class PopularityService:
 
     def __init__(self, reader: ReleaseReader) -> None:
         self._reader = reader
+        self._kept = KeptReleases(reader, convert.document_to_bytes)
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What a gRPC server needs in order to serve this."""
@@ -34,8 +36,8 @@ class PopularityService:
 
     async def _release(self, request: bytes) -> bytes:
         charge = convert.charge_from_bytes(request)
-        document = await asyncio.to_thread(self._reader.document, charge)
-        return convert.document_to_bytes(document)
+        kept = self._kept.at_hand(charge)
+        return kept if kept is not None else await asyncio.to_thread(self._kept.read, charge)
 
     async def _page(self, request: bytes) -> bytes:
         dataset, after = convert.page_request_from_bytes(request)

@@ -8,6 +8,7 @@ import click
 
 from askew_server.command_options import (
     PLACES,
+    POSITIVE,
     RATIONAL,
     Workplace,
     bound_option,
@@ -22,7 +23,7 @@ from askew_server.command_options import (
 @click.option("--events", help="FILE (csv, csv.gz, parquet) or TABLE of the engine.")
 @click.option("--catalog", help="FILE or TABLE of every item there is; makes the items public.")
 @click.option("--k", default=20, show_default=True, help="How many items.")
-@click.option("--epsilon", type=RATIONAL, help="Epsilon of the whole list.")
+@click.option("--epsilon", type=POSITIVE, help="Epsilon of the whole list.")
 @click.option("--delta", type=RATIONAL, default="0", show_default=True, help="Its delta.")
 @click.option(
     "--mechanism",

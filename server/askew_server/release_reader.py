@@ -1,7 +1,10 @@
 """Stored public releases, read-only: what everybody may have, and nothing that could spend.
 
 This is the only way from a service to the ledger's file that is not the ledger itself. It opens the
-file read-only, reads two tables, and imports neither the ledger nor anything that counts.
+file read-only, reads three tables, and imports neither the ledger nor anything that counts.
+
+A release never changes: its link in the ledger's chain is a hash of it and of all that came before.
+So its summary is made once, and whoever keeps the document asks for the link alone.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from askew.errors import LedgerError, NotFound, WireError
@@ -21,17 +25,22 @@ VERSION = 1
 _PATIENCE = 10  # seconds to wait for another process
 _NAMED = 20  # of the releases that exist, in the error about one that does not
 _PRIOR = '{"kind": "prior"'
-# An answer to an analyst has a principal, and is no public release; a prior is no list.
-_PUBLIC = (
-    "SELECT charges.sequence, fulfilments.payload FROM fulfilments"  # noqa: S608
-    " JOIN charges ON charges.sequence = fulfilments.charge WHERE charges.principal = ''"
-    " AND CAST(fulfilments.payload AS TEXT) NOT LIKE '" + _PRIOR + "%'"
+# An answer to an analyst has a principal, and is no public release. What a prior is, its payload
+# says; no payload is read here, because they are large.
+_LINKS = (
+    "SELECT charges.sequence, chain.hash FROM charges"
+    " JOIN fulfilments ON fulfilments.charge = charges.sequence"
+    " JOIN chain ON chain.sequence = fulfilments.sequence WHERE charges.principal = ''"
 )
+_PAYLOAD = "SELECT payload FROM fulfilments WHERE charge = ?"
 
 
 def is_prior(payload: bytes) -> bool:
     """Whether what a charge released is a model's prior, not a list."""
     return payload.startswith(_PRIOR.encode())
+
+
+Mark = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -50,15 +59,27 @@ class ReleaseReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._summaries: dict[tuple[int, bytes], ReleaseSummary | None] = {}  # None: a prior
+
+    def mark(self) -> Mark:
+        """What changes whenever the ledger does: of its file and of the log beside it."""
+        files = (self._path, self._path.with_name(self._path.name + "-wal"))
+        return tuple(_mark_of(file) for file in files)
+
+    def link(self, charge: int) -> bytes:
+        """The hash of a release and of all that came before it. Raises NotFound."""
+        with self._database() as database:
+            return self._link(database, charge)
 
     def document(self, charge: int) -> bytes:
         """A release as it was stored. Raises NotFound."""
         with self._database() as database:
-            row = database.execute(f"{_PUBLIC} AND charges.sequence = ?", (charge,)).fetchone()
-        if row is None:
+            self._link(database, charge)
+            payload = _payload(database, charge)
+        if is_prior(payload):
             raise NotFound("release")
-        self._parsed(*row)
-        return bytes(row[1])
+        self._parsed(charge, payload)
+        return payload
 
     def named(self, charge: int) -> bytes:
         """`document` for an operator. Raises LedgerError, which names the releases there are."""
@@ -74,12 +95,29 @@ class ReleaseReader:
         """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
         with self._database() as database:
             rows = database.execute(
-                f"{_PUBLIC} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
-                " ORDER BY charges.sequence LIMIT ?",
-                (after, dataset, limit + 1),
-            ).fetchall()
-        found = tuple(self._parsed(*row).summary for row in rows[:limit])
-        return Page(found, len(rows) > limit)
+                f"{_LINKS} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
+                " ORDER BY charges.sequence",
+                (after, dataset),
+            )
+            summaries = (self._summary(database, *row) for row in rows)
+            found = tuple(islice((each for each in summaries if each), limit + 1))
+        return Page(found[:limit], len(found) > limit)
+
+    def _link(self, database: sqlite3.Connection, charge: int) -> bytes:
+        row = database.execute(f"{_LINKS} AND charges.sequence = ?", (charge,)).fetchone()
+        if row is None:
+            raise NotFound("release")
+        return bytes(row[1])
+
+    def _summary(
+        self, database: sqlite3.Connection, charge: int, link: bytes
+    ) -> ReleaseSummary | None:
+        """Of a list; None of a prior. Parsed once in the life of this reader."""
+        if (charge, link) not in self._summaries:
+            payload = _payload(database, charge)
+            made = None if is_prior(payload) else self._parsed(charge, payload).summary
+            self._summaries[charge, link] = made
+        return self._summaries[charge, link]
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -109,6 +147,20 @@ class ReleaseReader:
         if release.charge != charge:
             raise LedgerError(f"release {charge} of {self._path} belongs to another charge")
         return release
+
+
+def _payload(database: sqlite3.Connection, charge: int) -> bytes:
+    return bytes(database.execute(_PAYLOAD, (charge,)).fetchone()[0])
+
+
+def _mark_of(file: Path) -> tuple[int, ...]:
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    if not found.st_size:  # a reader makes an empty log, and may leave it
+        return ()
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 _MARKS = {"application_id": APPLICATION, "user_version": VERSION}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from askew_server.command_options import (
 )
 
 if TYPE_CHECKING:
+    from askew_server.analyst_desk import AnalystDesk
     from askew_server.grpc_server import Service
     from askew_server.release.analyst_plan import Offer
 
@@ -35,12 +37,20 @@ if TYPE_CHECKING:
 @click.option(
     "--max-items-per-unit", default=100, show_default=True, help="Count no more of a person."
 )
+@click.option(
+    "--requests-per-minute",
+    default=60,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Answer no analyst more often.",
+)
 @engine_options
 @ledger_options
 @listening_options
 def serve_releases(
     token_key: Path | None,
     dataset: str | None,
+    requests_per_minute: int,
     host: str,
     port: int,
     with_parent: bool,
@@ -74,18 +84,26 @@ def serve_releases(
         place = Workplace(**{name: rest.pop(name) for name in PLACES})
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
         if token_key is not None and dataset is not None:
-            services.append(_analysts(stack, place, token_key, dataset, _offer(place, **rest)))
+            desk = _desk(stack, place, dataset, _offer(place, **rest))
+            services.append(_analysts(desk, token_key, requests_per_minute))
         asyncio.run(serve(services, address_of(host, port), announce, with_parent=with_parent))
 
 
-def _analysts(
-    stack: ExitStack, place: Workplace, token_key: Path, dataset: str, offer: Offer
-) -> Service:
-    """The service of analysts, checked as far as that goes without reading events."""
-    from askew.randomness import SystemBits
-    from askew_server.analyst_desk import AnalystDesk
+def _analysts(desk: AnalystDesk, token_key: Path, requests_per_minute: int) -> Service:
+    """The service of analysts, for whoever has a token that was not taken back."""
+    from askew_server.admission import Admission, RateLimit
     from askew_server.analyst_service import AnalystService
     from askew_server.bearer import read_key
+    from askew_server.revocations import revocations_of
+
+    rate = RateLimit(requests_per_minute, time.monotonic)
+    return AnalystService(desk, Admission(read_key(token_key), revocations_of(token_key), rate))
+
+
+def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> AnalystDesk:
+    """The desk of analysts, checked as far as that goes without reading events."""
+    from askew.randomness import SystemBits
+    from askew_server.analyst_desk import AnalystDesk
     from askew_server.counting.bounding import require_countable
     from askew_server.counting.key_store import stored_key
     from askew_server.engine_choice import EventCounter, opened_engine
@@ -93,14 +111,12 @@ def _analysts(
     from askew_server.release.job import ReleaseJob
     from askew_server.release.selectors import MIN_KBAR
 
-    key = read_key(token_key)
     book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
     book.dataset(dataset)
     engine = stack.enter_context(opened_engine(place))
     require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
     count = EventCounter(engine, stored_key(place.bounding_key_path))
-    desk = AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
-    return AnalystService(desk, key)
+    return AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
 
 
 def _offer(place: Workplace, *, max_items_per_unit: int, **named: str) -> Offer:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from askew_server.bearer import MAX_MINUTES, create_key, read_key
+from askew_server.revocations import revocations_of
 
 
 @click.group()
@@ -46,3 +47,21 @@ def mint(key_file: Path, principal: str, minutes: int) -> None:
       askew-server token mint --key analysts.key --principal ada > ada.token
     """
     click.echo(read_key(key_file).mint(principal, minutes=minutes, now=time.time()))
+
+
+@token.command()
+@click.option("--key", "key_file", required=True, type=click.Path(path_type=Path), help="Its file.")
+@click.option("--principal", required=True, help="Whose tokens are taken back.")
+def revoke(key_file: Path, principal: str) -> None:
+    """Take back every token that a principal got until now. A service that runs sees it at once.
+
+    Recorded in the key's name with .revoked. A token minted from the next second on is good again;
+    to end a budget, see ledger revoke.
+
+    \b
+    Example:
+      askew-server token revoke --key analysts.key --principal ada
+    """
+    read_key(key_file)
+    revocations_of(key_file).add(principal, now=time.time())
+    click.echo(f"took back the tokens of {principal}", err=True)

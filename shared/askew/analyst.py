@@ -37,7 +37,9 @@ class TopKQuestion:
 class BudgetStatus:
     """One analyst's terms on one data set, and what is spent of them, reservations included.
 
-    closed: the operator ended it. Raises OutOfRange when more is spent than the terms allow.
+    closed: nothing may be asked any more, because the operator revoked the budget, or let a ledger
+    go on that had lost rows. What was spent stands; outcomes_left is 0.
+    Raises OutOfRange when more is spent than the terms allow.
     """
 
     terms: PayWhatYouGet

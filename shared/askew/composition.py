@@ -75,24 +75,19 @@ def durfee_rogers(selections: Sequence[BoundedRange], slack: Fraction) -> Approx
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
     """Sum of rho over all rounds, converted at an extra delta of `slack`; basic epsilon if less.
 
-        rho = (epsilon + 2 delta)^2 / 8 a round
-        (`concentrated_epsilon` of the sum of rho + sum of delta,    sum of delta + slack)
+        rho = epsilon^2 / 8 a round
+        (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
 
     Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
     total of rho is fixed in advance; `askew.odometer.PrivacyBudget` is a filter without that.
-    Proof for delta > 0, LimitedDomain. Read an item that the neighbor's domain lacks as the stop.
-    As all such items weigh at most delta times the stop, what is read is a selection of the common
-    items and the stop with a range of epsilon + 2 ln(1 + delta), so rho-zCDP. On outcomes of common
-    items, its law is never below the true one, and at most 1 + delta times it; all other outcomes
-    have a true mass of at most delta. So a call adds ln(1 + delta) <= delta to epsilon and delta to
-    delta. The steps are enumerated in tests/guarantees.
+    A delta enters nowhere else: `BoundedRange` has the proof.
     Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
     epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
     """
     neighbors = check_losses(selections)
     slack = check_slack(slack)
     deltas = _sum(map(delta_of, selections))
-    ranged = concentrated_epsilon(_sum(map(rho_of, selections)), slack) + deltas
+    ranged = concentrated_epsilon(_sum(map(rho_of, selections)), slack)
     return ApproximateDP(min(basic(selections).epsilon, ranged), deltas + slack, neighbors)
 
 
@@ -109,6 +104,29 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
         order = best_order(float(rho), slack) if rho else Fraction(2)
     tail = _log_up(1 / (order * slack)) / (order - 1)
     return max(Fraction(0), _round_up(rho * order + tail + _log_up(1 - 1 / order)))
+
+
+def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
+    """What each of `rounds` bounded-range rounds may have so that all are (epsilon, slack)-DP.
+
+    The largest multiple of a 2**-40th of epsilon / rounds, which the sum allows in any case, whose
+    rho converts to at most epsilon: rounded down, and with slack 0 exactly epsilon / rounds.
+    """
+    basic = epsilon / rounds
+    if not slack:
+        return basic
+
+    def within(steps: int) -> bool:
+        each = basic * Fraction(steps, _UNIT)
+        return concentrated_epsilon(rounds * each**2 / 8, slack) <= epsilon
+
+    low, high = _UNIT, 2 * _UNIT
+    while within(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return basic * Fraction(low, _UNIT)
 
 
 def best_order(rho: float, slack: Fraction) -> Fraction:
@@ -149,8 +167,8 @@ def delta_of(loss: Loss) -> Fraction:
 
 
 def rho_of(selection: BoundedRange) -> Fraction:
-    """rounds * (epsilon + 2 delta)^2 / 8; see `zcdp`."""
-    return selection.rounds * (selection.epsilon + 2 * selection.delta) ** 2 / 8
+    """rounds * epsilon^2 / 8; see `zcdp`."""
+    return selection.rounds * selection.epsilon**2 / 8
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:

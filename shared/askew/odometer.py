@@ -68,7 +68,7 @@ class Spent:
 class PrivacyBudget:
     """A cap on the total loss, exact, and the filter that keeps it.
 
-        epsilon + min(range_epsilon, conversion of rho at slack and `order` + range_delta)
+        epsilon + min(range_epsilon, conversion of rho at slack and `order`)
         delta + range_delta + (slack if rho > 0)
 
     slack: the part of delta that the conversion from zCDP uses; counted once, from the first
@@ -110,7 +110,7 @@ class PrivacyBudget:
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
         if self.order and spent.rho:
             concentrated = concentrated_epsilon(spent.rho, self.slack, self.order)
-            ranged = min(ranged, concentrated + spent.range_delta)
+            ranged = min(ranged, concentrated)
             delta += self.slack
         return ApproximateDP(spent.epsilon + ranged, delta, neighbors)
 

@@ -30,8 +30,10 @@ class Release:
     charge names the spend in the operator's ledger; dataset, the data. ranked is set when items
     stand best first; otherwise they are a set, and their order says nothing. stopped is set when a
     limited domain's threshold ended the list before k. parameters: the mechanism's, public, as
-    text. loss is the whole loss, by basic composition of this release alone; max_items_per_unit is
-    the contribution bound, or None where every item counts.
+    text. loss is what this release alone loses in all, the rounds of its mechanism composed by the
+    rule that the mechanism names; a ledger that composes by zCDP may have charged its rounds, which
+    together with others cost less. max_items_per_unit is the contribution bound, or None where
+    every item counts.
 
     Privacy unit: one person's whole history, under loss.neighbors.
     Raises OutOfRange for text that is empty, long or not printable, and for too many items.

@@ -141,6 +141,8 @@ NETWORKED = {
     "askew_client.grpc_transport",
     "askew_client.tui",
     "askew_server.__main__",
+    "askew_server.analyst_cli",
+    "askew_server.analyst_client",
     "askew_server.analyst_service",
     "askew_server.cli",
     "askew_server.grpc_server",

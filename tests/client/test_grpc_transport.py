@@ -12,11 +12,12 @@ import grpc
 import grpc.aio
 import pytest
 
+from askew.address import is_loopback
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.lattice import Lattice
 from askew.signal import Query, Signal
 from askew.wire import convert
-from askew_client.grpc_transport import GrpcTransport, is_loopback
+from askew_client.grpc_transport import GrpcTransport
 
 if TYPE_CHECKING:
     from client.conftest import Pair

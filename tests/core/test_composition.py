@@ -20,6 +20,7 @@ from askew.composition import (
     best_order,
     concentrated_epsilon,
     durfee_rogers,
+    epsilon_per_round,
     order_for,
     zcdp,
 )
@@ -96,11 +97,29 @@ def test_deltas_count_twice_by_equation_3_and_once_by_zcdp() -> None:
     assert zcdp(charges, SLACK).delta == Fraction(1, 100) + SLACK
 
 
-def test_a_delta_widens_the_range_and_adds_to_epsilon_by_zcdp() -> None:
-    """rho = 100 (0.1 + 2 * 0.01)^2 / 8. Planted bugs: either of the two forgotten."""
+def test_a_delta_costs_no_epsilon_by_zcdp() -> None:
+    """The proof in `BoundedRange`: the rounds have the range of epsilon where nothing is lost."""
     total = zcdp([selections(100, Fraction(1, 10), Fraction(1, 100))], SLACK)
-    rho = 100 * Fraction(12, 100) ** 2 / 8
-    assert total.epsilon == concentrated_epsilon(rho, SLACK) + Fraction(1, 100)
+    assert total.epsilon == concentrated_epsilon(Fraction(1, 8), SLACK)
+
+
+@given(k=rounds, epsilon=rates, slack=slacks)
+def test_rounds_get_all_that_their_total_allows_and_no_more(
+    k: int, epsilon: Fraction, slack: Fraction
+) -> None:
+    """One step more, a 2**-40th of the share by the sum, would be above the total.
+
+    Planted bugs: the looser conversion rho + 2 sqrt(rho ln(1/slack)); rounding up.
+    """
+    each = epsilon_per_round(epsilon, k, slack)
+    assert zcdp([selections(k, each)], slack).epsilon <= epsilon
+    more = each + epsilon / k / 2**40
+    assert more > epsilon / k
+    assert concentrated_epsilon(k * more**2 / 8, slack) > epsilon
+
+
+def test_without_a_slack_rounds_share_the_sum() -> None:
+    assert epsilon_per_round(Fraction(1), 3, Fraction(0)) == Fraction(1, 3)
 
 
 @given(k=rounds, epsilon=rates, slack=slacks)

@@ -121,8 +121,8 @@ def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
     budget = PrivacyBudget(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
     selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)
     total = budget.loss(Spent().plus(selected), ADD_OR_REMOVE_ONE)
-    rho = 100 * Fraction(12, 100) ** 2 / 8
-    assert total.epsilon == concentrated_epsilon(rho, SLACK, budget.order) + Fraction(1, 100)
+    rho = 100 * TENTH**2 / 8
+    assert total.epsilon == concentrated_epsilon(rho, SLACK, budget.order)
     assert total.delta == Fraction(1, 100) + SLACK
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -20,6 +22,20 @@ from askew_server.demo.events import write_events
 
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]
+
+
+@dataclass
+class Analyst:
+    """Runs `askew-server analyst` in a folder that holds a token."""
+
+    folder: Path
+    port: int
+    name: str
+
+    def __call__(self, verb: str, *options: object) -> subprocess.CompletedProcess[bytes]:
+        where = ("--server", f"127.0.0.1:{self.port}", "--dataset", "films")
+        token = () if "--token" in options else ("--token", "ada.token")
+        return command(self.folder, "analyst", verb, *where, *token, *options)
 
 
 def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
@@ -132,6 +148,77 @@ def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start)
     with pytest.raises(grpc.RpcError) as nobody:
         call(port, "Analyst/GetBudget", popularity_convert.budget_request_to_bytes("films"))
     assert nobody.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+@pytest.fixture
+def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
+    """Runs the command with bob's token and nothing else: he has nine outcomes of his own."""
+    terms = ("--outcomes", 9, "--questions", 5, "--epsilon", 1, "--delta", "1e-9")
+    name = f"bob {tmp_path.name}"
+    grant = ("ledger", "grant", "--dataset", "films", "--principal", name, *terms)
+    assert command(folder, *grant, "--slack", "1e-8").returncode == 0
+    minted = command(folder, "token", "mint", "--key", "analysts.key", "--principal", name)
+    (tmp_path / "ada.token").write_bytes(minted.stdout)
+    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
+    return Analyst(tmp_path, start(folder, "serve-releases", *offer), name)
+
+
+def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
+    first = json.loads(analyst("top-k", "--k", 5, "--key", "first", "--json").stdout)
+    assert len(first["release"]["items"]) == first["release"]["k"] == 5
+    assert (first["budget"]["outcomes"], first["budget"]["outcomes_left"]) == (5, 4)
+    again = analyst("top-k", "--k", 5, "--key", "first")
+    assert again.returncode == 0
+    assert first["release"]["items"][4] in again.stdout.decode()
+    assert "5 of 9 spent, 4 left" in again.stdout.decode()
+    assert json.loads(analyst("budget", "--json").stdout) == first["budget"]
+    shown = analyst("budget").stdout.decode()
+    assert "5 of 9 spent, 4 left" in shown
+    assert "epsilon 9, delta 2e-08 in all" in shown
+
+
+def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
+    analyst: Analyst, folder: Path
+) -> None:
+    too_much = analyst("top-k", "--k", 10, "--key", "second")
+    assert (too_much.returncode, too_much.stdout) == (3, b"")
+    assert b"0 of the analyst's grant of 9 is spent" in too_much.stderr
+    (analyst.folder / "no.token").write_text("nobody")
+    stranger = analyst("budget", "--token", "no.token")
+    assert (stranger.returncode, stranger.stderr) == (
+        1,
+        b"askew-server: valid credentials are needed\n",
+    )
+    revoked = ("ledger", "revoke", "--dataset", "films", "--principal", analyst.name)
+    assert command(folder, *revoked).returncode == 0
+    closed = analyst("top-k", "--k", 1, "--key", "third")
+    assert (closed.returncode, closed.stderr) == (
+        3,
+        b"askew-server: the operator closed this budget\n",
+    )
+    assert b"closed" in analyst("budget").stdout
+    taken = ("token", "revoke", "--key", "analysts.key", "--principal", analyst.name)
+    assert command(folder, *taken).returncode == 0
+    assert analyst("budget").returncode == 1
+
+
+def test_the_documents_lines_of_python_run_as_they_stand(analyst: Analyst) -> None:
+    """But for the port, which is free here."""
+    document = Path(__file__).parents[2] / "docs" / "releases.md"
+    (block,) = re.findall(r"^```python\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
+    lines, changed = re.subn(r"127\.0\.0\.1:\d+", f"127.0.0.1:{analyst.port}", block)
+    assert changed == 1
+    assert len(lines.splitlines()) == 10
+    made = subprocess.run(
+        [sys.executable, "-c", lines],
+        cwd=analyst.folder,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    printed = made.stdout.decode().splitlines()
+    assert (printed[0], printed[-1], len(printed)) == ("left before: 9", "left after: 5", 6)
 
 
 def test_a_release_is_what_a_device_sees_on_a_cold_start(

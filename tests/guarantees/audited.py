@@ -58,16 +58,19 @@ def sets_of_peeling(rate: Fraction, k: int) -> HasLaw:
     return law
 
 
+def of_joint(build: Callable[..., Selects], noise: NoiseFamily, tau: int | None = None) -> Audited:
+    """A loss moves both ways; that of a single item is its count and a shift, so it does not."""
+    return Audited(build, lambda rate, k: joint(noise, rate if k == 1 else rate / 2, k, tau))
+
+
 MECHANISMS = {
     "peeling": of_peeling("gumbel"),
     "peeling, laplace": of_peeling("laplace"),
     "permute-and-flip": Audited(PermuteAndFlip, of_peeling("exponential").law),
     "one-shot": Audited(partial(OneShot, noise="gumbel"), sets_of_peeling),
-    "joint": Audited(Joint, lambda rate, k: joint("gumbel", rate / 2, k)),
-    "joint truncated": Audited(
-        partial(Joint, truncation=2), lambda rate, k: joint("gumbel", rate / 2, k, 2)
-    ),
-    "pnf joint": Audited(PNFJoint, lambda rate, k: joint("exponential", rate / 2, k)),
+    "joint": of_joint(Joint, "gumbel"),
+    "joint truncated": of_joint(partial(Joint, truncation=2), "gumbel", 2),
+    "pnf joint": of_joint(PNFJoint, "exponential"),
     "canonical, clipped": of_canonical(HALF, clipped=True),
     "canonical": of_canonical(HALF, clipped=False),
     "canonical, gamma 0": of_canonical(Fraction(0), clipped=False),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
+from itertools import product
 
 import pytest
 from guarantees.audited import MECHANISMS, exact_law
@@ -20,6 +21,7 @@ from guarantees.contests import on_the_tape
 from guarantees.enumeration import (
     Counts,
     HasLaw,
+    Law,
     law_of,
     sorted_vectors,
     with_one_more,
@@ -28,7 +30,8 @@ from guarantees.enumeration import (
 )
 
 from askew.exact import Draws
-from askew.mechanisms import Joint
+from askew.mechanisms import Joint, Lipschitz
+from askew.mechanisms.scored import tally_for
 from askew.mechanisms.tally import tally
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 
@@ -96,6 +99,44 @@ def test_the_bound_is_reached_where_the_mechanism_is_tight(
     law = law_named(name, 2, neighbors, epsilon=6)
     worst = worst_log_ratio(law, 3, NEIGHBORS[neighbors])
     assert Decimal("0.99") * 6 <= worst <= 6 + ALMOST
+
+
+@pytest.mark.parametrize("name", ["joint", "pnf joint"])
+@pytest.mark.parametrize("neighbors", BOTH, ids=lambda n: n.name)
+def test_a_joint_choice_of_one_item_reaches_the_bound(
+    name: str, neighbors: NeighboringRelation
+) -> None:
+    """Its loss is a count and a shift. Planted bug: the rate of longer sequences, half of it."""
+    law = law_named(name, 1, neighbors, epsilon=6)
+    worst = worst_log_ratio(law, 3, NEIGHBORS[neighbors])
+    assert Decimal("0.99") * 6 <= worst <= 6 + ALMOST
+
+
+@pytest.mark.parametrize(
+    ("stated", "monotone", "moves", "keeps"),
+    [(2, None, (-2, 2), True), (1, None, (-2, 2), False), (1, True, (-1, 1), True)],
+)
+def test_the_sensitivity_of_scores_is_that_of_a_replacement(
+    stated: int, monotone: bool | None, moves: tuple[int, ...], keeps: bool
+) -> None:
+    """A unit that comes moves a score by 1: one that takes another's place by up to 2 where it may
+    move both ways, and by no more than 1 where coming moves no score down.
+    """
+    mechanism = Lipschitz(
+        epsilon=EPSILON, neighbors=REPLACE_ONE, linf_sensitivity=stated, monotone=monotone
+    )
+
+    def law(scores: Counts) -> Law:
+        return law_of(partial(mechanism.draw, tally_for(mechanism, scores)))
+
+    here = law((20, 20, 20))
+    ratios = []
+    for change in product((*moves, 0), repeat=3):
+        there = law(tuple(20 + step for step in change))
+        ratios += [max(p / there[o], there[o] / p) for o, p in here.items()]
+    worst = max(ratios)
+    loss = (Decimal(worst.numerator) / Decimal(worst.denominator)).ln()
+    assert (loss <= EPSILON + Decimal("1e-20")) == keeps
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

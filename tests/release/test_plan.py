@@ -9,10 +9,10 @@ from fractions import Fraction
 import pytest
 from release.small_log import COUNTS
 
-from askew.composition import delta_of, epsilon_of
+from askew.composition import basic, delta_of, epsilon_of, zcdp
 from askew.errors import ParameterError
-from askew.mechanisms.limited_domain import LimitedDomain, composed
-from askew.privacy import REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
+from askew.mechanisms.limited_domain import LimitedDomain
+from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.randomness import SystemBits
 from askew_server.counting import ContributionBound, TopCounts
 from askew_server.release.plan import EventSource, ReleasePlan
@@ -105,15 +105,21 @@ def test_rounds_cost_the_total_and_never_less_per_round_than_basic_composition(
     per_round, threshold = rounds_of(epsilon, MILLIONTH, k)
     assert per_round >= epsilon / k
     slack = MILLIONTH - threshold
-    total = composed(per_round, k, slack) if slack else per_round * k
-    assert total <= epsilon
+    rounds = BoundedRange(per_round, k, threshold, ADD_OR_REMOVE_ONE)
+    total = zcdp([rounds], slack) if slack else basic([rounds])
+    assert total.epsilon <= epsilon
+    assert total.delta <= MILLIONTH
     assert 0 < threshold <= MILLIONTH
 
 
 def test_many_rounds_gain_by_bounded_range() -> None:
-    """20 rounds at epsilon 1, delta 1e-6: zCDP allows e with e^2 20/8 + e sqrt(10 ln 2e6) = 1."""
-    per_round, _ = rounds_of(Fraction(1), MILLIONTH, 20)
-    assert float(per_round) * 20 == pytest.approx(1.6327, abs=1e-3)
+    """20 rounds at epsilon 1, delta 1e-6: rho = 20 e^2 / 8 converts to 1 at a slack of delta / 2.
+
+    Planted bug: the conversion rho + 2 sqrt(rho ln(1/slack)), which gives 1.63.
+    """
+    per_round, threshold = rounds_of(Fraction(1), MILLIONTH, 20)
+    assert threshold == MILLIONTH / 2
+    assert float(per_round) * 20 == pytest.approx(1.9157, abs=1e-3)
 
 
 def test_bounded_range_rounds_are_named_where_the_data_set_composes_them(plan_of: MakePlan) -> None:

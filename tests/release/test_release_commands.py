@@ -28,6 +28,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
+NO_GRANT = ("--outcomes", 1, "--questions", 1, "--epsilon", 0, "--delta", "1e-9", "--slack", "1e-9")
 UNKNOWN = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-9", "--k", 5)
 
 
@@ -212,6 +213,12 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "a lot"),
         (*KNOWN, "--epsilon", "1e999"),
         (*KNOWN, "--epsilon", "1/0"),
+        (*KNOWN, "--epsilon", "0"),
+        (*KNOWN, "--epsilon", "-1"),
+        ("release", "--demo", "--epsilon", "0"),
+        ("train", "--ratings", "log.csv", "--items", "films.csv", "--out", "m", "--epsilon", "0"),
+        ("ledger", "open", "--dataset", "books", "--epsilon", "0", "--ledger", "new.sqlite"),
+        ("ledger", "grant", "--dataset", "films", "--principal", "ada", *NO_GRANT),
         (*KNOWN, "--format", "xml"),
         ("releases", "show", "0"),
         ("serve-releases", "--token-key", "key"),
@@ -230,8 +237,6 @@ def test_what_cannot_be_meant_is_a_usage_error(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (*KNOWN, "--epsilon", "0"),
-        (*KNOWN, "--epsilon", "-1"),
         (*KNOWN, "--k", "0"),
         (*KNOWN, "--delta", "0.1"),
         (*KNOWN, "--max-items-per-unit", "0"),
@@ -447,7 +452,7 @@ def test_a_key_and_a_token_are_made_for_one_principal(
     assert run("token", "key", "analysts.key") == 0
     assert run("token", "mint", "--key", "analysts.key", "--principal", "ada") == 0
     token = capsys.readouterr().out.strip()
-    assert read_key(folder / "analysts.key").principal(f"Bearer {token}") == "ada"
+    assert read_key(folder / "analysts.key").verified(f"Bearer {token}").principal == "ada"
 
 
 COMMANDS = [
@@ -458,10 +463,14 @@ COMMANDS = [
     ("ledger", "open"),
     ("ledger", "show"),
     ("ledger", "grant"),
+    ("ledger", "revoke"),
     ("ledger", "unfreeze"),
     ("ledger", "verify"),
     ("token", "key"),
     ("token", "mint"),
+    ("token", "revoke"),
+    ("analyst", "top-k"),
+    ("analyst", "budget"),
     ("serve-releases",),
     ("serve",),
 ]

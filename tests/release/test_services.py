@@ -21,23 +21,27 @@ from askew.randomness import SystemBits
 from askew.release import Release, release_from_bytes
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
+from askew_server.admission import Admission, RateLimit
 from askew_server.analyst_desk import AnalystDesk
 from askew_server.analyst_service import AnalystService
 from askew_server.bearer import BearerKey
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.grpc_server import RunningServer, Service
+from askew_server.kept_releases import KeptReleases
 from askew_server.ledger import Ledger
 from askew_server.popularity_service import PopularityService
 from askew_server.release.analyst_plan import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.release_reader import ReleaseReader
+from askew_server.revocations import Revocations
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]
 Code = grpc.StatusCode
 KEY = BearerKey(bytes(32))
 PATIENCE = 30
+PACE = 20
 TERMS = PayWhatYouGet(
     k_star=9,
     l_star=5,
@@ -51,6 +55,7 @@ Metadata = tuple[tuple[str, str], ...]
 @dataclass
 class Wired:
     ledger: Ledger
+    revocations: Revocations
     published: list[bytes]
     channel: grpc.aio.Channel
 
@@ -75,14 +80,16 @@ async def wired(
     published = [job.publish(plan, plan.charge_request()).payload for plan in plans]
     ledger.grant("films", "ada", TERMS)
     offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
+    revocations = Revocations(paths[0].with_name("revoked"))
+    admission = Admission(KEY, revocations, RateLimit(PACE, lambda: 0.0))  # a clock that stands
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
-        AnalystService(AnalystDesk(ledger, {"films": offer}, job), KEY),
+        AnalystService(AnalystDesk(ledger, {"films": offer}, job), admission),
     ]
     server = RunningServer(services, "127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        yield Wired(ledger, published, channel)
+        yield Wired(ledger, revocations, published, channel)
     await server.stop(grace=0)
 
 
@@ -125,9 +132,10 @@ def test_the_public_service_holds_a_reader_and_nothing_else(paths: tuple[Path, P
     """By construction: no ledger, no engine, no key is within its reach."""
     service = PopularityService(ReleaseReader(paths[0]))
     assert {name: type(value) for name, value in vars(service).items()} == {
-        "_reader": ReleaseReader
+        "_reader": ReleaseReader,
+        "_kept": KeptReleases,
     }
-    assert vars(ReleaseReader(paths[0])) == {"_path": paths[0]}
+    assert vars(ReleaseReader(paths[0])) == {"_path": paths[0], "_summaries": {}}
 
 
 @pytest.mark.parametrize("charge", [0, 999])
@@ -211,6 +219,44 @@ async def test_one_analyst_cannot_spend_or_see_the_budget_of_another(wired: Wire
 async def test_a_question_that_is_none_is_refused_by_its_border(wired: Wired, data: bytes) -> None:
     code, _ = await wired.refusal("Analyst/TopK", data, bearer())
     assert code in {Code.INVALID_ARGUMENT, Code.OUT_OF_RANGE}
+
+
+async def test_a_principal_may_not_ask_more_often_than_the_operator_allows(wired: Wired) -> None:
+    """And another one still may. Planted bugs: no limit; one for all principals together."""
+    request = convert.budget_request_to_bytes("films")
+    for _ in range(PACE):
+        await wired.call("Analyst/GetBudget", request, bearer())
+    for method, data in (("GetBudget", request), ("TopK", ask(1, "a"))):
+        assert await wired.refusal(f"Analyst/{method}", data, bearer()) == (
+            Code.RESOURCE_EXHAUSTED,
+            "more than 20 requests a minute: ask again later",
+        )
+    assert wired.ledger.budget("ada", "films").answered.calls == 0
+    code, _ = await wired.refusal("Analyst/GetBudget", request, bearer("eve"))
+    assert code is Code.NOT_FOUND
+
+
+async def test_a_token_that_was_taken_back_is_none(wired: Wired) -> None:
+    """Without a restart, and nobody else's. Planted bug: the list is read once, at the start."""
+    request, token = convert.budget_request_to_bytes("films"), bearer()
+    await wired.call("Analyst/GetBudget", request, token)
+    wired.revocations.add("ada", now=time.time())
+    assert (await wired.refusal("Analyst/TopK", ask(1, "a"), token))[0] is Code.UNAUTHENTICATED
+    wired.ledger.grant("films", "bob", TERMS)
+    await wired.call("Analyst/GetBudget", request, bearer("bob"))
+
+
+async def test_a_budget_that_was_revoked_answers_nothing_more(wired: Wired) -> None:
+    await wired.call("Analyst/TopK", ask(2, "a"), bearer())
+    wired.ledger.revoke("films", "ada")
+    for key in ("a", "b"):  # not even what was answered
+        assert await wired.refusal("Analyst/TopK", ask(2, key), bearer()) == (
+            Code.FAILED_PRECONDITION,
+            "the operator closed this budget",
+        )
+    request = convert.budget_request_to_bytes("films")
+    budget = convert.budget_from_bytes(await wired.call("Analyst/GetBudget", request, bearer()))
+    assert (budget.closed, budget.outcomes_left) == (True, 0)
 
 
 async def test_a_failure_tells_callers_and_logs_nothing_of_itself(

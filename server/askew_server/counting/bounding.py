@@ -21,7 +21,8 @@ from askew_server.counting.public_catalog import require_public
 from askew_server.counting.statements import Names, carried
 
 _TEXTS = exp.DataType.TEXT_TYPES
-_IDS = _TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}
+# SQLGlot takes bits for integers, as one dialect does; PostgreSQL and DuckDB mean strings of them.
+_IDS = (_TEXTS | exp.DataType.INTEGER_TYPES | {exp.DType.UUID}) - {exp.DType.BIT}
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:

@@ -81,6 +81,25 @@ def add_grant(database: sqlite3.Connection, sequence: int, wanted: AnalystBudget
     return wanted
 
 
+def find_closed(database: sqlite3.Connection, dataset: str, principal: str) -> AnalystBudget | None:
+    """An analyst's budget, if it is closed. Raises LedgerError where nothing was granted."""
+    held = reading.newest_budget(database, dataset, principal)
+    if held is None:
+        raise LedgerError(f"{principal!r} has no budget for {dataset!r}")
+    return held if held.closed else None
+
+
+def add_revocation(
+    database: sqlite3.Connection, sequence: int, dataset: str, principal: str
+) -> AnalystBudget:
+    """Closes what was granted; its loss stays charged."""
+    insert(database, "revocations", (sequence, dataset, principal))
+    held = reading.newest_budget(database, dataset, principal)
+    if held is None or not held.closed:
+        raise LedgerError("a revocation did not close the budget")
+    return held
+
+
 def find_release(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelease | None:
     """What was released for this request. Raises KeyReused, ChargePending."""
     paid = reading.find_paid(database, request)

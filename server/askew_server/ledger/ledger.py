@@ -85,14 +85,24 @@ class Ledger:
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
         """Give an analyst a budget and charge its whole loss to the data set, at once.
 
-        The same call again changes nothing; other terms are refused, but after an unfreeze that
-        closed the first. Raises BudgetExceeded, LedgerError, ParameterError.
+        The same call again changes nothing; other terms are refused while the first are open.
+        Raises BudgetExceeded, LedgerError, ParameterError.
         """
         check_name("principal", principal)
         wanted = AnalystBudget(dataset, principal, terms, Answered(), closed=False)
         return self._store.append(
             lambda database: acts.find_grant(database, wanted),
             lambda database, sequence: acts.add_grant(database, sequence, wanted),
+        )
+
+    def revoke(self, dataset: str, principal: str) -> AnalystBudget:
+        """Close an analyst's budget: no question more is answered, and its loss stays charged.
+
+        The same call again changes nothing. Raises LedgerError, also where nothing was granted.
+        """
+        return self._store.append(
+            lambda database: acts.find_closed(database, dataset, principal),
+            lambda database, row: acts.add_revocation(database, row, dataset, principal),
         )
 
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:

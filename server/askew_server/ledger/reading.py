@@ -25,11 +25,14 @@ SELECT c.sequence, c.dataset, c.version, c.principal, c.key, c.digest, c.epsilon
 FROM charges c JOIN datasets d ON (d.name, d.version) = (c.dataset, c.version)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
 """
-# Reservations count in full until they are settled. A loss of rows closes what was granted before.
+# Reservations count in full until they are settled. A loss of rows closes what was granted before,
+# and so does the operator's word.
 _GRANTS = """
 SELECT g.sequence, g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delta, g.slack,
     coalesce(sum(coalesce(f.outcomes, c.rounds)), 0), count(c.sequence),
     EXISTS (SELECT 1 FROM repairs WHERE lost AND sequence > g.sequence)
+        OR EXISTS (SELECT 1 FROM revocations r
+            WHERE (r.dataset, r.principal) = (g.dataset, g.principal) AND r.sequence > g.sequence)
 FROM grants g
 LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal)
     AND c.sequence > g.sequence AND NOT EXISTS (

@@ -94,8 +94,8 @@ class Dataset:
 class AnalystBudget:
     """What one principal may still ask of one data set: `terms` less what was spent.
 
-    answered: what was spent, reservations in full. closed: an unfreeze that lost rows ended it; its
-    loss stays charged to the data set.
+    answered: what was spent, reservations in full. closed: the operator revoked it, or an unfreeze
+    that lost rows ended it; its loss stays charged to the data set.
     """
 
     dataset: str

@@ -53,6 +53,11 @@ TABLES = {
         delta {_RATIONAL.format("delta")},
         slack {_RATIONAL.format("slack")}
     """,
+    "revocations": f"""
+        {_SEQUENCE},
+        dataset {_NAME.format("dataset")},
+        principal {_NAME.format("principal")}
+    """,
     "charges": f"""
         {_SEQUENCE},
         dataset TEXT NOT NULL,

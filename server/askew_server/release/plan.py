@@ -200,8 +200,8 @@ def parameters_of(selector: Selector) -> dict[str, str]:
 def _rounds(selector: Selector) -> BoundedRange | None:
     """The loss as bounded-range rounds, where the mechanism is that."""
     match selector:
-        case LimitedDomain(k=k, epsilon=epsilon, delta=delta, neighbors=neighbors):
-            return BoundedRange(Fraction(epsilon), k, delta, neighbors)
+        case LimitedDomain():
+            return selector.ranged_loss()
         case Canonical(epsilon=epsilon, neighbors=neighbors, noise="gumbel"):
             return BoundedRange(Fraction(epsilon), 1, Fraction(0), neighbors)
         case Joint(epsilon=epsilon, neighbors=neighbors):

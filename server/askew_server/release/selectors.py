@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+from askew.composition import epsilon_per_round
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -42,14 +43,12 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.accuracy import Bounded
-from askew.mechanisms.limited_domain import composed
 from askew.mechanisms.tally import Counts
 from askew.privacy import NeighboringRelation, PrivacyLoss
 from askew.randomness import RandomBits
 
 MIN_KBAR = 1000
 USUAL_BOUND = 100
-_STEPS = 40
 
 
 class Selector(Protocol):
@@ -150,21 +149,12 @@ def kind_of(name: str, *, known_domain: bool, delta: Fraction) -> Kind:
 def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
     """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
 
-    Basic composition takes epsilon / k and leaves delta to the threshold. From about ten rounds on,
-    half of delta buys a larger epsilon per round by bounded range (`composed`); then the largest
-    multiple of epsilon / (k 2**40) whose composed loss, which is rounded up, is within epsilon.
+    Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
+    half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
     """
-    basic = epsilon / k
     slack = delta / 2
-
-    def within(factor: Fraction) -> bool:
-        return composed(basic * factor, k, slack) <= epsilon
-
-    low, high = Fraction(1), Fraction(k)  # composed(epsilon, k, ...) is far above epsilon
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return (basic * low, slack) if low > 1 else (basic, delta)
+    each = epsilon_per_round(epsilon, k, slack)
+    return (each, slack) if each > epsilon / k else (each, delta)
 
 
 def _pure(wish: Wish) -> dict[str, Any]:

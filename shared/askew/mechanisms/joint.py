@@ -31,7 +31,7 @@ class Joint:
     """A sequence of k items by the exponential mechanism over all sequences.
 
         P(s) ~ exp(-rate * L(s)),    L(s) = max over r of (h_r - count of s_r)
-        rate = epsilon / 2 (ADD_OR_REMOVE_ONE),    epsilon / 4 (REPLACE_ONE)
+        rate = epsilon / 2 (ADD_OR_REMOVE_ONE),    epsilon / 4 (REPLACE_ONE);    twice that at k = 1
 
     h_0 >= h_1 >= ... are the counts in order. With `truncation` = tau the loss is min(L, tau)
     (Wu, Zhang 2024), which keeps its sensitivity, so the guarantee stays pure; `truncation_for`
@@ -42,7 +42,9 @@ class Joint:
     Proof: h_r and a count move by at most 1, the same way under ADD_OR_REMOVE_ONE, so their
     difference moves by at most 1 (2 under REPLACE_ONE), either way, and so does the maximum; the
     exponential mechanism at half of epsilon per step of loss is epsilon-DP. (The loss does move
-    both ways, so the monotone rate epsilon would leak up to 1.46 epsilon: a test shows it.)
+    both ways, so the monotone rate epsilon would leak up to 1.46 epsilon: a test shows it.) At
+    k = 1, min(h_0 - count, tau) = h_0 - max(count, h_0 - tau), and h_0, the same for all items,
+    falls out; what is left are scores that move like counts: one way, by at most 1.
 
     select(counts): counts (d,), integers, d >= k. Item ids in rank order, never repeated; any k,
     counts below 2**61. Raises ParameterError.
@@ -64,7 +66,7 @@ class Joint:
     @property
     def rate(self) -> Fraction:
         """Weight exponent per unit of loss."""
-        return halved(self.epsilon, self.neighbors) / 2
+        return _rate(self)
 
     def privacy_loss(self) -> PureDP:
         """epsilon for the whole sequence."""
@@ -104,7 +106,7 @@ class PNFJoint:
     Loss, rate, privacy unit, shapes and errors: `Joint`. Guarantee: pure epsilon-DP; not
     bounded-range, so it composes at its pure epsilon. Its expected loss is never above Joint's.
     Proof: the Lipschitz mechanism (`Lipschitz`, k = 1) over sequences, whose scores move by at most
-    epsilon / 2 either way.
+    epsilon / 2 either way; at k = 1, `PermuteAndFlip`.
 
     Complexity and memory: `Joint`. The largest noise of the N(e) - N(e-1) sequences of one loss is
     drawn at once, in the log domain, so no count overflows; that of all losses too large to win
@@ -122,7 +124,7 @@ class PNFJoint:
     @property
     def rate(self) -> Fraction:
         """Noise units per unit of loss."""
-        return halved(self.epsilon, self.neighbors) / 2
+        return _rate(self)
 
     def privacy_loss(self) -> PureDP:
         """epsilon for the whole sequence."""
@@ -167,6 +169,12 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
     ranks = [urn.take(before[r], draws) for r in range(first)]
     ranks.append(urn.take_fresh(before[first], now[first], draws))
     return ranks + [urn.take(now[r], draws) for r in range(first + 1, losses.k)]
+
+
+def _rate(mechanism: Joint | PNFJoint) -> Fraction:
+    """Per unit of loss: half of what a count is worth, unless the loss is a count and a shift."""
+    rate = halved(mechanism.epsilon, mechanism.neighbors)
+    return rate if mechanism.k == 1 else rate / 2
 
 
 def _check(mechanism: Joint | PNFJoint) -> None:

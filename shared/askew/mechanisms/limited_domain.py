@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp
 from typing import Literal, get_args
 
 import numpy as np
 
+from askew.composition import zcdp
 from askew.errors import ParameterError
 from askew.exact import Draws
 from askew.mechanisms.exponential_classes import ExponentialClasses
@@ -23,10 +23,15 @@ from askew.mechanisms.parameters import (
     check_positive,
     check_positive_int,
     check_probability,
-    ln,
 )
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
-from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, NeighboringRelation
+from askew.privacy import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    ApproximateDP,
+    BoundedRange,
+    NeighboringRelation,
+)
 from askew.randomness import RandomBits
 
 Domain = Literal["positive", "top", "strict"]
@@ -68,12 +73,12 @@ class LimitedDomain:
     them if None), by at most 1 each. ADD_OR_REMOVE_ONE only: a replacement is two such steps.
     Guarantee: (k * epsilon, delta)-DP, and by bounded range `composed_loss`.
 
-    Proof sketch. Let D and D' be the domains under neighbors. On outputs inside D and D', the
-    mechanism is k rounds of the exponential mechanism over the same candidates, whose scores all
-    move one way, by at most 1 (c too): epsilon a round. An item of D outside D' was overtaken, so
-    its count is at most c + 1, and in each round it is drawn before the stop with probability at
-    most delta / m; there are at most m of them. Under domain="top" and "positive" the tie order by
-    id bounds their number by max_items_per_unit; under "strict" one unit can push all kbar out.
+    Proof. Let D and D' be the domains under neighbors. The counts of the items in both move one
+    way, by at most 1, and so does c. An item of D outside D' was overtaken, and one of D' outside D
+    has just come up, so its count is at most c + 1, that of the stop, and m of them weigh at most
+    delta times the stop. Under domain="top" and "positive" the tie order by id bounds their number
+    by max_items_per_unit; under "strict" one unit can push all kbar out. That is all that the proof
+    of `askew.privacy.BoundedRange` needs.
     Exact audits by enumeration are in the tests, with the variants that break: data-dependent ties,
     a threshold without the + 1, ln(1 / delta), and min(kbar, max_items_per_unit) with "strict".
 
@@ -105,10 +110,13 @@ class LimitedDomain:
         """(k * epsilon, delta)."""
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
+    def ranged_loss(self) -> BoundedRange:
+        """k bounded-range rounds."""
+        return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
+
     def composed_loss(self, slack: Fraction) -> ApproximateDP:
-        """The least of the bounds for k bounded-range rounds, at delta + slack. See `composed`."""
-        total = composed(Fraction(self.epsilon), self.k, slack)
-        return ApproximateDP(total, self.delta + slack, self.neighbors)
+        """The lesser of the sum and `zcdp`, at delta + slack. Raises ParameterError."""
+        return zcdp([self.ranged_loss()], slack)
 
     def select(self, counts: Counts, *, bits: RandomBits) -> Selection:
         """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
@@ -138,22 +146,6 @@ class LimitedDomain:
             chosen.append(int(items[key]))
             classes.remove(key)
         return Selection(chosen, stopped=False)
-
-
-def composed(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
-    """An epsilon for `rounds` bounded-range rounds at an extra delta of `slack`, rounded up.
-
-    min of k e; k e (e^e - 1)/(e^e + 1) + e sqrt(2 k ln(1/slack)); k e^2/2 + e sqrt(k ln(1/slack)/2)
-    (Durfee, Rogers 2019, equation 3); and rho + 2 sqrt(rho ln(1/slack)), rho = k e^2 / 8 (zCDP).
-    """
-    check_probability("slack", slack)
-    e, k, ln_slack = float(epsilon), rounds, -ln(slack)
-    rho = k * e * e / 8
-    advanced = k * e * (1 - exp(-e)) / (1 + exp(-e)) + e * (2 * k * ln_slack) ** 0.5
-    ranged = k * e * e / 2 + e * (k * ln_slack / 2) ** 0.5
-    concentrated = rho + 2 * (rho * ln_slack) ** 0.5
-    best = min(advanced, ranged, concentrated)
-    return min(epsilon * rounds, Fraction(ceil(best * 2**30) + 1, 2**30))
 
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:

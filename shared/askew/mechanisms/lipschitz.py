@@ -41,6 +41,8 @@ class Lipschitz:
 
     Privacy unit: one person's whole history. A unit changes each count by at most 1, or each score
     by at most `linf_sensitivity`; scores are taken to move both ways unless `monotone` is set.
+    Under REPLACE_ONE the neighbor has another unit instead, and scores that move both ways may move
+    by twice what one that comes would move them: state that (see `Scored.linf_sensitivity`).
     Guarantee: (epsilon * k / kappa)-DP, pure, with no slack; kappa = k unless given.
 
     Proof. Fix the noise of the items outside a set S of size k, let T be the highest of their noisy

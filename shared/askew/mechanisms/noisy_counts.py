@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, sqrt
 
 import numpy as np
 
+from askew.composition import epsilon_per_round
 from askew.errors import ParameterError
 from askew.exact import Draws
 from askew.mechanisms.lipschitz import Peeling
@@ -22,7 +22,6 @@ from askew.mechanisms.parameters import (
     check_positive_int,
     check_probability,
     halved,
-    ln,
     one_way,
 )
 from askew.mechanisms.tally import Counts, Tally, tally
@@ -38,14 +37,15 @@ _FLOAT_ITEMS = 1 << 24
 class ConcentratedPeeling:
     """The exponential mechanism peeled, its rounds composed by zCDP: ranked item ids.
 
-        epsilon per round = max(epsilon / k,
-            sqrt(8 / k) (sqrt(ln(1/delta) + epsilon) - sqrt(ln(1/delta)))), rounded down
+        epsilon' = epsilon per round: the largest whose k epsilon'^2 / 8 of zCDP is (epsilon,
+        delta)-DP by `concentrated_epsilon`, rounded down; epsilon / k at least
 
     Privacy unit: one person's whole history. Guarantee: (epsilon, delta)-DP, exact law.
-    Proof: a bounded-range round of epsilon' is (epsilon'^2 / 8)-zCDP, k of them add to rho, and
-    rho-zCDP is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP. The paper's Algorithm 3 takes a Gumbel
-    scale of k / epsilon', which contradicts its own lemma; the scale is 1 / epsilon'.
-    Complexity: `Peeling`. Source: Durfee, Rogers 2019; Gillenwater et al. 2022, corrected.
+    Proof: a bounded-range round of epsilon' is (epsilon'^2 / 8)-zCDP, and k of them add. The
+    paper's Algorithm 3 takes a Gumbel scale of k / epsilon', which contradicts its own lemma; the
+    scale is 1 / epsilon'. Its conversion is rho + 2 sqrt(rho ln(1/delta)), which gives less.
+    Complexity: `Peeling`. Source: Durfee, Rogers 2019; Gillenwater et al. 2022, corrected; the
+    conversion by Canonne, Kamath, Steinke 2020.
     """
 
     k: int
@@ -61,11 +61,8 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """epsilon', rounded down to a multiple of 2**-40 with room for float errors."""
-        ln_delta = -ln(self.delta)
-        gain = self.epsilon / (sqrt(ln_delta + self.epsilon) + sqrt(ln_delta))
-        concentrated = Fraction(floor(sqrt(8 / self.k) * gain * (1 - 2.0**-44) * 2**40), 2**40)
-        return max(Fraction(self.epsilon) / self.k, concentrated)
+        """epsilon', rounded down. See `askew.composition.epsilon_per_round`."""
+        return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     def privacy_loss(self) -> ApproximateDP:
         """(epsilon, delta)."""

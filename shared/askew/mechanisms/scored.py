@@ -28,7 +28,12 @@ class Scored(Protocol):
 
     @property
     def linf_sensitivity(self) -> Fraction | int | None:
-        """How far a unit can move a score; None for counts, which it moves by at most 1."""
+        """How far a score can move; None for counts, which a unit moves by at most 1.
+
+        Of scores that move both ways: between neighbors, so under REPLACE_ONE when one unit's
+        events become another's, up to twice what a unit moves that comes. Of monotone ones: when a
+        unit comes; under REPLACE_ONE that is as far as a score moves, up or down.
+        """
 
     @property
     def monotone(self) -> bool | None:

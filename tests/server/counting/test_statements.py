@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from askew.errors import DataError
 from askew_server.counting import ContributionBound, CountingTask
+from askew_server.counting.bounding import require_countable
 from askew_server.counting.statements import Names, carried, counting
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "counting.md"
@@ -40,6 +42,39 @@ def test_parameters_and_collations_are_each_engines_own(
     assert sql.count(parameter) == 2
     assert sql.count("COLLATE") == (0 if collation is None else sql.count(collation))
     assert ("COLLATE" in sql) == (collation is not None)
+
+
+class Typed:
+    """An engine whose columns have a type, and which is never asked for a row."""
+
+    def __init__(self, dialect: str, type_name: str) -> None:
+        self.dialect, self._type = dialect, type_name
+
+    def table(self, source: str) -> tuple[str, ...]:
+        return (source,)
+
+    def columns(self, _: tuple[str, ...]) -> dict[str, str]:
+        return {"unit": self._type, "item": "text"}
+
+    def execute(self, *_: object) -> list[tuple[object, ...]]:
+        raise AssertionError("a row was asked for")
+
+    def broken_lines(self, *_: object) -> int:
+        return 0
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "type_name"),
+    [("postgres", "bit(8)"), ("postgres", "bit varying(8)"), ("duckdb", "BIT")],
+)
+def test_strings_of_bits_are_no_ids(dialect: str, type_name: str) -> None:
+    """Engines write them differently. Planted bug: bits that pass for integers."""
+    with pytest.raises(DataError, match=re.escape(f"has the type {type_name}; ids must be text")):
+        require_countable(Typed(dialect, type_name), TASK)
+    require_countable(Typed(dialect, "bigint"), TASK)
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "clickhouse"])

@@ -78,6 +78,7 @@ def test_an_answer_beyond_its_terms_is_refused_though_chain_and_anchor_hold_it(
 CELLS = {
     "datasets": "epsilon = '64/1'",
     "grants": "k_star = 1000",
+    "revocations": "principal = 'bob'",
     "charges": "epsilon = '1/b'",
     "fulfilments": "payload = x'00'",
     "repairs": "reason = 'another'",
@@ -96,6 +97,7 @@ def every_table(folder: Path) -> Path:
     path.write_bytes(copy)
     with open_ledger(folder) as ledger:
         ledger.unfreeze("restored")
+        ledger.revoke("plays", "ann")
     return path
 
 

@@ -331,6 +331,42 @@ def test_a_grant_over_the_cap_is_refused(ledger: Ledger) -> None:
     assert ledger.budgets() == ()
 
 
+def test_a_revoked_budget_is_closed_for_good_and_stays_charged(tmp_path: Path) -> None:
+    """Planted bugs: the loss given back; a revocation that later grants inherit."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        ledger.grant("plays", "bob", TERMS)
+        ledger.fulfill(charged(ledger, answer("a", 4)).id, b"list", outcomes=2)
+        spent = ledger.dataset("plays").spent
+        closed = ledger.revoke("plays", "ann")
+        assert (closed.closed, closed.answered) == (True, Answered(2, 1))
+        assert ledger.revoke("plays", "ann") == closed
+        with pytest.raises(LedgerError, match="no budget"):
+            ledger.charge(answer("b", 1))
+        assert ledger.dataset("plays").spent == spent
+        assert not ledger.budget("bob", "plays").closed
+    with open_ledger(tmp_path) as ledger:
+        assert ledger.frozen is None
+        assert ledger.budget("ann", "plays") == closed
+        anew = ledger.grant("plays", "ann", TERMS)
+        assert not anew.closed
+        assert ledger.dataset("plays").spent.epsilon > spent.epsilon
+        charged(ledger, answer("b", 1))
+
+
+def test_an_answer_under_way_is_stored_although_the_budget_was_revoked(ledger: Ledger) -> None:
+    """It was paid before; what it would show is in the analyst's terms."""
+    ledger.grant("plays", "ann", TERMS)
+    charge = charged(ledger, answer("a", 4))
+    ledger.revoke("plays", "ann")
+    assert ledger.fulfill(charge.id, b"list", outcomes=4).outcomes == 4
+
+
+def test_nothing_that_was_not_granted_is_revoked(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="no budget"):
+        ledger.revoke("plays", "ann")
+
+
 def test_files_are_for_the_owner_only(tmp_path: Path) -> None:
     with new_ledger(tmp_path) as ledger:
         ledger.charge(request())

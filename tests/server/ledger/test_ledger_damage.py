@@ -330,6 +330,17 @@ def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
         open_and_spend(path, anchor)
 
 
+def test_a_revocation_that_is_taken_out_freezes_the_ledger(folder: Path) -> None:
+    """Planted bug: a table that the chain does not cover."""
+    with open_ledger(folder) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        ledger.revoke("plays", "ann")
+    path, _ = files(folder)
+    rewrite(path, "DELETE FROM revocations")
+    with open_ledger(folder) as ledger, pytest.raises(LedgerFrozen):
+        ledger.charge(answer("a", 1))
+
+
 @pytest.mark.parametrize(
     "statement",
     [

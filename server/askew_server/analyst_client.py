@@ -1,0 +1,109 @@
+"""An analyst's side of the service: a blocking client, which needs an address and a token.
+
+It holds no ledger, no engine and no key. A question that is asked again under its key gets the same
+bytes and costs nothing, so a call that failed may be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, TypeVar
+
+import grpc
+
+from askew.address import host_of, is_loopback
+from askew.analyst import BudgetStatus, TopKQuestion
+from askew.errors import AskewError, Malformed, NotFound, Overloaded, Refused
+from askew.release import Release, plain_name
+from askew.wire import popularity_convert as convert
+from askew.wire import status
+from askew.wire.v1 import popularity_pb2 as pb
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
+_OPTIONS = [("grpc.enable_http_proxy", 0)]  # a proxy would see the token
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A release for one analyst, the bytes in which it is stored, and the budget after it."""
+
+    release: Release
+    document: bytes
+    budget: BudgetStatus
+
+
+class AnalystClient:
+    """A channel to `server` ("host:port"), for whoever the token names. Use as a context manager.
+
+    Plain text is spoken to this machine only; everywhere else it is TLS. timeout: seconds for a
+    call; a count of a large log may take minutes. Raises ParameterError for a bad address.
+    """
+
+    def __init__(self, server: str, token: str, *, timeout: float = 600) -> None:
+        if is_loopback(host_of(server)):
+            self._channel = grpc.insecure_channel(server, options=_OPTIONS)
+        else:
+            credentials = grpc.ssl_channel_credentials()
+            self._channel = grpc.secure_channel(server, credentials, options=_OPTIONS)
+        self._metadata = (("authorization", f"Bearer {token.strip()}"),)
+        self._timeout = timeout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._channel.close()
+
+    def top_k(self, dataset: str, k: int, key: str) -> Answer:
+        """The most popular items, k at most. It costs as many outcomes as come, and the stop.
+
+        key: a name of your own for the question. Raises Refused where the terms do not allow it,
+        and the errors of `budget`.
+        """
+        data = self._call("TopK", convert.question_to_bytes(TopKQuestion(dataset, k, key)))
+        return _checked(lambda: Answer(*convert.answer_from_bytes(data)))
+
+    def budget(self, dataset: str) -> BudgetStatus:
+        """What is spent and left. Costs nothing.
+
+        Raises Unauthenticated, NotFound, Overloaded and the other WireErrors and TransportErrors.
+        """
+        data = self._call("GetBudget", convert.budget_request_to_bytes(dataset))
+        return _checked(lambda: convert.budget_from_bytes(data))
+
+    def _call(self, method: str, request: bytes) -> bytes:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
+        call = self._channel.unary_unary(f"/{_SERVICE}/{method}")
+        try:
+            return call(request, timeout=self._timeout, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise _meaning(error.code(), error.details() or "") from None
+
+
+def _meaning(code: grpc.StatusCode, text: str) -> AskewError:
+    """The server's own words where they say what to do, on one line and without controls."""
+    match code:
+        case grpc.StatusCode.FAILED_PRECONDITION:
+            return Refused(plain_name(text))
+        case grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return Overloaded(plain_name(text))
+        case grpc.StatusCode.NOT_FOUND:
+            return NotFound("data set, or no budget of yours for it")
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return NotFound("service there: it was started without --token-key")
+    return status.error_of(code)
+
+
+def _checked(convert_reply: Callable[[], _Value]) -> _Value:
+    try:
+        return convert_reply()
+    except AskewError as error:
+        raise Malformed(f"the server's answer was refused: {error}") from None
