@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew_client.client import open_companion, value_of
-from askew_client.profile_document import ProfileDocument
-from askew_client.profile_store import PassingProfile
-from askew_client.settings import ClientSettings
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import ClientSettings
 
 ITEMS, FACTORS, FEW, MANY = 12_000, 32, 3, 10_000
 PACES = (ClientSettings().pace, 0.0001)
@@ -44,7 +44,7 @@ async def _serve(pipe: Connection) -> None:
     from askew.rule_kind import RuleKind
     from askew.vectors import FeatureSpace, RatingScale
     from askew.wire import convert
-    from askew_server.retrieval import Retriever
+    from askew_server.retrieval.retriever import Retriever
 
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(ITEMS, FACTORS)) / np.sqrt(ITEMS)).astype(np.float32)

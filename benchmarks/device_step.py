@@ -22,7 +22,7 @@ from askew.ranking import Slate
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale, fold_in
 from askew_client.exchange import Exchange
-from askew_client.settings import ClientSettings, MechanismName
+from askew_client.settings.settings import ClientSettings, MechanismName
 
 ITEMS, FACTORS, DIMENSION, BUCKETS, RATINGS, K = 3000, 32, 2, 24, 150, 20
 MECHANISMS: tuple[MechanismName, ...] = ("geo_laplace", "bucket_rr")

@@ -17,9 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from askew.lattice import Lattice
-from askew.placement.cover import cover, covered
-from askew.placement.likelihood import lattice_log_likelihood
-from askew.placement.posterior import PosteriorRule, Prior
+from askew.retrieval.cover import cover, covered
+from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.signal import Signal
 
 ITEMS, ROUNDS, FEW = 500, 40, 5

@@ -21,10 +21,10 @@ from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.release import PRIVACY_UNIT, Release
 from askew.wire import popularity_convert as convert
-from askew_server.grpc_server import RunningServer, guarded
 from askew_server.ledger import Charge, ChargeRequest, Ledger
-from askew_server.popularity_service import PopularityService
-from askew_server.release_reader import ReleaseReader
+from askew_server.network.grpc_server import RunningServer, guarded
+from askew_server.network.popularity_service import PopularityService
+from askew_server.published.reader import ReleaseReader
 
 ROUNDS, LISTED = 400, 60
 SIZES = {"5 kB": (20, 200), "1 MB": (5000, 200)}  # items, and characters of a name

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from askew_client.client import AskewClient, BlockingClient
-    from askew_client.settings import ClientSettings
+    from askew_client.settings.settings import ClientSettings
 
 __all__ = ["AskewClient", "BlockingClient", "ClientSettings"]
 
 
 def __getattr__(name: str) -> object:
     if name == "ClientSettings":
-        from askew_client.settings import ClientSettings
+        from askew_client.settings.settings import ClientSettings
 
         return ClientSettings
     if name in __all__:

@@ -18,16 +18,16 @@ from typing import Self, TypeVar
 
 from askew.errors import ParameterError
 from askew.randomness import SystemBits
-from askew_client import paths
-from askew_client.companion import Companion
-from askew_client.config import DEFAULT_SERVER
-from askew_client.outcomes import Answer, Quote, Result, Title
-from askew_client.paced_transport import PacedTransport
-from askew_client.profile_store import ProfileStore
-from askew_client.setbacks import Setback
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import SignalStore
-from askew_client.transport import Transport
+from askew_client.device.device import Companion
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import ProfileStore
+from askew_client.settings import paths
+from askew_client.settings.settings import ClientSettings
+from askew_client.settings.sources import DEFAULT_SERVER
+from askew_client.transport.paced import PacedTransport
+from askew_client.transport.protocol import Transport
+from askew_client.views.problems import Setback
+from askew_client.views.values import Answer, Quote, Result, Title
 
 _Outcome = TypeVar("_Outcome")
 
@@ -64,7 +64,7 @@ async def _network(
     if given is not None:
         yield given
         return
-    from askew_client.grpc_transport import GrpcTransport  # gRPC takes a third of a second
+    from askew_client.transport.grpc import GrpcTransport  # gRPC takes a third of a second
 
     async with GrpcTransport(server, settings.timeout) as network:
         yield network

@@ -21,8 +21,8 @@ from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate, rank
 from askew.signal import Mechanism, Query, Signal
 from askew.vectors import Profile, fold_in
-from askew_client.settings import ClientSettings
-from askew_client.signal_record import Remembered
+from askew_client.ledger.record import Remembered
+from askew_client.settings.settings import ClientSettings
 
 
 class SignalMemory(Protocol):

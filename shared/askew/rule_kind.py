@@ -1,7 +1,7 @@
 """The ways to choose k items for a signal: the one table that says what each of them needs.
 
 A rule's name stands on the wire, in a card and on the command line; what follows from it is read
-off its row. `askew.placement.retrieval_rules` has the rules themselves.
+off its row. `askew.retrieval.rules` has the rules themselves.
 """
 
 from __future__ import annotations

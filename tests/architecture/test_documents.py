@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from askew_client.cli import cli as askew
-from askew_client.demo_server import demo_server
-from askew_client.settings import ClientSettings
-from askew_server.cli import cli as askew_server
+from askew_client.cli.main import cli as askew
+from askew_client.demo.server import demo_server
+from askew_client.settings.settings import ClientSettings
+from askew_server.cli.main import cli as askew_server
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

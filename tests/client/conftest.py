@@ -24,11 +24,11 @@ from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace
 from askew.wire import convert
-from askew_client import cli
+from askew_client.cli import main as cli
 from askew_client.exchange import Exchange
-from askew_client.settings import ClientSettings
-from askew_client.signal_record import Remembered
-from askew_server.retrieval import Retriever
+from askew_client.ledger.record import Remembered
+from askew_client.settings.settings import ClientSettings
+from askew_server.retrieval.retriever import Retriever
 
 VECTORS: list[tuple[float, ...]] = [
     (-2.0, 0.0),

@@ -17,10 +17,10 @@ import pytest
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client import config
-from askew_client.limits import Caps
-from askew_client.settings import slot_of
-from askew_client.signal_store import Charge, SignalStore
+from askew_client.ledger.store import Charge, SignalStore
+from askew_client.settings import sources as config
+from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import slot_of
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome

@@ -26,15 +26,15 @@ from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
-from askew_client import reading
-from askew_client.companion import Companion
-from askew_client.demo_screen import DemoScreen
-from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer
-from askew_client.profile_store import ProfileStore
-from askew_client.setbacks import Setback
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import SignalStore
+from askew_client.demo.screen import DemoScreen
+from askew_client.device import present as reading
+from askew_client.device.device import Companion
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.in_process import LocalTransport
+from askew_client.views.problems import Setback
+from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair
@@ -72,7 +72,7 @@ def hear(event, arguments):
         seen.append([event, repr(arguments)])
 
 sys.addaudithook(hear)
-from askew_client.cli import main
+from askew_client.cli.main import main
 try:
     main()
 finally:

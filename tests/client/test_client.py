@@ -14,8 +14,8 @@ import pytest
 import askew_client
 from askew.errors import AskewError, BudgetExceeded, TransportError
 from askew_client import AskewClient, BlockingClient, ClientSettings
-from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer
+from askew_client.transport.in_process import LocalTransport
+from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -138,8 +138,8 @@ def test_the_first_line_of_ask_comes_before_the_heavy_imports(
     """A person who waits sees whom the device asks before numpy and gRPC are even loaded."""
     code = """
 import click
-from askew_client import cli_options
-from askew_client.cli import cli
+from askew_client.cli import options as cli_options
+from askew_client.cli.main import cli
 def stop(text):
     raise click.Abort
 cli_options.note = stop
@@ -153,7 +153,7 @@ except click.Abort:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["profile", "--help"], ["completion", "bash"]])
 def test_commands_that_only_print_load_nothing_heavy(arguments: list[str]) -> None:
-    code = f"from askew_client.cli import cli\ncli.main({arguments!r}, standalone_mode=False)"
+    code = f"from askew_client.cli.main import cli\ncli.main({arguments!r}, standalone_mode=False)"
     assert loaded(code) & (HEAVY | {"numpy", "sqlite3"}) == set()
 
 
@@ -170,7 +170,7 @@ def test_a_shell_learns_to_complete_the_commands(shell: str) -> None:
 
 def test_completion_offers_the_subcommands() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", "from askew_client.cli import main; main()"],
+        [sys.executable, "-c", "from askew_client.cli.main import main; main()"],
         env={
             "_ASKEW_COMPLETE": "bash_complete",
             "COMP_WORDS": "askew profile e",

@@ -14,9 +14,9 @@ import click
 import pytest
 
 from askew.lattice import Lattice
-from askew_client import cli
-from askew_client.limits import Caps
-from askew_client.signal_store import Charge, SignalStore
+from askew_client.cli import main as cli
+from askew_client.ledger.store import Charge, SignalStore
+from askew_client.settings.ranges import Caps
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -229,7 +229,7 @@ def test_help_starts_without_the_heavy_libraries(arguments: list[str]) -> None:
     """Planted bug: one import too many at the top of cli.py, and every start takes a second."""
     code = (
         "import sys\n"
-        "from askew_client.cli import main\n"
+        "from askew_client.cli.main import main\n"
         "try:\n    main()\n"
         "finally:\n    print(*sys.modules, file=sys.stderr)\n"
     )

@@ -16,16 +16,16 @@ from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
-from askew_client.companion import Companion
-from askew_client.limits import Caps
-from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer, Connection, Quote
-from askew_client.profile_store import PassingProfile, ProfileStore
-from askew_client.reading import items_by_text, ratings_of
-from askew_client.setbacks import Setback, Trouble
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import SignalStore
-from askew_client.title_search import title_key
+from askew_client.device.device import Companion
+from askew_client.device.present import items_by_text, ratings_of
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import PassingProfile, ProfileStore
+from askew_client.profile.title_search import title_key
+from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.in_process import LocalTransport
+from askew_client.views.problems import Setback, Trouble
+from askew_client.views.values import Answer, Connection, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.errors import ParameterError
-from askew_client.config import NAMES, configured
-from askew_client.config_file import read_file
-from askew_client.settings import ClientSettings
+from askew_client.settings.file import read_file
+from askew_client.settings.settings import ClientSettings
+from askew_client.settings.sources import NAMES, configured
 
 if TYPE_CHECKING:
     from client.conftest import Askew

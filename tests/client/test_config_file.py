@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import ConfigError
-from askew_client.config import configured, exact_number
-from askew_client.config_file import ConfigFile, changed_text, read_file
+from askew_client.settings.file import ConfigFile, changed_text, read_file
+from askew_client.settings.sources import configured, exact_number
 
 MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
 ROOT_WRITES_EVERYWHERE = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -15,7 +15,7 @@ import ctypes, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
 before = resource.getrlimit(resource.RLIMIT_CORE)
 if sys.argv[1:]:
-    from askew_client.cli import main
+    from askew_client.cli.main import main
     try:
         main()
     except SystemExit:

@@ -27,10 +27,10 @@ from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_client.exchange import Exchange
-from askew_client.limits import Caps
-from askew_client.settings import ClientSettings
-from askew_client.signal_record import Remembered
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.record import Remembered
+from askew_client.ledger.store import SignalStore
+from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits, UntouchableMemory

@@ -16,19 +16,20 @@ from small_world import made_buckets
 from askew.encoder import MAX_BUCKETS
 from askew.errors import OutOfRange, ProfileError
 from askew.lattice import Lattice
-from askew.placement import OffsetRule, SharedSlate, bucket_rule
-from askew.placement.bucket_rule import BucketRule
-from askew.placement.cover import cover
-from askew.placement.posterior import PosteriorRule
 from askew.randomized_response import RandomizedResponse
 from askew.randomness import ReplayBits
+from askew.retrieval import OffsetRule, SharedSlate
+from askew.retrieval import buckets as bucket_rule
+from askew.retrieval.buckets import BucketRule
+from askew.retrieval.cover import cover
+from askew.retrieval.posterior import PosteriorRule
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
+from askew_client.device.present import forecast_of
 from askew_client.exchange import Exchange
-from askew_client.expectation import Comparison, Expectation, Quality, played_rule
-from askew_client.reading import forecast_of
-from askew_client.settings import ClientSettings, MechanismName
-from askew_client.stand_in import LIKES, stand_ins
+from askew_client.forecast.forecast import Comparison, Expectation, Quality, played_rule
+from askew_client.forecast.synthetic_people import LIKES, stand_ins
+from askew_client.settings.settings import ClientSettings, MechanismName
 
 if TYPE_CHECKING:
     from client.conftest import Pair

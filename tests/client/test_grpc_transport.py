@@ -17,7 +17,7 @@ from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, To
 from askew.lattice import Lattice
 from askew.signal import Query, Signal
 from askew.wire import convert
-from askew_client.grpc_transport import GrpcTransport
+from askew_client.transport.grpc import GrpcTransport
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -24,11 +24,11 @@ from askew.model_card import Catalog, Item
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.client import open_companion, value_of
-from askew_client.limits import Caps
-from askew_client.profile_document import Liking, ProfileDocument
-from askew_client.profile_store import PassingProfile
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import Charge, SignalStore
+from askew_client.ledger.store import Charge, SignalStore
+from askew_client.profile.document import Liking, ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
     from client.conftest import Pair

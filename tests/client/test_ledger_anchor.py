@@ -16,8 +16,8 @@ from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.signal_store import Charge, SignalStore
+from askew_client.ledger.store import Charge, SignalStore
+from askew_client.settings.ranges import Caps
 
 SPACE = "0123456789abcdef" * 2
 CAP = Fraction(10)
@@ -234,7 +234,7 @@ def test_an_anchor_that_cannot_be_written_sends_nothing_and_heals(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("askew_client.private_file.os.fsync", full)
+        patch.setattr("askew_client.storage.private_file.os.fsync", full)
         with pytest.raises(LedgerError, match="No space left"):
             ask(path, "2026-12", lambda: signal(7))
     assert ask(path, "2026-12", never) == signal(7)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.lattice import Lattice
-from askew.placement import OffsetRule
 from askew.randomness import RandomBits, ReplayBits
+from askew.retrieval import OffsetRule
 from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
-from askew_client import map_picture
-from askew_client.map_picture import COLUMNS, LEGEND, ROWS, draw_map
-from askew_client.settings import ClientSettings
+from askew_client.demo import map_picture
+from askew_client.demo.map_picture import COLUMNS, LEGEND, ROWS, draw_map
+from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -21,14 +21,14 @@ from askew.randomness import RandomBits, ReplayBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire.convert import query_to_bytes
-from askew_client.companion import Companion
+from askew_client.device.device import Companion
 from askew_client.exchange import Exchange
-from askew_client.limits import Caps
-from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer
-from askew_client.profile_store import PassingProfile
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.ranges import Caps
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.in_process import LocalTransport
+from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits

@@ -20,14 +20,15 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
-from askew_client import private_database, vault
-from askew_client.limits import Caps
-from askew_client.outcomes import PastAnswer
-from askew_client.paths import Places, places
-from askew_client.private_database import PrivateDatabase
-from askew_client.profile_desk import Forgotten, ProfileDesk
-from askew_client.profile_store import ProfileStore
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.store import SignalStore
+from askew_client.profile import encryption as vault
+from askew_client.profile.editor import Forgotten, ProfileDesk
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.paths import Places, places
+from askew_client.settings.ranges import Caps
+from askew_client.storage import private_database
+from askew_client.storage.private_database import PrivateDatabase
+from askew_client.views.values import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Askew

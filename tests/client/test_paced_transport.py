@@ -14,8 +14,8 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query, Signal
-from askew_client.local_transport import LocalTransport
-from askew_client.paced_transport import PacedTransport
+from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.paced import PacedTransport
 
 if TYPE_CHECKING:
     from client.conftest import Pair

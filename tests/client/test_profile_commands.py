@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from askew_client import cli, vault
+from askew_client.cli import main as cli
+from askew_client.profile import encryption as vault
 
 if TYPE_CHECKING:
     from client.conftest import Askew

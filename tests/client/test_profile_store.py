@@ -15,11 +15,11 @@ from keyring.errors import PasswordDeleteError
 
 from askew.errors import ProfileError, VaultError
 from askew.randomness import SystemBits
-from askew_client import vault
-from askew_client.outcomes import PastAnswer
-from askew_client.private_database import PrivateDatabase
-from askew_client.profile_document import ProfileDocument
-from askew_client.profile_store import ProfileStore
+from askew_client.profile import encryption as vault
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.store import ProfileStore
+from askew_client.storage.private_database import PrivateDatabase
+from askew_client.views.values import PastAnswer
 
 CANARY = "Xanadu Canary (1980)"
 PASSPHRASE = "correct horse battery"

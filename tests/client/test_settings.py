@@ -13,8 +13,8 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.privacy import Reach
 from askew.randomized_response import RandomizedResponse
-from askew_client.limits import EPSILONS, Caps
-from askew_client.settings import ClientSettings, slot_of
+from askew_client.settings.ranges import EPSILONS, Caps
+from askew_client.settings.settings import ClientSettings, slot_of
 
 REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
 NAN, INFINITY = float("nan"), float("inf")

@@ -15,8 +15,8 @@ import pytest
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.store import SignalStore
+from askew_client.settings.ranges import Caps
 
 SPACE = "0123456789abcdef" * 2
 LATTICE = Lattice(11, 1024)
@@ -32,8 +32,8 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.signal_store import SignalStore
+from askew_client.settings.ranges import Caps
+from askew_client.ledger.store import SignalStore
 
 path, when, what, since = sys.argv[1:]
 passed = {"the start"}
@@ -232,8 +232,8 @@ from askew.errors import AskewError
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.signal_store import SignalStore
+from askew_client.settings.ranges import Caps
+from askew_client.ledger.store import SignalStore
 
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

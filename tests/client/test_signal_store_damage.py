@@ -17,8 +17,8 @@ from askew.errors import LedgerError
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.store import SignalStore
+from askew_client.settings.ranges import Caps
 
 SPACE = "0123456789abcdef" * 2
 SLOT = "2026-11"

@@ -16,9 +16,9 @@ import pytest
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.private_database import write_ahead
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.store import SignalStore
+from askew_client.settings.ranges import Caps
+from askew_client.storage.private_database import write_ahead
 
 SPACE = "0123456789abcdef" * 2
 LATTICE = Lattice(11, 1024)
@@ -32,8 +32,8 @@ from askew.errors import AskewError
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
-from askew_client.limits import Caps
-from askew_client.signal_store import SignalStore
+from askew_client.settings.ranges import Caps
+from askew_client.ledger.store import SignalStore
 
 path, cap, space, number = sys.argv[1:]
 draws = []

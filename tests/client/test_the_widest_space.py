@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.errors import ParameterError
-from askew_client.doctor import check_space
-from askew_client.settings import ClientSettings
+from askew_client.device.doctor import check_space
+from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
     from client.conftest import Pair

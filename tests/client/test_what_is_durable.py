@@ -15,11 +15,11 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import Signal
-from askew_client.config_file import ConfigFile
-from askew_client.limits import Caps
-from askew_client.profile_desk import ProfileDesk
-from askew_client.profile_store import ProfileStore
-from askew_client.signal_store import SignalStore
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.editor import ProfileDesk
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.file import ConfigFile
+from askew_client.settings.ranges import Caps
 
 FULL = 2  # of PRAGMA synchronous; NORMAL, 1, does not sync a commit to the write-ahead log
 SIGNAL = Signal("0123456789abcdef" * 2, Lattice(11, 1024), (1, 2))

@@ -17,7 +17,7 @@ from askew.model_card import Catalog, Item, ModelCard
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.retrieval import Retriever
+from askew_server.retrieval.retriever import Retriever
 
 FILMS = 12
 Ratings = dict[str, float | None]

@@ -28,15 +28,15 @@ from end_to_end.eavesdropping import (
 
 from askew.errors import AskewError, ProfileError
 from askew.ranking import Slate
-from askew_client import cli
+from askew_client.cli import main as cli
 from askew_client.client import AskewClient, open_companion
-from askew_client.companion import Companion
+from askew_client.device.device import Companion
 from askew_client.exchange import Exchange
-from askew_client.outcomes import Answer, Connection
-from askew_client.profile_document import ProfileDocument
-from askew_client.profile_store import PassingProfile
-from askew_client.settings import ClientSettings
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
+from askew_client.views.values import Answer, Connection
 
 SETTINGS = ClientSettings(k=4, pace=0.001)
 SERVERS = hostile_servers()

@@ -27,10 +27,10 @@ from askew.signal import Query, Signal
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
-from askew_client.grpc_transport import GrpcTransport
-from askew_server.grpc_server import RunningServer
-from askew_server.grpc_service import RetrievalService
-from askew_server.retrieval import Retriever
+from askew_client.transport.grpc import GrpcTransport
+from askew_server.network.grpc_server import RunningServer
+from askew_server.network.retrieval_service import RetrievalService
+from askew_server.retrieval.retriever import Retriever
 
 SERVICE = "askew.wire.v1.Retrieval"
 SERVING = health_pb2.HealthCheckResponse.SERVING

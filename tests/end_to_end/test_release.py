@@ -263,5 +263,5 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     )
     loaded = set(made.stdout.split())
     roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
-    assert "askew_server.popularity_service" in loaded
+    assert "askew_server.network.popularity_service" in loaded
     assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []

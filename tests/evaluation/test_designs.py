@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.placement.bucket_rule import labels_of
-from askew.placement.likelihood import response_log_odds
 from askew.randomized_response import RandomizedResponse
-from askew_server.design.buckets import design_buckets, response_value
-from askew_server.design.directions import Purpose, learned_directions
-from askew_server.design.pool import favorites, pool_of
+from askew.retrieval.buckets import labels_of
+from askew.retrieval.likelihood import response_log_odds
+from askew_server.training.buckets import design_buckets, response_value
+from askew_server.training.directions import Purpose, learned_directions
+from askew_server.training.pool import favorites, pool_of
 
 RNG = np.random.default_rng(12)
 SIDES = RNG.integers(0, 2, 300)

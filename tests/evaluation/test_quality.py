@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from askew_server.evaluation.quality import (
+from askew_server.training.quality import (
     Outcome,
     best_slates,
     gap_of,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from askew.lattice import Lattice
-from askew.placement.likelihood import lattice_log_likelihood, response_log_likelihood
 from askew.randomized_response import RandomizedResponse
-from askew_server.evaluation.simulated_noise import lattice_signals, response_signals
+from askew.retrieval.likelihood import lattice_log_likelihood, response_log_likelihood
+from askew_server.training.simulated_noise import lattice_signals, response_signals
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen

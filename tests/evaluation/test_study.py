@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from askew.errors import DataError, ParameterError
 from askew.lattice import Lattice
-from askew.placement import OffsetRule
+from askew.retrieval import OffsetRule
 from askew.rule_kind import RuleKind
-from askew_server.cli import cli
+from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import rules
 from askew_server.evaluation.data import read_table

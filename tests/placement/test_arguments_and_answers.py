@@ -11,16 +11,7 @@ import numpy as np
 import pytest
 
 from askew.errors import InfiniteCost, ParameterError
-from askew.placement import (
-    Expm1,
-    Gaussian,
-    Identity,
-    Laplace,
-    LaplaceMixture,
-    OnGrid,
-    Power,
-    place,
-)
+from askew.placement import Expm1, Gaussian, Identity, Laplace, LaplaceMixture, OnGrid, Power, place
 from askew.placement.geographic import noise_for, noise_on_lattice
 from askew.placement.noise import Norm
 from askew.placement.ring import place_on_ring

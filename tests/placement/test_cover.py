@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.placement.cover import cover, covered
+from askew.retrieval.cover import cover, covered
 
 Scores = NDArray[np.float32]
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from askew.errors import OutOfRange, ParameterError
 from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.placement.cover import cover, covered
-from askew.placement.likelihood import lattice_log_likelihood
-from askew.placement.posterior import PosteriorRule, Prior, systematic
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval.cover import cover, covered
+from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import PosteriorRule, Prior, systematic
 from askew.signal import Signal
 
 VERSION = "00" * 16

@@ -12,8 +12,9 @@ from small_world import made_encoder
 
 from askew.errors import OutOfRange, ParameterError
 from askew.lattice import COORDINATE_LIMIT, Lattice
-from askew.placement import Laplace, OffsetRule, SharedSlate, place
+from askew.placement import Laplace, place
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval import OffsetRule, SharedSlate
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 

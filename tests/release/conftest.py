@@ -14,7 +14,7 @@ from release.small_log import COUNTS
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.release import PRIVACY_UNIT
-from askew_server import cli
+from askew_server.cli import main as cli
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.plan import EventSource, ReleasePlan

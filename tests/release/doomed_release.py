@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from askew.randomness import SystemBits
-from askew_server.command_options import Workplace
-from askew_server.engine_choice import EventCounter
+from askew_server.cli.engine import EventCounter
+from askew_server.cli.options import Workplace
+from askew_server.cli.release_run import Order, Output, run
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import Anchor
 from askew_server.release.plan import ReleasePlan
-from askew_server.release_run import Order, Output, run
 
 Reached = Callable[[str], None]
 EPSILON = Fraction(1, 100)

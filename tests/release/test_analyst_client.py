@@ -20,7 +20,7 @@ from askew.errors import (
     Unauthenticated,
     Unreachable,
 )
-from askew_server.analyst_client import AnalystClient
+from askew_server.network.analyst_client import AnalystClient
 
 Code = grpc.StatusCode
 Answering = Callable[[Code, str, bytes], AnalystClient]

@@ -15,9 +15,9 @@ from askew.errors import NotFound, Refused
 from askew.odometer import PayWhatYouGet
 from askew.randomness import SystemBits
 from askew.release import release_from_bytes
-from askew_server.analyst_desk import AnalystDesk
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
+from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource

@@ -31,7 +31,7 @@ import json, os, sqlite3, sys
 from pathlib import Path
 from askew.errors import LedgerError
 from askew_server.ledger import Ledger
-from askew_server.release_reader import ReleaseReader
+from askew_server.published.reader import ReleaseReader
 
 path, anchor = map(Path, sys.argv[1:3])
 os.setgroups([*map(int, sys.argv[3:])])

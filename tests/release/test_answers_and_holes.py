@@ -20,11 +20,11 @@ from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import ReplayBits
 from askew.release import PRIVACY_UNIT, release_from_bytes
 from askew.wire import popularity_convert as convert
-from askew_server.analyst_desk import AnalystDesk
+from askew_server.cli.engine import EventCounter
 from askew_server.counting import ContributionBound, CountingTask
 from askew_server.counting.engines.duckdb import DuckDBEngine
-from askew_server.engine_choice import EventCounter
 from askew_server.ledger import Ledger
+from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource

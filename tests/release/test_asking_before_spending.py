@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askew_server.release_reader import ReleaseReader
+from askew_server.published.reader import ReleaseReader
 
 BUDGET, FAILED, PATIENCE = 3, 1, 120
 Run = Callable[..., int]

@@ -21,7 +21,7 @@ import resource, signal, sys
 limit, *sys.argv[1:] = sys.argv[1:]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
-from askew_server.cli import main
+from askew_server.cli.main import main
 main()
 """
 Damage = Callable[[Path], None]

@@ -12,13 +12,14 @@ import pytest
 from askew.errors import NotFound
 from askew.randomness import SystemBits
 from askew.release import Release, release_from_bytes
-from askew_server import kept_releases, release_reader
 from askew_server.counting import CountingTask, TopCounts
-from askew_server.kept_releases import KeptReleases
 from askew_server.ledger import Ledger
+from askew_server.published import kept as kept_releases
+from askew_server.published import reader as release_reader
+from askew_server.published.kept import KeptReleases
+from askew_server.published.reader import ReleaseReader
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import ReleasePlan
-from askew_server.release_reader import ReleaseReader
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

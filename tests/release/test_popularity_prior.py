@@ -11,7 +11,7 @@ from small_world import made_card, made_space
 from askew.model_card import Catalog, Item
 from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.release import Release
-from askew_server.popularity_prior import with_popularity
+from askew_server.published.popularity import with_popularity
 
 ITEMS = (
     Item("Alien", 1979),

@@ -17,8 +17,8 @@ import duckdb
 import pytest
 
 from askew.release import release_from_bytes
-from askew_server import release_run
-from askew_server.release_reader import ReleaseReader
+from askew_server.cli import release_run
+from askew_server.published.reader import ReleaseReader
 
 USAGE, BUDGET, FAILED = 2, 3, 1
 PATIENCE = 120  # seconds; only a hang waits for it
@@ -447,7 +447,7 @@ def test_the_demo_needs_nothing_and_leaves_nothing(
 def test_a_key_and_a_token_are_made_for_one_principal(
     folder: Path, run: Run, capsys: Captured
 ) -> None:
-    from askew_server.bearer import read_key
+    from askew_server.network.bearer import read_key
 
     assert run("token", "key", "analysts.key") == 0
     assert run("token", "mint", "--key", "analysts.key", "--principal", "ada") == 0

@@ -15,13 +15,13 @@ from askew.analyst import TopKQuestion
 from askew.errors import LedgerError, NotFound
 from askew.odometer import PayWhatYouGet
 from askew.randomness import SystemBits
-from askew_server import release_reader
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger, storage
+from askew_server.published import reader as release_reader
+from askew_server.published.reader import ReleaseReader
 from askew_server.release.analyst_plan import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
-from askew_server.release_reader import ReleaseReader
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

@@ -21,20 +21,20 @@ from askew.randomness import SystemBits
 from askew.release import Release, release_from_bytes
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.admission import Admission, RateLimit
-from askew_server.analyst_desk import AnalystDesk
-from askew_server.analyst_service import AnalystService
-from askew_server.bearer import BearerKey
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
-from askew_server.grpc_server import RunningServer, Service
-from askew_server.kept_releases import KeptReleases
 from askew_server.ledger import Ledger
-from askew_server.popularity_service import PopularityService
+from askew_server.network.admission import Admission, RateLimit
+from askew_server.network.analyst_service import AnalystService
+from askew_server.network.bearer import BearerKey
+from askew_server.network.grpc_server import RunningServer, Service
+from askew_server.network.popularity_service import PopularityService
+from askew_server.network.revocations import Revocations
+from askew_server.published.kept import KeptReleases
+from askew_server.published.reader import ReleaseReader
+from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
-from askew_server.release_reader import ReleaseReader
-from askew_server.revocations import Revocations
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

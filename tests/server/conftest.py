@@ -15,10 +15,10 @@ from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
-from askew_server import artifact
-from askew_server.item_model import ItemModel, train
+from askew_server.model import artifact
+from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.training_options import TrainingOptions
+from askew_server.training.options import TrainingOptions
 
 NAN = float("nan")
 

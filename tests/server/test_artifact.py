@@ -16,10 +16,10 @@ from safetensors.numpy import save as encode
 
 from askew.encoder import Buckets
 from askew.errors import ArtifactError
-from askew_server import artifact
-from askew_server.item_model import ItemModel, train
+from askew_server.model import artifact
+from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import RatingTable
-from askew_server.training_options import TrainingOptions
+from askew_server.training.options import TrainingOptions
 
 FILES = ("card.json", "arrays.safetensors", "items.json")
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew_server import artifact
-from askew_server.item_model import ItemModel
+from askew_server.model import artifact
+from askew_server.model.item_model import ItemModel
 
 NAN, INF = float("nan"), float("inf")
 SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot

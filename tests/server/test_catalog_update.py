@@ -15,13 +15,13 @@ from askew.errors import DataError
 from askew.randomness import SystemBits
 from askew.wire import convert
 from askew_client.exchange import Exchange
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import SignalStore
-from askew_server import artifact
-from askew_server.catalog_update import update
-from askew_server.item_model import ItemModel
+from askew_client.ledger.store import SignalStore
+from askew_client.settings.settings import ClientSettings
+from askew_server.model import artifact
+from askew_server.model.catalog_update import update
+from askew_server.model.item_model import ItemModel
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.retrieval import Retriever
+from askew_server.retrieval.retriever import Retriever
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]

@@ -17,16 +17,16 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew_server import artifact
-from askew_server.catalog_update import update
-from askew_server.cli import cli
+from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
-from askew_server.disclosure import FIXED, LEARNED, UPDATED, about, in_words, like_classes
-from askew_server.item_model import ItemModel, train
-from askew_server.item_vectors import FixedVectors
-from askew_server.prior_source import Cohort
+from askew_server.model import artifact
+from askew_server.model.catalog_update import update
+from askew_server.model.item_model import ItemModel, train
+from askew_server.prior.source import Cohort
 from askew_server.ratings import RatingTable
-from askew_server.training_options import TrainingOptions
+from askew_server.training.disclosure import FIXED, LEARNED, UPDATED, about, in_words, like_classes
+from askew_server.training.item_vectors import FixedVectors
+from askew_server.training.options import TrainingOptions
 
 PEOPLE = 500
 OPTIONS = TrainingOptions(

@@ -25,10 +25,10 @@ from askew.geometric import TwoSidedGeometric
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
 from askew.randomness import SystemBits
-from askew_server import gaussian_prior
-from askew_server.factors import People, Tastes, snapshot
-from askew_server.gaussian_prior import SHARES, GaussianPrior, Plan
 from askew_server.ledger import Ledger
+from askew_server.prior import gaussian as gaussian_prior
+from askew_server.prior.gaussian import SHARES, GaussianPrior, Plan
+from askew_server.training.factors import People, Tastes, snapshot
 
 D, ITEMS = 12, 100
 PLAN = Plan(Fraction(2), D, ITEMS)
@@ -164,8 +164,8 @@ def test_the_noise_of_a_part_is_drawn_in_constant_work_at_its_rate() -> None:
 
 
 def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
-    from askew_server.prior_release import PaidRelease
-    from askew_server.prior_source import Trained
+    from askew_server.prior.release import PaidRelease
+    from askew_server.prior.source import Trained
 
     class Refuses(SystemBits):
         def read(self, count: int) -> bytes:

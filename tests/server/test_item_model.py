@@ -20,11 +20,11 @@ from askew.ranking import best, scores
 from askew.rule_kind import RuleKind
 from askew.vectors import Profile, RatingScale, fold_in
 from askew.wire import convert
-from askew_server import shared_slate as slates
-from askew_server.factors import Tastes, fold_in_people, people_of, snapshot
-from askew_server.item_model import ItemModel, train
+from askew_server.model import shared_slate as slates
+from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable, read_items
-from askew_server.training_options import TrainingOptions, dimension_for
+from askew_server.training.factors import Tastes, fold_in_people, people_of, snapshot
+from askew_server.training.options import TrainingOptions, dimension_for
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]

@@ -23,17 +23,17 @@ from askew.geometric import TwoSidedGeometric
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
-from askew_server import gaussian_prior
 from askew_server.demo.simulation import films, simulate
-from askew_server.factors import People, Tastes
-from askew_server.gaussian_prior import SHARES, GaussianPrior, Plan
-from askew_server.item_model import train
-from askew_server.item_vectors import FixedVectors, LearnedVectors, VectorSource
 from askew_server.ledger import Ledger
-from askew_server.prior_release import PaidRelease
-from askew_server.prior_source import DPGaussian, Trained
+from askew_server.model.item_model import train
+from askew_server.prior import gaussian as gaussian_prior
+from askew_server.prior.gaussian import SHARES, GaussianPrior, Plan
+from askew_server.prior.release import PaidRelease
+from askew_server.prior.source import DPGaussian, Trained
 from askew_server.ratings import RatingTable
-from askew_server.training_options import TrainingOptions
+from askew_server.training.factors import People, Tastes
+from askew_server.training.item_vectors import FixedVectors, LearnedVectors, VectorSource
+from askew_server.training.options import TrainingOptions
 
 D, ITEMS = 3, 5
 PLAN = Plan(Fraction(1), D, ITEMS)

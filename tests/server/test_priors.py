@@ -19,25 +19,25 @@ from safetensors.numpy import load as decode
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.lattice import Lattice
 from askew.odometer import PrivacyBudget
-from askew.placement.cover import covered
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval.cover import covered
 from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
-from askew_server import artifact
-from askew_server.catalog_update import update
-from askew_server.cli import cli
+from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.data import read_table
-from askew_server.factors import fold_in_people, people_of, snapshot
-from askew_server.item_model import ItemModel, train
-from askew_server.item_vectors import often_rated
 from askew_server.ledger import Ledger
-from askew_server.prior_source import Cohort, PriorSource, PublishedTastes, read_published
+from askew_server.model import artifact
+from askew_server.model.catalog_update import update
+from askew_server.model.item_model import ItemModel, train
+from askew_server.model.rule_choice import RuleQuestion, choose
+from askew_server.prior.source import Cohort, PriorSource, PublishedTastes, read_published
 from askew_server.ratings import RatingTable
-from askew_server.retrieval import Retriever
-from askew_server.rule_choice import RuleQuestion, choose
-from askew_server.training_options import TrainingOptions
+from askew_server.retrieval.retriever import Retriever
+from askew_server.training.factors import fold_in_people, people_of, snapshot
+from askew_server.training.item_vectors import often_rated
+from askew_server.training.options import TrainingOptions
 
 Arrays = dict[str, NDArray[Any]]
 OPTIONS = TrainingOptions(epsilon=8.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5)

@@ -15,7 +15,7 @@ from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
 from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
-from askew_server.retrieval import Retriever
+from askew_server.retrieval.retriever import Retriever
 
 HALF = Lattice(9, 1024)  # epsilon 1/2, step 1/512
 

@@ -19,8 +19,6 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from askew.errors import AskewError
-from askew_client.outcomes import Budget, Connection
-from askew_client.setbacks import Setback, setback_of
 from askew_client.tui.crash import DiscreetApp
 from askew_client.tui.keeping import keep_theme
 from askew_client.tui.messages import (
@@ -42,10 +40,12 @@ from askew_client.tui.screens.settings import SettingsScreen
 from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.themes import DARK, INKS, LIGHT
 from askew_client.tui.widgets.bent_header import BentHeader
+from askew_client.views.problems import Setback, setback_of
+from askew_client.views.values import Budget, Connection
 
 if TYPE_CHECKING:
-    from askew_client.companion import Companion
-    from askew_client.config_file import ConfigFile
+    from askew_client.device.device import Companion
+    from askew_client.settings.file import ConfigFile
 
 _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Companion"]]

@@ -17,9 +17,9 @@ from askew.errors import ConfigError
 from askew_client.tui import sentences
 
 if TYPE_CHECKING:
-    from askew_client.companion import Companion
-    from askew_client.config_file import ConfigFile
-    from askew_client.settings import ClientSettings
+    from askew_client.device.device import Companion
+    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.settings import ClientSettings
 
 
 def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[str, str]) -> str:
@@ -58,7 +58,7 @@ def keep_theme(file: ConfigFile | None, _: Companion, *, dark: bool) -> None:
 
 def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
     """The settings in force with these in place of theirs. Raises ParameterError."""
-    from askew_client.config import exact_number, whole_number
+    from askew_client.settings.sources import exact_number, whole_number
 
     parse = {"epsilon": exact_number, "lifetime_cap": exact_number, "k": whole_number}
     values: dict[str, Any] = {name: parse[name](name, text) for name, text in typed.items()}

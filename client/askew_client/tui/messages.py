@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from askew_client.outcomes import (
+from askew_client.views.problems import Setback
+from askew_client.views.values import (
     Answer,
     Bar,
     Budget,
@@ -19,10 +20,9 @@ from askew_client.outcomes import (
     Quote,
     Rated,
 )
-from askew_client.setbacks import Setback
 
 if TYPE_CHECKING:
-    from askew_client.companion import Companion
+    from askew_client.device.device import Companion
 
 
 @dataclass(frozen=True, repr=False)

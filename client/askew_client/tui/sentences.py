@@ -8,8 +8,9 @@ from typing import Final
 from rich.text import Text
 from textual.content import Content
 
-from askew_client.bounds import at_most
-from askew_client.outcomes import (
+from askew_client.views.problems import Setback
+from askew_client.views.rounding import at_most
+from askew_client.views.values import (
     Answer,
     Budget,
     Connection,
@@ -19,7 +20,6 @@ from askew_client.outcomes import (
     NoisePicture,
     Quote,
 )
-from askew_client.setbacks import Setback
 
 BEFORE_ASKING: Final = "or press a: one question, one answer"
 WHAT_LEAVES: Final = (

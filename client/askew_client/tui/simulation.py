@@ -12,12 +12,12 @@ from pathlib import Path
 from askew.model_card import Catalog, ModelCard
 from askew.wire import convert
 from askew_client.client import open_companion
-from askew_client.companion import Companion
-from askew_client.local_transport import LocalTransport
-from askew_client.made_up_person import FAVORITES
-from askew_client.profile_document import ProfileDocument
-from askew_client.profile_store import PassingProfile
-from askew_client.settings import ClientSettings
+from askew_client.demo.person import FAVORITES
+from askew_client.device.device import Companion
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.in_process import LocalTransport
 
 
 @asynccontextmanager

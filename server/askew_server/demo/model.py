@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from askew_server.demo.simulation import films, simulate
-from askew_server.item_model import ItemModel, train
+from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.training_options import TrainingOptions
+from askew_server.training.options import TrainingOptions
 
 SOURCE = "well-known films with SIMULATED ratings"
 N_PEOPLE = 2000

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from askew.rule_kind import RuleKind
 from askew_server.evaluation.guarantee import Guarantee
-from askew_server.evaluation.quality import Estimate, Outcome, gap_of, mean_of, ratio_of
 from askew_server.evaluation.truths import TruthName
+from askew_server.training.quality import Estimate, Outcome, gap_of, mean_of, ratio_of
 
 Array = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from askew.lattice import Lattice
-from askew.placement.likelihood import lattice_log_likelihood
-from askew.placement.posterior import PosteriorRule, Prior
+from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.vectors import FeatureSpace
-from askew_server.evaluation.quality import Estimate, mean_of
 from askew_server.evaluation.scene import Scene
+from askew_server.training.quality import Estimate, mean_of
 
 _ASKED = 200
 

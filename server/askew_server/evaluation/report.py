@@ -12,8 +12,8 @@ from typing import Any
 
 from askew_server.evaluation.cells import Cell
 from askew_server.evaluation.leak import Leak
-from askew_server.evaluation.quality import Estimate
 from askew_server.evaluation.study import Study
+from askew_server.training.quality import Estimate
 
 _ESTIMATES = ("ratio", "gap", "over_none", "over_naive", "hit", "ndcg")
 

@@ -6,9 +6,9 @@ naive      what privacy costs without a choice: the best item for the taste that
            to, k = 1 whatever k is asked.
 offsets    product grids of optimal offsets, as served (`askew.placement.OffsetRule`)
 codebook   the same with codebooks
-posterior  the server's people weighted by the signal's law (`askew.placement.posterior`)
+posterior  the server's people weighted by the signal's law (`askew.retrieval.posterior`)
 open       in the open, one's own best items: what there is to get
-buckets    randomized response; encoder and slates by `askew_server.design.buckets`, the number of
+buckets    randomized response; encoder and slates by `askew_server.training.buckets`, the number of
            buckets chosen on validation
 """
 
@@ -22,22 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.lattice import Lattice
-from askew.placement import OffsetRule
-from askew.placement.bucket_rule import labels_of
-from askew.placement.likelihood import lattice_log_likelihood
-from askew.placement.posterior import PosteriorRule, Prior
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval import OffsetRule
+from askew.retrieval.buckets import labels_of
+from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew.vectors import FeatureSpace
-from askew_server.design.buckets import (
+from askew_server.evaluation.guarantee import Guarantee
+from askew_server.evaluation.scene import Scene, Slates
+from askew_server.training.buckets import (
     BucketDesign,
     design_buckets,
     response_value,
 )
-from askew_server.evaluation.guarantee import Guarantee
-from askew_server.evaluation.scene import Scene, Slates
-from askew_server.evaluation.simulated_noise import lattice_signals, response_signals
+from askew_server.training.simulated_noise import lattice_signals, response_signals
 
 # In the order of the table; `open` is there to compare with, always.
 RULES = (

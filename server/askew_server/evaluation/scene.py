@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.placement.cover import cover
+from askew.retrieval.cover import cover
 from askew.vectors import FeatureSpace
-from askew_server.design.directions import Purpose, learned_directions
-from askew_server.design.pool import favorites, pool_of
 from askew_server.evaluation.rating_model import biased_factors
 from askew_server.evaluation.split import Split
 from askew_server.evaluation.truths import Group, LikesTruth, RatingTruth, Scores, Truth, TruthName
-from askew_server.factors import People, divisors, factorize, fold_in_people
-from askew_server.space_fit import fit_space
+from askew_server.training.directions import Purpose, learned_directions
+from askew_server.training.factors import People, divisors, factorize, fold_in_people
+from askew_server.training.pool import favorites, pool_of
+from askew_server.training.space_fit import fit_space
 
 RANKING_DIMENSION = 32
 LEAST_LIKES = 20

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.rule_kind import RuleKind
-from askew_server.design.buckets import SIZES
 from askew_server.evaluation import rules
 from askew_server.evaluation.cells import Cell, Label, Run, cell_of
 from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee
 from askew_server.evaluation.leak import Leak, leak
-from askew_server.evaluation.quality import DEPTH, Outcome, best_slates, outcome
 from askew_server.evaluation.rules import RULES, Signals
 from askew_server.evaluation.scene import Dealt, Scene, Slates
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TRUTHS, TruthName
 from askew_server.ratings import RatingTable
-from askew_server.training_options import dimension_for
+from askew_server.training.buckets import SIZES
+from askew_server.training.options import dimension_for
+from askew_server.training.quality import DEPTH, Outcome, best_slates, outcome
 
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew_server.evaluation.rating_model import BiasedFactors
-from askew_server.factors import Tastes
+from askew_server.training.factors import Tastes
 
 TruthName = Literal["next", "long-tail", "rating"]
 TRUTHS: tuple[TruthName, ...] = get_args(TruthName)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from askew.errors import ParameterError
 from askew.mechanisms.accuracy import CHANCE, people_below
 from askew_server.release.selectors import Wish, default_bound, kind_of, kinds
-from askew_server.tables import Row
+from askew_server.release.tables import Row
 
 
 @dataclass(frozen=True, kw_only=True)

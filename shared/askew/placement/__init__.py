@@ -4,11 +4,11 @@ Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
     place(Laplace(epsilon=2.0), Power(2.0), k=5).offsets                      # (5,), on the line
     place(Laplace(epsilon=2.0, dimension=3), Identity(), k=16).offsets        # (16, 3)
 
-Beside `place`: `posterior` (items for the people of a prior), `ring` (results on a circle),
-`geographic` (other privacy metrics), `lattice_program` (the linear program behind the theory),
-`quantile_rules` (approximations), `facility` (items instead of offsets), `unrestricted` (results
-that are no positions). numpy alone serves Laplace noise on the line and in space; other laws import
-scipy when they are first used.
+Beside `place`: `ring` (results on a circle), `geographic` (other privacy metrics),
+`lattice_program` (the linear program behind the theory), `quantile_rules` (approximations),
+`facility` (items instead of offsets), `unrestricted` (results that are no positions). numpy alone
+serves Laplace noise on the line and in space; other laws import scipy when they are first used.
+What answers a signal with them is in `askew.retrieval`.
 """
 
 from askew.placement.answer import Certificate, Placement
@@ -31,13 +31,6 @@ from askew.placement.noise import (
     Symmetric,
     Uniform,
 )
-from askew.placement.retrieval_rules import (
-    OffsetRule,
-    RetrievalRule,
-    SharedSlate,
-    offsets_of,
-    rule_of,
-)
 from askew.placement.rule import place
 from askew.placement.snap import snap
 
@@ -53,18 +46,13 @@ __all__ = [
     "LaplaceMixture",
     "Log1p",
     "Logistic",
-    "OffsetRule",
     "OnGrid",
     "Placement",
     "Power",
-    "RetrievalRule",
     "Saturating",
-    "SharedSlate",
     "Symmetric",
     "Threshold",
     "Uniform",
-    "offsets_of",
     "place",
-    "rule_of",
     "snap",
 ]

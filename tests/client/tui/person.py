@@ -22,12 +22,12 @@ from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
-from askew_client.companion import Companion
-from askew_client.config_file import ConfigFile
-from askew_client.local_transport import LocalTransport
-from askew_client.profile_store import ProfileStore
-from askew_client.settings import ClientSettings
-from askew_client.signal_store import SignalStore
+from askew_client.device.device import Companion
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.file import ConfigFile
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.in_process import LocalTransport
 from askew_client.tui.app import AskewApp
 
 TODAY = datetime.date(2026, 11, 21)

@@ -10,8 +10,8 @@ import pytest
 from client.tui.person import Network, Person
 
 from askew_client.client import open_companion
-from askew_client.companion import Companion
-from askew_client.settings import ClientSettings
+from askew_client.device.device import Companion
+from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.widgets.result_list import ResultList
 

@@ -15,10 +15,10 @@ from textual.widgets import OptionList
 
 from askew.errors import OutOfRange
 from askew.model_card import MAX_TEXT, Item
-from askew_client.outcomes import PastAnswer
-from askew_client.profile_document import ProfileDocument
+from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.title_list import TitleList
+from askew_client.views.values import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Pair

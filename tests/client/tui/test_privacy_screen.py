@@ -15,13 +15,13 @@ from textual.containers import VerticalScroll
 
 from askew.model_card import ServingRule
 from askew.rule_kind import RuleKind
-from askew_client.companion import Companion
-from askew_client.outcomes import Forecast
-from askew_client.settings import MechanismName
+from askew_client.device.device import Companion
+from askew_client.settings.settings import MechanismName
 from askew_client.tui.widgets.forecast_bars import ForecastBars, figure
 from askew_client.tui.widgets.glow import Glow
 from askew_client.tui.widgets.number_lines import NumberLines
 from askew_client.tui.widgets.slider import Slider
+from askew_client.views.values import Forecast
 
 
 def forecast(person: Person) -> Forecast | None:

@@ -8,7 +8,7 @@ import pytest
 from client.tui.person import Device, Person
 from textual.widgets import Input
 
-from askew_client.companion import Companion
+from askew_client.device.device import Companion
 from askew_client.tui.widgets.profile_bars import ProfileBars
 from askew_client.tui.widgets.title_list import TitleList
 

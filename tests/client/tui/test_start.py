@@ -14,8 +14,8 @@ from rich.console import RenderableType
 from textual.worker import WorkerState
 
 from askew.errors import LedgerError
-from askew_client.companion import Companion
-from askew_client.settings import ClientSettings
+from askew_client.device.device import Companion
+from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_companion, simulated_model
 from askew_server.demo.model import demo_model
@@ -23,7 +23,7 @@ from askew_server.demo.model import demo_model
 # Prints the modules that were loaded when the first screen was painted, and the time is not ours.
 FIRST_PAINT = """
 import asyncio, json, sys
-from askew_client.cli import cli
+from askew_client.cli.main import cli
 from askew_client.tui import app as module
 
 class Probe(module.AskewApp):
@@ -48,7 +48,7 @@ def test_nothing_heavy_is_loaded_before_the_first_screen_stands() -> None:
     assert "askew_client.tui.screens.privacy" in loaded
 
 
-@pytest.mark.parametrize("module", ["askew_client.cli", "askew_client.client"])
+@pytest.mark.parametrize("module", ["askew_client.cli.main", "askew_client.client"])
 def test_no_command_but_the_app_loads_textual(module: str) -> None:
     run = subprocess.run(
         [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],

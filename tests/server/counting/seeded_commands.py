@@ -15,7 +15,8 @@ from contextlib import redirect_stderr, redirect_stdout
 import numpy as np
 
 from askew.randomness import RandomBits
-from askew_server import cli, release_run
+from askew_server.cli import main as cli
+from askew_server.cli import release_run
 
 
 class SeededBits(RandomBits):

@@ -11,7 +11,7 @@ from server.counting.contract import task
 from server.counting.reference import KEY
 
 from askew.errors import DataError, ParameterError
-from askew_server.command_options import Workplace
+from askew_server.cli.options import Workplace
 from askew_server.counting import ContributionBound, CountingTask, TopCounts, count_top
 from askew_server.counting.bounding import require_countable
 from askew_server.counting.engines import driver, is_file, table_parts

@@ -78,7 +78,7 @@ def test_an_answer_beyond_its_terms_is_refused_though_chain_and_anchor_hold_it(
 CELLS = {
     "datasets": "epsilon = '64/1'",
     "grants": "k_star = 1000",
-    "revocations": "principal = 'bob'",
+    "revocations": "principal = 'carol'",
     "charges": "epsilon = '1/b'",
     "fulfilments": "payload = x'00'",
     "repairs": "reason = 'another'",
@@ -97,7 +97,8 @@ def every_table(folder: Path) -> Path:
     path.write_bytes(copy)
     with open_ledger(folder) as ledger:
         ledger.unfreeze("restored")
-        ledger.revoke("plays", "ann")
+        ledger.grant("plays", "bob", TERMS)  # the repair closed ann's
+        ledger.revoke("plays", "bob")
     return path
 
 

@@ -11,8 +11,6 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
-from askew_client.outcomes import Answer, Connection, Departure, NoisePicture, Quote
-from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.messages import Answered, Quoted
 from askew_client.tui.screens.confirm import ConfirmScreen
@@ -21,6 +19,8 @@ from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
 from askew_client.tui.widgets.result_list import ResultList
+from askew_client.views.problems import Setback
+from askew_client.views.values import Answer, Connection, Departure, NoisePicture, Quote
 
 
 class AskScreen(FrameScreen):

@@ -9,11 +9,11 @@ from textual.app import ComposeResult, SystemCommand
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from askew_client.outcomes import Connection
-from askew_client.setbacks import Setback
 from askew_client.tui.screens.help import HelpScreen
 from askew_client.tui.widgets.bent_header import BentHeader, Tab
 from askew_client.tui.widgets.notice import Notice
+from askew_client.views.problems import Setback
+from askew_client.views.values import Connection
 
 if TYPE_CHECKING:
     from askew_client.tui.app import AskewApp

@@ -11,12 +11,12 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import OptionList, Static
 
-from askew_client.outcomes import PastAnswer
-from askew_client.setbacks import Setback
 from askew_client.tui.messages import HistoryRead
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.notice import Notice
+from askew_client.views.problems import Setback
+from askew_client.views.values import PastAnswer
 
 
 class HistoryScreen(FrameScreen):

@@ -13,8 +13,6 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
-from askew_client.outcomes import Budget, Connection, Forecast, NoisePicture
-from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.messages import Foreseen, ProfileView
@@ -24,6 +22,8 @@ from askew_client.tui.widgets.forecast_bars import ForecastBars
 from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.slider import Slider
+from askew_client.views.problems import Setback
+from askew_client.views.values import Budget, Connection, Forecast, NoisePicture
 
 EPSILONS: Final = tuple(
     Fraction(each)

@@ -13,16 +13,16 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.outcomes import Connection, Match, Rated, Title
-from askew_client.setbacks import Setback
 from askew_client.tui.messages import Found, ProfileView, Refused
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.profile_bars import ProfileBars
 from askew_client.tui.widgets.stars import STARS, Stars
 from askew_client.tui.widgets.title_list import TitleList
+from askew_client.views.problems import Setback
+from askew_client.views.values import Connection, Match, Rated, Title
 
 if TYPE_CHECKING:
-    from askew_client.companion import Companion
+    from askew_client.device.device import Companion
 
 _LIMIT = 500  # titles that a search lists
 _LATELY = 12  # ratings beside the bars, newest first

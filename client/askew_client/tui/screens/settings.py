@@ -11,16 +11,16 @@ from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
 from textual.widgets import Button, Input, Label, Static
 
-from askew_client.outcomes import Budget
-from askew_client.setbacks import Setback
 from askew_client.tui import sentences
 from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.messages import ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
+from askew_client.views.problems import Setback
+from askew_client.views.values import Budget
 
 if TYPE_CHECKING:
-    from askew_client.companion import Companion
+    from askew_client.device.device import Companion
 
 
 class SettingsScreen(FrameScreen):

@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from askew_client.setbacks import Setback
 from askew_client.tui.messages import Unlocked
 from askew_client.tui.widgets.notice import Notice
+from askew_client.views.problems import Setback
 
 if TYPE_CHECKING:
     from askew_client.tui.app import AskewApp

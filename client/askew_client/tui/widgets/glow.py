@@ -13,8 +13,8 @@ from textual.color import Color
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from askew_client.outcomes import NoisePicture
 from askew_client.tui.widgets.bars import place_on
+from askew_client.views.values import NoisePicture
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _SHADES = 24

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.widgets import Static
 
-from askew_client.setbacks import Setback, Trouble
+from askew_client.views.problems import Setback, Trouble
 
 _MARKS = {
     Trouble.UNREACHABLE: "○",

@@ -7,8 +7,8 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from askew_client.outcomes import Departure
 from askew_client.tui.widgets.bars import place_on
+from askew_client.views.values import Departure
 
 TRUE, SENT, BOTH = "●", "◆", "◈"
 

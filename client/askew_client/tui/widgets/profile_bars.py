@@ -10,9 +10,9 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from askew_client.outcomes import Bar
 from askew_client.tui.widgets.bars import diverging
 from askew_client.tui.widgets.plain_text import fitted
+from askew_client.views.values import Bar
 
 _VALUE = 6  # cells of "-0.23"
 _LEAST_BAR = 15  # cells; where less would be left beside a name, the bar has a row of its own

@@ -9,8 +9,8 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from askew_client.outcomes import Result
 from askew_client.tui.widgets.plain_text import fitted
+from askew_client.views.values import Result
 
 _BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats
 

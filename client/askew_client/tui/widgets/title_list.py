@@ -14,9 +14,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from askew_client.outcomes import Match, Rated
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.stars import STARS, Stars
+from askew_client.views.values import Match, Rated
 
 _EDGE = 2  # blank cells on either side of the stars
 

@@ -1,0 +1,1 @@
+"""The command `askew`: one module a command."""

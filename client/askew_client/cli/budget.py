@@ -1,0 +1,101 @@
+"""`askew budget`: the ledger, for a person or as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_client.cli import options
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from askew_client.views.values import Budget
+
+_ACCEPT = (
+    "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "
+    "ledger lost is booked as spent, as far as its anchor remembers it, and that you accepted it "
+    "is written down. Accept?"
+)
+
+
+@click.command()
+@options.all_of(options.lifetime_cap, options.data, options.as_json)
+@click.option("--unfreeze", is_flag=True, help="Accept a frozen ledger, after a question.")
+@click.option("--yes", is_flag=True, help="With --unfreeze: do not ask.")
+@click.pass_context
+def budget(
+    context: click.Context,
+    lifetime_cap: Fraction | None,
+    data: Path | None,
+    as_json: bool,
+    unfreeze: bool,
+    yes: bool,
+) -> None:
+    """Show what was spent: when, on which space, and what that means.
+
+    Spending freezes when an older copy of the ledger was put back, or when the clock jumped more
+    than a year ahead. `--unfreeze` accepts what there is, and books what its
+    anchor remembers and the ledger lost; only a lost anchor gives budget back.
+
+    \b
+    Examples:
+      askew budget
+      askew budget --json
+      askew budget --unfreeze
+    """
+    import datetime
+
+    from askew_client.device.budget_view import budget_of
+    from askew_client.ledger.store import SignalStore
+    from askew_client.settings.paths import places
+    from askew_client.settings.settings import slot_of
+
+    config = options.load(context, lifetime_cap=lifetime_cap, data=data)
+    where = places(config.data)
+    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
+    today = datetime.date.today()
+    if unfreeze:
+        if not yes:
+            click.confirm(_ACCEPT, abort=True, err=True)
+        store.unfreeze(slot_of(today))
+    found = budget_of(store, today)
+    if as_json:
+        options.print_json(_as_json(found))
+    else:
+        _print(found)
+
+
+def _print(found: Budget) -> None:
+    for line in found.lines:
+        where = f"  on space {line.space_version[:8]}" if line.space_version else ""
+        click.echo(f"{line.slot}{where}  {line.words}")
+    if found.lines:
+        click.echo()
+    for words in found.words:
+        click.echo(words)
+    click.echo(f"The next slot begins on {found.next_slot}.")
+    if found.frozen:
+        click.echo(f"SPENDING IS FROZEN: {found.frozen}. See `askew budget --help`.")
+
+
+def _as_json(found: Budget) -> dict[str, object]:
+    return {
+        "spent": float(found.spent),
+        "lifetime_cap": float(found.cap),
+        "next_slot": found.next_slot.isoformat(),
+        "frozen": found.frozen,
+        "entries": [
+            {
+                "slot": line.slot,
+                "space_version": line.space_version,
+                "kind": line.kind,
+                "epsilon_per_distance": float(line.epsilon) if line.metric else None,
+                "epsilon_between_any_two": line.between_any_two,
+            }
+            for line in found.lines
+        ],
+        "words": list(found.words),
+    }

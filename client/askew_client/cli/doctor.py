@@ -1,0 +1,92 @@
+"""`askew doctor`: looks at the server, the stores, the clock and the keyring."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew.errors import AskewError
+from askew_client.cli import options
+
+if TYPE_CHECKING:
+    from askew_client.device.doctor import Finding
+    from askew_client.settings.sources import Config
+
+
+@click.command()
+@options.all_of(options.server, options.data, options.as_json)
+@click.pass_context
+def doctor(context: click.Context, server: str | None, data: Path | None, as_json: bool) -> int:
+    """Check the server, its space, the ledger, the profile, file modes, clock and keyring.
+
+    Nothing is changed, drawn or charged. Exit code 1 if a check failed.
+
+    \b
+    Examples:
+      askew doctor
+      askew doctor --json
+    """
+    config = options.load(context, server=server, data=data)
+    options.note(f"looking at {config.server} and the files of this device ...")
+    findings = options.run(_findings(config))
+    if as_json:
+        options.print_json([vars(finding) for finding in findings])
+    else:
+        _print(findings)
+    return 1 if any(finding.health == "fail" for finding in findings) else 0
+
+
+async def _findings(config: Config) -> list[Finding]:
+    found = [finding async for finding in _server(config)]
+    return found + _device(config)
+
+
+async def _server(config: Config) -> AsyncIterator[Finding]:
+    from askew_client.demo.server import wait_until_healthy
+    from askew_client.device.doctor import Finding, check_space
+    from askew_client.transport.grpc import GrpcTransport
+    from askew_client.views.problems import setback_of
+
+    try:
+        async with GrpcTransport(config.server, config.settings.timeout) as network:
+            await wait_until_healthy(network.channel, config.settings.timeout)
+            yield Finding("server", "ok", f"{config.server} is healthy")
+            yield check_space(await network.model_card(), config.settings)
+    except AskewError as error:
+        hint = f"{setback_of(error).hint} `askew-server serve --demo` starts one here."
+        yield Finding("server", "fail", f"{config.server}: {error}", hint)
+
+
+def _device(config: Config) -> list[Finding]:
+    import datetime
+
+    from askew.randomness import SystemBits
+    from askew_client.device import doctor as checks
+    from askew_client.ledger.store import SignalStore
+    from askew_client.profile.encryption import keyring_name
+    from askew_client.profile.store import ProfileStore
+    from askew_client.settings.paths import places
+
+    where = places(config.data)
+    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
+    modes = [*checks.check_modes(where)]  # first: the stores close what others could read
+    return [
+        checks.check_ledger(store, where.ledger),
+        checks.check_profile(ProfileStore(where.profile, SystemBits())),
+        checks.check_clock(store, where.ledger, datetime.date.today()),
+        checks.check_keyring(keyring_name()),
+        *checks.check_places(where),
+        *modes,
+    ]
+
+
+def _print(findings: list[Finding]) -> None:
+    colors = {"ok": "green", "warn": "yellow", "fail": "red"}
+    for finding in findings:
+        health = click.style(f"{finding.health:<4}", fg=colors[finding.health])
+        click.echo(f"{health}  {finding.name}: {finding.text}", color=options.colored())
+        if finding.hint:
+            click.echo(f"      {finding.hint}")

@@ -1,0 +1,95 @@
+"""The command `askew`: ask in private, keep a profile, read the budget.
+
+What a person likes comes from a file, standard input or a prompt, never from the command line,
+which other programs on the machine can read. Commands import what they need when they run.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from askew import __version__
+from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, SecondSpace, TransportError
+from askew_client.cli.ask import ask, catalog
+from askew_client.cli.budget import budget
+from askew_client.cli.completion import completion
+from askew_client.cli.demo import demo
+from askew_client.cli.doctor import doctor
+from askew_client.cli.profile import profile
+from askew_client.cli.tui import tui
+from askew_client.storage import core_dumps
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.version_option(__version__)
+@click.option(
+    "--config",
+    "config_file",
+    # A name that is not there would mean the defaults, with another epsilon.
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    envvar="ASKEW_CONFIG",
+    help="The configuration file, in TOML.",
+)
+@click.pass_context
+def cli(context: click.Context, config_file: Path | None) -> None:
+    """Recommendations for a question that leaves this device bent by noise.
+
+    \b
+    Examples:
+      askew profile import my-ratings.csv
+      askew ask
+      askew budget
+      askew tui --demo
+      askew doctor
+
+    A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
+    configuration file, else it is the default.
+
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen or wants a yes,
+    4 no answer from a server, 130 stopped.
+    """
+    context.obj = config_file
+
+
+for _command in (ask, budget, catalog, completion, demo, doctor, profile, tui):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command; an error is one line, and its kind is the exit code."""
+    core_dumps.switch_off()
+    # gRPC's own log repeats text of the server, control characters and all.
+    os.environ["GRPC_VERBOSITY"] = "NONE"
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without our characters
+    try:
+        code = cli.main(standalone_mode=False, prog_name="askew")
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except (AskewError, OSError) as error:
+        click.echo(f"askew: {_in_words(error)}", err=True)
+        sys.exit(_exit_code(error))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, TransportError):
+        return str(error)
+    from askew_client.views.problems import setback_of
+
+    return f"{error}. {setback_of(error).hint}"
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, BudgetExceeded | LedgerFrozen | SecondSpace):
+        return 3
+    return 4 if isinstance(error, TransportError) else 1

@@ -1,0 +1,177 @@
+"""What the commands share: options that become a configuration, and how output is printed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from askew.errors import ParameterError, VaultError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from askew_client.profile.store import ProfileStore
+    from askew_client.settings.sources import Config
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+_Outcome = TypeVar("_Outcome")
+
+
+class RationalNumber(click.ParamType["Fraction"]):
+    """An exact number: 2, 0.5 or 1/3."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
+        """The number, or a usage error."""
+        from askew_client.settings.sources import exact_number
+
+        try:
+            return exact_number("it", value)
+        except ParameterError:
+            return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
+
+
+class Directory(click.Path):
+    """A directory, there or not yet. No text is none: it would be the one where one stands."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """The path, or a usage error."""
+        if value == "":
+            self.fail("it must name a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
+k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
+epsilon = click.option(
+    "--epsilon",
+    type=RationalNumber(),
+    help="Privacy loss of one signal, per unit distance or by bucket; smaller is more private."
+    "  [default: 4]",
+)
+mechanism = click.option(
+    "--mechanism",
+    type=click.Choice(["geo_laplace", "bucket_rr"]),
+    help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
+)
+lifetime_cap = click.option(
+    "--lifetime-cap",
+    type=RationalNumber(),
+    help="What all signals of this device may ever cost, between any two people.  [default: 192]",
+)
+data = click.option(
+    "--data",
+    type=Directory(),
+    help="Directory of the profile and the ledger.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """Several options as one decorator, in the order in which they are read."""
+
+    def decorated(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def load(context: click.Context, **flags: object) -> Config:
+    """The configuration of this run: defaults < file < environment < flags.
+
+    A flag out of range is wrong usage; the same value in the file or the environment is an error.
+    """
+    from askew_client.settings.file import read_file
+    from askew_client.settings.sources import configured
+
+    try:
+        return configured(flags, os.environ, read_file(config_path(context)))
+    except ParameterError as error:
+        given = flags.get(error.name)
+        if given is None:
+            raise
+        flag = next((each for each in context.command.params if each.name == error.name), None)
+        text = f"it must be {error.limit}, got {given}"
+        raise click.BadParameter(text, context, flag) from None
+
+
+def config_path(context: click.Context) -> Path:
+    """Where the configuration is, or would be."""
+    from askew_client.settings.paths import config_file
+
+    named: Path | None = context.obj
+    return named or config_file()
+
+
+def open_profile(directory: Path | None) -> ProfileStore:
+    """The stored profile; an encrypted one is opened with a passphrase from the terminal."""
+    from askew.randomness import SystemBits
+    from askew_client.profile.store import ProfileStore
+    from askew_client.settings.paths import places
+
+    store = ProfileStore(places(directory).profile, SystemBits())
+    if store.locked:
+        store.unlock(ask_passphrase("Passphrase of your profile"))
+    return store
+
+
+def ask_passphrase(prompt: str, *, confirm: bool = False) -> str:
+    """A passphrase, typed where nobody sees it. Read from the terminal, never from an argument."""
+    import getpass
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", getpass.GetPassWarning)  # or it would echo what is typed
+        try:
+            text = getpass.getpass(f"{prompt}: ")
+            if confirm and getpass.getpass("Once more: ") != text:
+                raise VaultError("the two passphrases differ; nothing was changed")
+        except (getpass.GetPassWarning, EOFError, OSError):
+            raise VaultError("a passphrase is typed in a terminal, and there is none") from None
+    return text
+
+
+def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
+    """Run to the end; being cancelled is being stopped."""
+    import asyncio
+
+    try:
+        return asyncio.run(coroutine)
+    except asyncio.CancelledError:
+        raise click.Abort from None
+
+
+def note(text: str) -> None:
+    """A line for a person who waits; a pipe or a file does not get it."""
+    if sys.stderr.isatty():
+        click.echo(text, err=True)
+
+
+def colored() -> bool | None:
+    """False if the environment says NO_COLOR; else click looks at the terminal."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def print_json(value: object) -> None:
+    """One JSON value on standard output."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,228 @@
+"""`askew profile`: what the device knows of its person, and what becomes of it.
+
+Titles are read from standard input, a file or a prompt: an argument would be seen by every program
+on the machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_client.cli import options
+
+if TYPE_CHECKING:
+    from askew_client.profile.editor import ProfileDesk
+
+_data = options.data
+
+
+@click.group()
+def profile() -> None:
+    """Rate titles, take that back, import, export, encrypt, wipe.
+
+    Titles never go on the command line, which other programs can read.
+
+    \b
+    Examples:
+      askew profile add
+      askew profile import ml-latest-small.zip
+      askew profile list --json
+      askew profile undo
+    """
+
+
+@profile.command("add")
+@_data
+@click.pass_context
+def add(context: click.Context, data: Path | None) -> None:
+    """Rate titles: lines "title,rating" on standard input, or a prompt in a terminal.
+
+    A line without a rating is a like.
+
+    \b
+    Examples:
+      askew profile add
+      askew profile add < new-ratings.csv
+    """
+    from askew_client.profile.import_files import read_titles
+
+    desk = _desk(context, data)
+    lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_ratings()
+    if lines and [each.strip() for each in lines[0].split(",")] != ["title", "rating"]:
+        lines = ["title,rating", *(line if "," in line else f"{line}," for line in lines)]
+    changes = read_titles(lines, "standard input")
+    desk.edit(changes)
+    _tell(f"{len(changes)} titles rated")
+
+
+@profile.command("remove")
+@click.option("--for-good", is_flag=True, help="From the edits and past answers too; no undo.")
+@_data
+@click.pass_context
+def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
+    """Forget ratings: one title a line on standard input, or a prompt in a terminal.
+
+    The titles stay in the file, for `askew profile undo`. With --for-good they are overwritten
+    there, and so is every past answer that names one; this works after a plain removal too.
+
+    \b
+    Examples:
+      askew profile remove < titles.txt
+      askew profile remove --for-good < titles.txt
+    """
+    desk = _desk(context, data)
+    lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_titles()
+    titles = [line.strip() for line in lines if line.strip()]
+    if for_good:
+        gone = desk.forget(titles)
+        _tell(f"{gone.titles} titles and {gone.answers} past answers forgotten for good")
+        _tell("copies made by backups or by the disk itself are out of reach")
+        return
+    removed = desk.edit(dict.fromkeys(titles, ())) if titles else 0
+    kept = "; `askew profile undo` still knows them, until `remove --for-good`" if removed else ""
+    _tell(f"{removed} ratings removed{kept}")
+
+
+@profile.command("list")
+@options.all_of(_data, options.as_json)
+@click.pass_context
+def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> None:
+    """List what is rated, newest first.
+
+    \b
+    Example:
+      askew profile list | head
+    """
+    rated = _desk(context, data).ratings()
+    if as_json:
+        options.print_json([{"title": each.label, "rating": each.rating} for each in rated])
+        return
+    for each in rated:
+        click.echo(f"{'like' if each.rating is None else f'{each.rating:g}':>5}  {each.label}")
+
+
+@profile.command("undo")
+@_data
+@click.pass_context
+def undo(context: click.Context, data: Path | None) -> None:
+    """Take the last edit back; an import is one edit."""
+    _tell(f"{_desk(context, data).undo()} ratings as they were before")
+
+
+@profile.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, allow_dash=True))
+@_data
+@click.pass_context
+def import_ratings(context: click.Context, file: Path, data: Path | None) -> None:
+    """Import a csv "title,rating", or a MovieLens export (a directory or zip) of one person.
+
+    \b
+    Examples:
+      askew profile import my-ratings.csv
+      askew profile import my-movielens.zip
+      askew profile import - < my-ratings.csv
+    """
+    from askew_client.profile.import_files import read_export, read_titles
+
+    desk = _desk(context, data)
+    if str(file) == "-":
+        changes = read_titles(sys.stdin.read().splitlines(), "standard input")
+    else:
+        changes = read_export(file)
+    desk.edit(changes)
+    _tell(f"{len(changes)} titles rated; `askew profile undo` takes all of them back")
+
+
+@profile.command("export")
+@_data
+@click.pass_context
+def export(context: click.Context, data: Path | None) -> None:
+    """Print the ratings as csv, to be imported again.
+
+    \b
+    Example:
+      askew profile export > my-ratings.csv
+    """
+    from askew_client.profile.export import as_csv
+
+    click.echo(as_csv(_desk(context, data).ratings()), nl=False)
+
+
+@profile.command("wipe")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_data
+@click.pass_context
+def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
+    """Forget the profile and the history. The ledger stays: it counts what has left.
+
+    The file is overwritten and removed. Copies that the disk, the file system or a backup made
+    are out of reach; a profile that was always encrypted leaves nothing readable in those either.
+    """
+    from askew.randomness import SystemBits
+    from askew_client.profile.store import ProfileStore
+    from askew_client.settings.paths import places
+
+    if not yes:
+        click.confirm("Forget every rating and past answer?", abort=True, err=True)
+    where = places(options.load(context, data=data).data)
+    ProfileStore(where.profile, SystemBits()).wipe()
+    _tell("the profile is gone; copies made by backups or by the disk itself are out of reach")
+
+
+@profile.command("encrypt")
+@click.option("--keyring", is_flag=True, help="Keep the key in the system's keyring.")
+@_data
+@click.pass_context
+def encrypt(context: click.Context, data: Path | None, keyring: bool) -> None:
+    """Encrypt the profile and the history, with a passphrase or a key in the keyring.
+
+    \b
+    Examples:
+      askew profile encrypt
+      askew profile encrypt --keyring
+    """
+    desk = _desk(context, data)
+    desk.encrypt(None if keyring else options.ask_passphrase("New passphrase", confirm=True))
+    _tell("the profile is encrypted" + (", its key is in the keyring" if keyring else ""))
+
+
+@profile.command("decrypt")
+@_data
+@click.pass_context
+def decrypt(context: click.Context, data: Path | None) -> None:
+    """Keep the profile in the clear again."""
+    _desk(context, data).decrypt()
+    _tell("the profile is kept in the clear, mode 0600")
+
+
+def _desk(context: click.Context, data: Path | None) -> ProfileDesk:
+    from askew_client.profile.editor import ProfileDesk
+
+    return ProfileDesk(options.open_profile(options.load(context, data=data).data))
+
+
+def _prompted_titles() -> list[str]:
+    """Titles typed one by one, until an empty line."""
+    titles: list[str] = []
+    while title := click.prompt("Title (empty to end)", default="", show_default=False, err=True):
+        titles.append(title)
+    return titles
+
+
+def _prompted_ratings() -> list[str]:
+    import csv
+    import io
+
+    text = io.StringIO()
+    while title := click.prompt("Title (empty to end)", default="", show_default=False, err=True):
+        rating = click.prompt("Rating (empty for a like)", default="", show_default=False, err=True)
+        csv.writer(text).writerow((title, rating))
+    return text.getvalue().splitlines()
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,1 @@
+"""`askew demo`: a made-up person's exchange, explained on the screen."""

@@ -1,0 +1,84 @@
+"""`askew demo`: one made-up person's exchange with a real server, explained on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+from pathlib import Path
+
+from askew.model_card import Catalog
+from askew.randomness import SystemBits
+from askew.vectors import FeatureSpace
+from askew.wire.convert import query_to_bytes
+from askew_client.demo.person import FAVORITES
+from askew_client.demo.screen import DemoScreen
+from askew_client.demo.server import demo_server, wait_until_healthy
+from askew_client.device.present import items_by_text, ratings_of
+from askew_client.exchange import Exchange
+from askew_client.forecast.forecast import Expectation
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.title_search import title_key
+from askew_client.settings.paths import ledger_file
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.grpc import GrpcTransport
+from askew_client.transport.protocol import Transport
+
+
+async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:
+    """Play the exchange. Leaves nothing behind: neither a process nor a file."""
+    _end_in_order_on(signal.SIGINT, signal.SIGTERM)
+    screen.opening()
+    with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
+        store = SignalStore(ledger_file(Path(directory)), settings.caps)
+        async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
+            await wait_until_healthy(network.channel)
+            screen.listening(address)
+            card = await network.model_card()
+            catalog = await network.catalog(card)
+            exchange = Exchange(card, catalog, settings, _favorites(catalog, card.space))
+            screen.person(exchange)
+            sent = await _ask(exchange, slot, screen, store, network)
+            await _measure(exchange, draws, screen)
+            again = query_to_bytes(exchange.ask(slot, store, SystemBits()).query)
+            screen.ledger(store.charges(), settings, same_bytes=again == sent)
+            screen.meaning(exchange.loss, card.space.encoder.reach())
+    screen.closing()
+
+
+async def _ask(
+    exchange: Exchange,
+    slot: str,
+    screen: DemoScreen,
+    store: SignalStore,
+    network: Transport,
+) -> bytes:
+    """One round trip; returns the bytes that left."""
+    query = exchange.ask(slot, store, SystemBits()).query
+    sent = query_to_bytes(query)
+    screen.question(exchange, query, sent)
+    screen.answer(exchange, query, await network.retrieve(query, exchange.card), SystemBits())
+    return sent
+
+
+async def _measure(exchange: Exchange, draws: int, screen: DemoScreen) -> None:
+    expectation = Expectation(exchange, SystemBits())
+    with screen.progress(draws) as step:
+        for _ in range(draws):
+            expectation.draw()
+            step()
+            await asyncio.sleep(0)  # a chance to be stopped
+    screen.quality(expectation.comparison(), exchange.settings.k, draws)
+
+
+def _end_in_order_on(*numbers: signal.Signals) -> None:
+    """Cancel the demo on a signal; on its way out it stops the server and removes its files."""
+    task = asyncio.current_task()
+    if task is not None:
+        for number in numbers:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+
+
+def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:
+    likings = {title_key(label): rating for label, rating in FAVORITES.items()}
+    return ratings_of(likings, items_by_text(catalog), space.scale)

@@ -1,0 +1,92 @@
+"""The ledger in words: what was spent, when, on which space, and what that means."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil, exp
+
+from askew_client.ledger.slots import day_after
+from askew_client.ledger.store import Account, Charge, SignalStore
+from askew_client.settings.settings import slot_of
+from askew_client.views.rounding import at_most
+from askew_client.views.values import Budget, LedgerLine
+
+
+def budget_of(store: SignalStore, today: datetime.date) -> Budget:
+    """The ledger as a person reads it."""
+    account = store.account()
+    return Budget(
+        spent=account.spent,
+        cap=account.caps.lifetime,
+        next_slot=day_after(slot_of(today)),
+        lines=tuple(_line(charge) for charge in account.charges),
+        words=tuple(_words(account)),
+        frozen=account.frozen,
+    )
+
+
+def _line(charge: Charge) -> LedgerLine:
+    near, far = charge.epsilon_per_distance, float(charge.epsilon)
+    if charge.kind == "unfreeze":
+        words = (
+            f"accepted by you; {at_most(far)} was booked for what the ledger had lost, "
+            "as far as its anchor knew"
+        )
+    elif near is None:
+        words = f"one signal, epsilon {at_most(far)} between any two people"
+    else:
+        words = (
+            f"one signal, epsilon {float(near):g} per unit distance, times the diameter "
+            f"{at_most(far)}: the most between any two people"
+        )
+    return LedgerLine(
+        slot=charge.slot,
+        space_version=charge.space_version,
+        kind=charge.kind,
+        epsilon=charge.epsilon if near is None else near,
+        metric=near is not None,
+        between_any_two=far,
+        words=words,
+    )
+
+
+def _words(account: Account) -> Iterator[str]:
+    spent, cap = float(account.spent), float(account.caps.lifetime)
+    yield f"Spent {spent:.4g} of a lifetime cap of {cap:g}; {max(cap - spent, 0):.4g} is left."
+    if account.frozen:
+        yield "More may have left this device, and been spent, than this ledger knows."
+    elif not account.charges:
+        yield "Nothing that depends on you has left this device."
+    if not spent:
+        return
+    for space in dict.fromkeys(c.space_version for c in account.charges if c.space_version):
+        yield from _words_of_space(space, [c for c in account.charges if c.space_version == space])
+    near = any(charge.epsilon_per_distance is not None for charge in account.charges)
+    yield (
+        f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
+        f"{_odds(spent)}." + (" You hide best among people like you." if near else "")
+    )
+
+
+def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
+    """What the signals of one space say together about near people."""
+    near = sum((c.epsilon_per_distance or Fraction(0) for c in charges), Fraction(0))
+    flat = sum((c.epsilon for c in charges if c.epsilon_per_distance is None), Fraction(0))
+    if near:
+        exponent = f"{at_most(near, 6)} r" + (f" + {at_most(flat)}" if flat else "")
+        yield (
+            f"On space {space[:8]}, from all signals together: someone who knows everything but "
+            f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
+            f"by guessing, {_odds(float(near + flat))} at distance 1, which the server says is the "
+            "median distance between two people; a device cannot check that."
+        )
+
+
+def _odds(epsilon: float) -> str:
+    """exp(epsilon) as odds that a person can read, rounded up."""
+    if epsilon > 30:
+        return "more than 10,000,000,000,000 to 1"
+    odds = exp(epsilon)
+    return f"{ceil(100 * odds) / 100:.2f} to 1" if odds < 10 else f"{ceil(odds):,} to 1"

@@ -1,0 +1,130 @@
+"""What `askew doctor` looks at: each check is a finding with a hint, and changes nothing."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from askew.errors import AskewError, ParameterError
+from askew.model_card import ModelCard
+from askew_client.exchange import mechanism_for
+from askew_client.ledger.slots import months_between
+from askew_client.ledger.store import MAX_JUMP, SignalStore
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.paths import Places
+from askew_client.settings.settings import ClientSettings, slot_of
+
+Health = Literal["ok", "warn", "fail"]
+_EARLIEST_YEAR = 2026  # nobody ran this program before
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: its name, how it went, what was seen, and what to do if it did not go well."""
+
+    name: str
+    health: Health
+    text: str
+    hint: str = ""
+
+
+def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
+    """Whether this device asks this server by its settings."""
+    try:
+        mechanism_for(card, settings)
+    except ParameterError as error:
+        return Finding("space", "fail", str(error), "Ask another server, or change the setting.")
+    reach = card.space.encoder.reach()
+    text = f"diameter {float(reach.diameter):.3g}, one rating moves {float(reach.one_rating):.3g}"
+    return Finding("space", "ok", text)
+
+
+def check_ledger(store: SignalStore, path: Path) -> Finding:
+    """Whether the ledger is whole, anchored and not spent. Looks without making a file."""
+    if not path.exists():
+        return Finding("ledger", "ok", "nothing was ever spent here")
+    try:
+        account = store.account()
+    except AskewError as error:
+        hint = "Move it away; `askew budget --unfreeze` then books what its anchor remembers."
+        return Finding("ledger", "fail", str(error), hint)
+    spent = f"{float(account.spent):.4g} of {float(account.caps.lifetime):g} spent"
+    if account.frozen:
+        hint = "`askew budget --unfreeze` accepts it, and books what was lost."
+        return Finding("ledger", "fail", f"frozen: {account.frozen}", hint)
+    if account.spent >= account.caps.lifetime:
+        return Finding("ledger", "warn", spent, "The lifetime cap is reached.")
+    return Finding("ledger", "ok", f"{spent}, {len(account.charges)} entries, anchored")
+
+
+def check_profile(store: ProfileStore) -> Finding:
+    """Whether the profile can be read, and how it is kept."""
+    try:
+        kept = "in the clear" if store.lock == "none" else f"encrypted ({store.lock})"
+        if store.locked:
+            return Finding("profile", "ok", kept)
+        document = store.read()
+    except AskewError as error:
+        return Finding("profile", "fail", str(error), "Restore it from a backup, or wipe it.")
+    if not document.ratings:
+        hint = "`askew profile add` or `askew profile import` rates titles."
+        return Finding("profile", "warn", "nothing is rated yet", hint)
+    return Finding("profile", "ok", f"{len(document.ratings)} ratings, {kept}")
+
+
+def check_clock(store: SignalStore, path: Path, today: datetime.date) -> Finding:
+    """Whether the calendar agrees with the ledger's own."""
+    if today.year < _EARLIEST_YEAR:
+        return Finding("clock", "fail", f"it says {today}", "Set the clock.")
+    try:
+        charges = store.charges() if path.exists() else ()
+    except AskewError:
+        charges = ()
+    if charges:
+        ahead = months_between(charges[-1].slot, slot_of(today))
+        if ahead < 0:
+            text = f"it says {today}, before the ledger's last entry of {charges[-1].slot}"
+            return Finding("clock", "warn", text, "Set the clock; until then nothing is drawn.")
+        if ahead > MAX_JUMP:
+            text = f"it says {today}, long after the ledger's last entry of {charges[-1].slot}"
+            hint = "If the date is right, accept it with `askew budget --unfreeze`."
+            return Finding("clock", "warn", text, hint)
+    return Finding("clock", "ok", f"it says {today}")
+
+
+def check_modes(places: Places) -> Iterator[Finding]:
+    """Whether anybody else may read or change the files of this person."""
+    files = [path for path in (places.profile, places.ledger, places.anchor) if path.exists()]
+    directories = {path.parent for path in files}
+    for path in [*sorted(directories), *files]:
+        mode, owner = stat.S_IMODE(path.stat().st_mode), path.stat().st_uid
+        wanted = 0o700 if path.is_dir() else 0o600
+        name = f"mode of {path}"
+        if hasattr(os, "geteuid") and owner != os.geteuid():
+            yield Finding(name, "fail", "it belongs to somebody else", f"chown it: {path}")
+        elif mode & ~wanted:
+            yield Finding(name, "fail", f"{mode:o}", f"chmod {wanted:o} {path}")
+        else:
+            yield Finding(name, "ok", f"{mode:o}")
+
+
+def check_places(places: Places) -> Iterator[Finding]:
+    """Whether files can be kept where they are looked for."""
+    for directory in sorted({path.parent for path in (places.ledger, places.anchor)}):
+        found = next(each for each in (directory, *directory.parents) if os.path.lexists(each))
+        if not (found.is_dir() and os.access(found, os.W_OK | os.X_OK)):
+            text = f"nothing can be written in {directory}"
+            yield Finding("place", "fail", text, "Without a ledger nothing is asked; use --data.")
+
+
+def check_keyring(name: str | None) -> Finding:
+    """Whether a key could be kept in the system's keyring."""
+    if name is None:
+        hint = "`askew profile encrypt` works with a passphrase."
+        return Finding("keyring", "warn", "there is none here", hint)
+    return Finding("keyring", "ok", name)

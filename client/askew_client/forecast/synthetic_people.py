@@ -1,0 +1,96 @@
+"""People in place of a prior's, for a forecast on the device: made up from the public catalog.
+
+A server with a prior weighs people whom it may know, and no device has them. So the device makes up
+others: for each of up to PEOPLE items, evenly over the catalog, one who likes it and the LIKES - 1
+items most like it, and has seen those. Tastes and points are what the public model makes of such
+likes. What they lack of the prior: how often its tastes occur, and what else its people have seen;
+so a forecast with them is an estimate. Deterministic, and nobody in particular.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import OutOfRange, ParameterError
+from askew.model_card import Catalog, ModelCard
+from askew.randomized_response import RandomizedResponse
+from askew.retrieval import RetrievalRule, SharedSlate
+from askew.retrieval.buckets import BucketRule, labels_of, slates_of
+from askew.retrieval.posterior import PosteriorRule, Prior
+
+PEOPLE = 256
+LIKES = 10
+_FAVORITES = 64  # of each: what else would they be served?
+
+
+@dataclass(frozen=True, eq=False)
+class StandIns:
+    """m made-up people: what rules weigh, and their tastes (m, D)."""
+
+    prior: Prior
+    tastes: NDArray[np.float64]
+
+
+def stand_ins(card: ModelCard, catalog: Catalog, k: int) -> StandIns:
+    """The made-up people of a catalog, for at most k results. O(PEOPLE n_items D), a fraction of a
+    second. One person at a time, and no more than is asked for: how many items and how long a
+    shared slate there is are a server's to say.
+    """
+    encoder, n = card.space.encoder, len(catalog)
+    rows = np.unique(np.linspace(0, n - 1, PEOPLE).astype(np.int64))
+    length = np.linalg.norm(catalog.vectors, axis=1, keepdims=True)
+    direction = catalog.vectors / np.maximum(length, 1e-12)
+    liked = np.stack([_largest(direction @ direction[row], LIKES) for row in rows])  # (m, LIKES)
+    root = np.sqrt(max(liked.shape[1], encoder.least_likes))  # as in `vectors.fold_in`
+    tastes = catalog.vectors[liked].sum(axis=1, dtype=np.float64) / root
+    points = encoder.unit * encoder.ranks(
+        encoder.contributions(catalog.vectors)[liked].sum(1) / root
+    )
+    pairs = list(zip(tastes.astype(np.float32), liked, strict=True))
+    favorites = [_largest(_unseen(catalog.scoring, *pair), _FAVORITES) for pair in pairs]
+    pool = np.union1d(favorites, np.array(catalog.shared_slate[:k], dtype=np.int64))
+    scores = np.stack([_unseen(catalog.scoring, *pair)[pool] for pair in pairs], axis=1)
+    return StandIns(Prior(points, scores, pool, np.ones(len(rows))), tastes)
+
+
+def posterior_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
+    """The rule `posterior`, by the exact law of the signal, for the made-up people."""
+    return PosteriorRule(stand_ins(card, catalog, k).prior, catalog.shared_slate[:k])
+
+
+def buckets_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
+    """The rule `buckets`: slates made at the card's epsilon, as a server makes them for its prior.
+
+    Anybody's slate where the space has no buckets. Raises OutOfRange for an epsilon of the card
+    that buckets cannot have.
+    """
+    buckets = card.space.buckets
+    if buckets is None:
+        return SharedSlate(catalog.shared_slate)
+    try:
+        response = RandomizedResponse.for_epsilon(len(buckets), Fraction(card.rule.epsilon))
+    except ParameterError:  # a server's word, not a setting of this device
+        raise OutOfRange("the epsilon of the serving rule", "one that buckets can have") from None
+    people = stand_ins(card, catalog, k)
+    label, most = labels_of(buckets, people.tastes), min(k, len(people.prior.items))
+    return BucketRule(people.prior.items[slates_of(label, people.prior.scores, response, most)])
+
+
+def _unseen(
+    scoring: NDArray[np.float32], taste: NDArray[np.float32], liked: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """What one person would like of each item that they have not seen, (n_items,)."""
+    scores: NDArray[np.float32] = np.maximum(scoring @ taste, 0)
+    scores[liked] = 0
+    return scores
+
+
+def _largest(values: NDArray[np.floating], count: int) -> NDArray[np.int64]:
+    """The places of the largest values (n,), in no order."""
+    most = min(count, len(values))
+    found: NDArray[np.int64] = np.argpartition(-values, most - 1)[:most]
+    return found

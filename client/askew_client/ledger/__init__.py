@@ -1,0 +1,1 @@
+"""What left the device, and what that cost."""

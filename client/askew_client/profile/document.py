@@ -1,0 +1,125 @@
+"""What is known about a person, as one value: ratings, the edits that made them, past answers.
+
+Ratings are kept by title, "Alien (1979)", so that they outlive every catalog. Nothing here does I/O
+and nothing private shows when an object is printed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+
+from askew.errors import AskewError, ProfileError
+from askew.model_card import MAX_TEXT, check_text
+from askew.vectors import MAX_RATING
+from askew_client.views.values import PastAnswer
+
+Liking = float | None  # None is a like without a number
+# What an edit makes of a title: nothing at all, or one liking.
+State = tuple[()] | tuple[Liking]
+
+MAX_RATINGS = 200_000
+_MAX_EDITS = 200
+_MAX_ANSWERS = 200
+
+
+@dataclass(frozen=True)
+class ProfileDocument:
+    """One person's profile. edits hold, for each title, its state before the edit."""
+
+    ratings: Mapping[str, Liking] = field(default_factory=dict, repr=False)
+    edits: tuple[Mapping[str, State], ...] = field(default=(), repr=False)
+    answers: tuple[PastAnswer, ...] = field(default=(), repr=False)
+
+    def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
+        """The profile after one edit. Raises ProfileError for what is no title or no rating."""
+        for label, state in changes.items():
+            _check(label, state)
+        before = {label: _state(self.ratings, label) for label in changes}
+        if before == dict(changes):
+            return self
+        ratings = _after(self.ratings, changes)
+        if len(ratings) > MAX_RATINGS:
+            raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
+        return replace(self, ratings=ratings, edits=(*self.edits, before)[-_MAX_EDITS:])
+
+    def undone(self) -> tuple[ProfileDocument, int]:
+        """The profile before its last edit, and how many titles that edit changed."""
+        if not self.edits:
+            return self, 0
+        last = self.edits[-1]
+        ratings = _after(self.ratings, last)
+        return replace(self, ratings=ratings, edits=self.edits[:-1]), len(last)
+
+    def answered(self, answer: PastAnswer) -> ProfileDocument:
+        """With one more answer, unless it is the last one over again."""
+        if self.answers and replace(self.answers[-1], when=answer.when) == answer:
+            return self
+        return replace(self, answers=(*self.answers, answer)[-_MAX_ANSWERS:])
+
+    def without(self, named: Callable[[str], bool]) -> ProfileDocument:
+        """Without every trace of these titles: their ratings, edits of them, answers with them.
+
+        An edit keeps its other titles; an answer with one of them is forgotten whole.
+        """
+        edits = ({k: v for k, v in each.items() if not named(k)} for each in self.edits)
+        return ProfileDocument(
+            {label: liking for label, liking in self.ratings.items() if not named(label)},
+            tuple(each for each in edits if each),
+            tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
+        )
+
+    def without_answers(self) -> ProfileDocument:
+        """The same ratings, and no past."""
+        return replace(self, answers=())
+
+    def to_bytes(self) -> bytes:
+        """The profile as text."""
+        answers = [[a.when.isoformat(), a.slot, a.labels, a.picked] for a in self.answers]
+        value = {"ratings": dict(self.ratings), "edits": self.edits, "answers": answers}
+        return json.dumps(value, ensure_ascii=False, default=dict).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ProfileDocument:
+        """The inverse of `to_bytes`. Raises ProfileError for anything else."""
+        try:
+            value = json.loads(data)
+            edits = tuple({k: _as_state(v) for k, v in each.items()} for each in value["edits"])
+            for label, liking in value["ratings"].items():
+                _check(label, (liking,))
+            answers = tuple(
+                PastAnswer(datetime.date.fromisoformat(when), slot, tuple(labels), picked)
+                for when, slot, labels, picked in value["answers"]
+            )
+        except (AskewError, ValueError, KeyError, TypeError, AttributeError):
+            raise ProfileError("the stored profile is damaged") from None
+        return cls(value["ratings"], edits, answers)
+
+
+def _check(label: str, state: State) -> None:
+    try:
+        check_text("a title", label[:MAX_TEXT])
+    except AskewError:
+        raise ProfileError("a title must be printable text") from None
+    if len(label) > MAX_TEXT + len(" (9999)"):
+        raise ProfileError(f"a title has at most {MAX_TEXT} characters")
+    for rating in state:
+        if rating is not None and not (isfinite(rating) and abs(rating) <= MAX_RATING):
+            raise ProfileError(f"a rating must be a number, at most {MAX_RATING:g} in size")
+
+
+def _state(ratings: Mapping[str, Liking], label: str) -> State:
+    return (ratings[label],) if label in ratings else ()
+
+
+def _as_state(value: list[Liking]) -> State:
+    return (value[0],) if value else ()
+
+
+def _after(ratings: Mapping[str, Liking], changes: Mapping[str, State]) -> dict[str, Liking]:
+    """The ratings after an edit, what was touched last at the end."""
+    kept = {label: liking for label, liking in ratings.items() if label not in changes}
+    return kept | {label: state[0] for label, state in changes.items() if state}

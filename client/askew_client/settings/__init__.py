@@ -1,0 +1,1 @@
+"""How a device asks: static settings, and where they come from."""

@@ -1,0 +1,72 @@
+"""The device's settings. Static: none depends on the profile, and none comes from a server."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from askew.errors import ParameterError
+from askew.lattice import Lattice
+from askew.randomized_response import RandomizedResponse
+from askew.signal import Mechanism
+from askew_client.settings.ranges import Caps, check_settings
+
+MechanismName = Literal["geo_laplace", "bucket_rr"]
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """How a device asks.
+
+    mechanism: geo_laplace hides a person among people like them, epsilon being per unit distance;
+    bucket_rr hides them among everybody alike, epsilon being between any two people.
+    epsilon: for one fresh signal. k: results per question.
+    lifetime_cap: the sum, over all fresh signals that this device will ever send, of their epsilon
+    between any two people, which is epsilon * diameter for geo_laplace. The default pays for twelve
+    months at the other defaults in the widest space that the device enters: 12 * 4 * 4.
+    monthly_cap: the same for the fresh signals of one month; by default, two such signals.
+    max_diameter: the widest feature space that this device enters. That distance 1 is the median
+    distance between two people is only what a server says; epsilon * max_diameter bounds the loss
+    of one signal between any two profiles whether that is true or not.
+    max_one_rating: the farthest that one rating may move a point in a space that this device
+    enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it moves one
+    follows from numbers that a server chooses; training makes .3 to .52 of them. Neither limit
+    concerns bucket_rr, whose epsilon holds for every pair of people.
+    pace: seconds; a call leaves only a whole number of these after the server's reply before it,
+    so that the time between them does not tell how much work a profile made.
+    timeout: seconds for one call. Raises ParameterError for a setting out of range.
+    """
+
+    mechanism: MechanismName = "geo_laplace"
+    epsilon: Fraction = Fraction(4)
+    k: int = 8
+    lifetime_cap: Fraction = Fraction(192)
+    monthly_cap: Fraction = Fraction(32)
+    max_diameter: float = 4.0
+    max_one_rating: float = 0.75
+    pace: float = 0.25
+    timeout: float = 5.0
+
+    def __post_init__(self) -> None:
+        check_settings(vars(self))
+
+    @property
+    def caps(self) -> Caps:
+        """What fresh signals may cost."""
+        return Caps(self.lifetime_cap, self.monthly_cap)
+
+    def mechanism_in(self, n_buckets: int) -> Mechanism:
+        """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
+        if self.mechanism == "geo_laplace":
+            return Lattice.for_epsilon(self.epsilon)
+        if n_buckets == 0:
+            limit = "geo_laplace: this server's space has no buckets"
+            raise ParameterError("mechanism", self.mechanism, limit)
+        return RandomizedResponse.for_epsilon(n_buckets, self.epsilon)
+
+
+def slot_of(day: datetime.date) -> str:
+    """The slot of a day: its calendar month, "2026-11". One signal serves a whole slot."""
+    return f"{day:%Y-%m}"

@@ -1,0 +1,139 @@
+"""The configuration: defaults < file < environment < flags, for every setting alike.
+
+The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
+environment a setting is called ASKEW_ and its name. docs/device.md lists the settings.
+`config_file` reads and changes the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from askew.address import host_of
+from askew.errors import ParameterError
+from askew_client.settings.ranges import check_settings
+
+if TYPE_CHECKING:
+    from askew_client.settings.settings import ClientSettings
+
+Theme = Literal["dark", "light"]
+DEFAULT_SERVER = "127.0.0.1:7571"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a command works with. data is None for the platform's own places.
+
+    chosen holds what was set of ClientSettings, each within its range.
+    """
+
+    server: str
+    data: Path | None
+    theme: Theme
+    chosen: Mapping[str, Any]
+
+    @cached_property
+    def settings(self) -> ClientSettings:
+        """The device's settings; the first use loads numpy, after a command's first line."""
+        from askew_client.settings.settings import ClientSettings
+
+        return ClientSettings(**self.chosen)
+
+
+def exact_number(name: str, value: object) -> Fraction:
+    """An exact number such as 2, 0.5 or 1/3. Raises ParameterError."""
+    # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
+    # 12 digits before and after a point become when they are written down again.
+    if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/[0-9]{1,24}", str(value)):
+        try:
+            return Fraction(str(value))
+        except ZeroDivisionError:
+            pass
+    raise ParameterError(name, value, "a number such as 2, 0.5 or 1/3")
+
+
+def whole_number(name: str, value: object) -> int:
+    """A whole number. Raises ParameterError."""
+    if not re.fullmatch("-?[0-9]{1,9}", str(value)):
+        raise ParameterError(name, value, "a whole number")
+    return int(str(value))
+
+
+def _decimal(name: str, value: object) -> float:
+    return float(exact_number(name, value))
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ParameterError(name, value, "text")
+    return value
+
+
+def _directory(name: str, value: object) -> Path:
+    """A directory that is the same wherever a command starts: each has a budget of its own."""
+    if isinstance(value, Path):
+        return value  # a flag, which is typed for one run
+    text = _text(name, value)
+    try:
+        place = Path(text).expanduser()
+    except RuntimeError:  # nobody of that name
+        place = Path()
+    if not place.is_absolute() or "\0" in text:
+        raise ParameterError(name, value, "an absolute path, or one that begins with ~")
+    return place
+
+
+def _theme(name: str, value: object) -> Theme:
+    match value:
+        case "dark" | "light":
+            return value
+    raise ParameterError(name, value, "dark or light")
+
+
+_PARSERS: dict[str, Callable[[str, object], object]] = {
+    "mechanism": _text,
+    "epsilon": exact_number,
+    "k": whole_number,
+    "lifetime_cap": exact_number,
+    "monthly_cap": exact_number,
+    "max_diameter": _decimal,
+    "max_one_rating": _decimal,
+    "pace": _decimal,
+    "timeout": _decimal,
+}
+NAMES = ("server", "data", "theme", *_PARSERS)
+
+
+def configured(
+    flags: Mapping[str, object], environment: Mapping[str, str], file: Mapping[str, object]
+) -> Config:
+    """What the three sources say together; a flag that is None says nothing.
+
+    Raises ParameterError for a name in the file that does not exist, or a value of another type or
+    out of range.
+    """
+    for name in file:
+        if name not in NAMES:
+            raise ParameterError("a name in the configuration", name, f"one of {', '.join(NAMES)}")
+    values = dict(file)
+    for name in NAMES:
+        if environment.get(f"ASKEW_{name.upper()}"):
+            values[name] = environment[f"ASKEW_{name.upper()}"]
+        if flags.get(name) is not None:
+            values[name] = flags[name]
+    chosen = {name: parse(name, values[name]) for name, parse in _PARSERS.items() if name in values}
+    check_settings(chosen)
+    server = _text("server", values.get("server", DEFAULT_SERVER))
+    host_of(server)
+    return Config(
+        server=server,
+        data=_directory("data", values["data"]) if "data" in values else None,
+        theme=_theme("theme", values.get("theme", "dark")),
+        chosen=chosen,
+    )

@@ -1,0 +1,1 @@
+"""Ways to a server, whatever they are made of."""

@@ -1,0 +1,57 @@
+"""A network that is used at a public pace, whatever the device has to do between two calls.
+
+How long a device works between a server's reply and its next call depends on the profile: ten
+thousand ratings are matched to a catalog more slowly than three. So each call but the catalog's,
+between which and the card there is no such work, leaves a whole number of `pace` seconds after the
+last reply, and the connection is closed at such a moment too. Work that takes longer than one pace
+waits for the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from math import ceil
+from typing import TypeVar
+
+from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query
+from askew_client.transport.protocol import Transport
+
+_Reply = TypeVar("_Reply")
+
+
+class PacedTransport:
+    """Another transport, used at a pace. Implements Transport."""
+
+    def __init__(self, network: Transport, pace: float) -> None:
+        self._network, self._pace = network, pace
+        self._replied: float | None = None
+
+    async def turn(self) -> None:
+        """Wait for the next beat since the last reply; not at all where there was none."""
+        if self._replied is not None:
+            passed = asyncio.get_running_loop().time() - self._replied
+            await asyncio.sleep(ceil(passed / self._pace) * self._pace - passed)
+
+    async def model_card(self) -> ModelCard:
+        """As the network does, on the beat."""
+        await self.turn()
+        return await self._noted(self._network.model_card())
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        """As the network does, at once."""
+        return await self._noted(self._network.catalog(card))
+
+    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+        """As the network does, on the beat."""
+        await self.turn()
+        return await self._noted(self._network.retrieve(query, card))
+
+    async def _noted(self, call: Awaitable[_Reply]) -> _Reply:
+        """A reply, an error too, and the time at which it came."""
+        try:
+            return await call
+        finally:
+            self._replied = asyncio.get_running_loop().time()

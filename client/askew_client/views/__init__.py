@@ -1,0 +1,1 @@
+"""What screens, commands and other programs get to see: values, ready to show."""

@@ -1,0 +1,1 @@
+"""The command `askew-server`: one module a command."""

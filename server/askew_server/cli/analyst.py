@@ -1,0 +1,130 @@
+"""`askew-server analyst`: ask a service of analysts, with a token and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from askew_server.cli.options import DEFAULT_PORT
+from askew_server.cli.releases import release_in
+from askew_server.release.tables import headed
+
+if TYPE_CHECKING:
+    from askew.analyst import BudgetStatus
+    from askew_server.network.analyst_client import AnalystClient
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _asking_options(command: _Command) -> _Command:
+    options = (
+        click.option(
+            "--server",
+            default=f"127.0.0.1:{DEFAULT_PORT}",
+            show_default=True,
+            envvar="ASKEW_ANALYST_SERVER",
+            help="host:port. TLS, unless it is this machine.",
+        ),
+        click.option(
+            "--token",
+            required=True,
+            type=click.File("r", encoding="ascii"),
+            envvar="ASKEW_TOKEN_FILE",
+            help="The file with your token, or - for standard input.",
+        ),
+        click.option("--dataset", required=True, help="The data set that you may ask about."),
+        click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group()
+def analyst() -> None:
+    """Ask for the most popular items, from a budget that an operator granted.
+
+    An operator runs `serve-releases --token-key`, grants a budget (ledger grant) and mints your
+    token (token mint).
+    """
+
+
+@analyst.command("top-k")
+@click.option("--k", required=True, type=click.IntRange(1), help="How many items at most.")
+@click.option(
+    "--key", required=True, help="A name of your own for the question: asked again, it is free."
+)
+@_asking_options
+def top_k(k: int, key: str, server: str, token: IO[str], dataset: str, as_json: bool) -> None:
+    """Ask for up to K items, and pay for as many as come, the stop included.
+
+    Exit code 3: your budget does not allow it, and nothing was spent.
+
+    \b
+    Examples:
+      askew-server analyst top-k --token ada.token --dataset films --k 10 --key first
+      askew-server analyst top-k --token - --dataset films --k 10 --key first --json < ada.token
+    """
+    with _client(server, token) as client:
+        answer = client.top_k(dataset, k, key)
+    if as_json:
+        release = json.loads(answer.document)
+        click.echo(_json({"release": release, "budget": _budget(dataset, answer.budget)}))
+    else:
+        click.echo(release_in("table", answer.document))
+        click.echo("\n" + headed(_standing(dataset, answer.budget)))
+
+
+@analyst.command()
+@_asking_options
+def budget(server: str, token: IO[str], dataset: str, as_json: bool) -> None:
+    """Show what you spent and what is left. Costs nothing.
+
+    \b
+    Example:
+      askew-server analyst budget --token ada.token --dataset films
+    """
+    with _client(server, token) as client:
+        left = client.budget(dataset)
+    click.echo(_json(_budget(dataset, left)) if as_json else headed(_standing(dataset, left)))
+
+
+def _client(server: str, token: IO[str]) -> AnalystClient:
+    from askew_server.network.analyst_client import AnalystClient
+
+    return AnalystClient(server, token.read())
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _budget(dataset: str, budget: BudgetStatus) -> dict[str, object]:
+    terms = budget.terms
+    return {
+        "dataset": dataset,
+        "outcomes": budget.outcomes,
+        "outcomes_granted": terms.k_star,
+        "outcomes_left": budget.outcomes_left,
+        "questions": budget.calls,
+        "questions_granted": terms.l_star,
+        "epsilon": str(terms.epsilon),
+        "delta": str(terms.delta),
+        "slack": str(terms.slack),
+        "closed": budget.closed,
+    }
+
+
+def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
+    terms, total = budget.terms, budget.terms.total_loss()
+    state = "closed: nothing may be asked any more" if budget.closed else "open"
+    return [
+        ("data set", dataset),
+        ("outcomes", f"{budget.outcomes} of {terms.k_star} spent, {budget.outcomes_left} left"),
+        ("questions", f"{budget.calls} of {terms.l_star} asked"),
+        ("may lose", f"epsilon {float(total.epsilon):.6g}, delta {float(total.delta):.6g} in all"),
+        ("state", state),
+    ]

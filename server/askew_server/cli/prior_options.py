@@ -1,0 +1,96 @@
+"""The options of `train` that name a prior: at most one of a file, a budget, a cohort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from askew_server.prior.source import Cohort, DPGaussian, PriorSource, read_published
+
+_OPTIONS = (
+    click.option(
+        "--prior-file",
+        type=click.Path(path_type=Path),
+        help="Public prior: ratings of published people, or their points (csv, npz, parquet).",
+    ),
+    click.option(
+        "--prior-dp",
+        help="Prior fitted under differential privacy, given the item vectors (--vectors-from): its"
+        " epsilon, such as 1 or 1/2.",
+    ),
+    click.option("--ledger", type=click.Path(path_type=Path), help="The ledger that pays for it."),
+    click.option("--anchor", type=click.Path(path_type=Path), help="The ledger's anchor."),
+    click.option("--dataset", help="Whose budget pays."),
+    click.option(
+        "--prior-cohort",
+        help="Prior of the people in --ratings as they are, who opted in under this name.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class PriorOptions:
+    """What was given on the command line."""
+
+    prior_file: Path | None
+    prior_dp: str | None
+    ledger: Path | None
+    anchor: Path | None
+    dataset: str | None
+    prior_cohort: str | None
+
+    @contextmanager
+    def source(self) -> Iterator[PriorSource | None]:
+        """The prior's source, its ledger open meanwhile. Raises click.UsageError."""
+        given = [self.prior_file, self.prior_dp, self.prior_cohort]
+        if sum(each is not None for each in given) > 1:
+            raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
+        if self.prior_dp is not None:
+            yield from self._released(_rational(self.prior_dp))
+        elif self.prior_file is not None:
+            from askew_server.evaluation.data import read_table
+
+            yield read_published(self.prior_file, read_table)
+        else:
+            yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
+
+    def _released(self, epsilon: Fraction) -> Iterator[PriorSource]:
+        if self.ledger is None or self.anchor is None or self.dataset is None:
+            raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
+        from askew.randomness import SystemBits
+        from askew_server.cli.options import existing
+        from askew_server.ledger import Ledger
+        from askew_server.prior.release import PaidRelease
+
+        with Ledger(existing(self.ledger), self.anchor) as ledger:
+            yield DPGaussian(epsilon, PaidRelease(ledger, self.dataset, SystemBits()))
+
+
+def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options; the command gets them as one keyword argument, `prior`."""
+
+    @wraps(command)
+    def gathered(*positional: Any, **named: Any) -> Any:
+        fields = {name: named.pop(name) for name in PriorOptions.__dataclass_fields__}
+        return command(*positional, prior=PriorOptions(**fields), **named)
+
+    taking: Callable[..., Any] = gathered
+    for option in reversed(_OPTIONS):
+        taking = option(taking)
+    return taking
+
+
+def _rational(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise click.UsageError(
+            f"--prior-dp must be a number such as 1 or 1/2, not {text!r}"
+        ) from None

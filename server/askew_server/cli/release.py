@@ -1,0 +1,79 @@
+"""`askew-server release`: from events to a published popularity list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from askew_server.cli.options import (
+    PLACES,
+    POSITIVE,
+    RATIONAL,
+    Workplace,
+    bound_option,
+    engine_options,
+    existing,
+    format_option,
+    ledger_options,
+)
+
+
+@click.command()
+@click.option("--events", help="FILE (csv, csv.gz, parquet) or TABLE of the engine.")
+@click.option("--catalog", help="FILE or TABLE of every item there is; makes the items public.")
+@click.option("--k", default=20, show_default=True, help="How many items.")
+@click.option("--epsilon", type=POSITIVE, help="Epsilon of the whole list.")
+@click.option("--delta", type=RATIONAL, default="0", show_default=True, help="Its delta.")
+@click.option(
+    "--mechanism",
+    help="How to select.  [default: canonical with a catalog, limited-domain without]",
+)
+@bound_option
+@click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
+@click.option("--item-column", default="item", show_default=True, help="What was chosen.")
+@click.option("--catalog-item-column", default="item", show_default=True, help="In the catalog.")
+@click.option("--dataset", help="Whose budget pays.  [default: the only one in the ledger]")
+@click.option("--key", help="A name for this request.  [default: the request itself]")
+@click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
+@click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
+@engine_options
+@format_option
+@ledger_options
+def release(
+    demo: bool,
+    form: str,
+    **asked: Any,
+) -> None:
+    """Publish the most popular items of a log of events, with differential privacy.
+
+    Says first what it will spend and how far off the list can be; on a terminal it asks. Then it
+    charges the ledger, counts, selects and stores. The same request again gives the stored release
+    and costs nothing.
+
+    Without --catalog the items themselves are private, and only what passes a noisy threshold is
+    listed: the mechanism is then limited-domain or laplace-domain, and needs a --delta.
+
+    Exit code 3: the budget does not allow it, or would not (--dry-run), and nothing was counted.
+
+    \b
+    Examples:
+      askew-server release --demo
+      askew-server release --events log.parquet --catalog films.csv --epsilon 1 --dry-run
+      askew-server release --events log.csv --k 10 --epsilon 1 --delta 1e-8 --format json
+    """
+    if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
+        raise click.UsageError("--demo brings its own events, catalog and budget")
+    if not demo and (asked["events"] is None or asked["epsilon"] is None):
+        raise click.UsageError("name what to count and what to spend: --events and --epsilon")
+    from askew_server.cli import release_run
+
+    places = {name: asked.pop(name) for name in PLACES}
+    output = release_run.Output(form)
+    if demo:
+        own = {"events": "", "epsilon": asked["epsilon"] or release_run.DEMO_EPSILON}
+        release_run.demo(output, release_run.Order(**asked | own))
+    else:
+        existing(places["ledger"])
+        release_run.run(Workplace(**places), output, release_run.Order(**asked))

@@ -1,0 +1,100 @@
+"""`askew-server releases`: what is stored, read-only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew.release import release_from_bytes
+from askew_server.cli.options import format_option, ledger_option
+from askew_server.release.tables import Row, headed, rows_in
+
+if TYPE_CHECKING:
+    from askew.release import Release, ReleaseSummary
+
+_COLUMNS = ("charge", "dataset", "mechanism", "items", "epsilon", "delta")
+_PAGE = 1000
+
+
+@click.group()
+def releases() -> None:
+    """Stored releases. Looking at them costs nothing."""
+
+
+@releases.command("list")
+@click.option("--dataset", default="", help="Only this data set.")
+@format_option
+@ledger_option
+def list_releases(dataset: str, form: str, ledger: Path) -> None:
+    """List the stored releases, oldest first.
+
+    \b
+    Example:
+      askew-server releases list --format csv
+    """
+    from askew_server.published.reader import ReleaseReader
+
+    reader = ReleaseReader(ledger)
+    rows: list[Row] = []
+    more, after = True, 0
+    while more:
+        page = reader.page(dataset, after, _PAGE)
+        rows += [_row(each) for each in page.summaries]
+        more = page.more
+        after = page.summaries[-1].charge if more else after
+    click.echo(rows_in(form, _COLUMNS, rows))
+
+
+@releases.command()
+@click.argument("charge", type=click.IntRange(1))
+@format_option
+@ledger_option
+def show(charge: int, form: str, ledger: Path) -> None:
+    """Show one release. As JSON, it is the very bytes that are stored.
+
+    \b
+    Example:
+      askew-server releases show 7 --format json > release.json
+    """
+    from askew_server.published.reader import ReleaseReader
+
+    click.echo(release_in(form, ReleaseReader(ledger).named(charge)))
+
+
+def release_in(form: str, document: bytes) -> str | bytes:
+    """A stored release as a table, as its own bytes, or as CSV."""
+    if form == "json":
+        return document
+    release = release_from_bytes(document)
+    rows: list[Row] = [
+        {"place": place, "item": item} for place, item in enumerate(release.items, start=1)
+    ]
+    listed = rows_in(form, ("place", "item"), rows)
+    return listed if form == "csv" else headed(_description(release)) + "\n\n" + listed
+
+
+def _description(release: Release) -> list[tuple[str, str]]:
+    parameters = ", ".join(f"{name} {value}" for name, value in release.parameters.items())
+    bound = release.max_items_per_unit
+    order = "best first" if release.ranked else "a set, listed in the order of names"
+    return [
+        ("charge", f"{release.charge}, of data set {release.dataset}"),
+        ("mechanism", f"{release.mechanism} ({parameters})"),
+        ("loss", f"epsilon {release.loss.epsilon}, delta {release.loss.delta}"),
+        ("protects", f"one person's whole history; neighbors: {release.loss.neighbors.value}"),
+        ("counted", f"at most {bound} items of one person" if bound else "all items of a person"),
+        ("order", order + ("; a threshold ended it" if release.stopped else "")),
+    ]
+
+
+def _row(summary: ReleaseSummary) -> Row:
+    return {
+        "charge": summary.charge,
+        "dataset": summary.dataset,
+        "mechanism": summary.mechanism,
+        "items": summary.n_items,
+        "epsilon": str(summary.epsilon),
+        "delta": str(summary.delta),
+    }

@@ -1,0 +1,191 @@
+"""What the text files of a saved model must look like, down to the type of every field.
+
+Decoding is strict: no number for text, no fraction for a whole number, no NaN, no unknown field,
+no depth beyond what is written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from askew.encoder import Buckets, Encoder
+from askew.errors import ArtifactError
+from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import RuleKind
+from askew.vectors import FeatureSpace, RatingScale
+from askew_server.model.item_model import ItemModel
+from askew_server.model.rule_choice import Figure
+from askew_server.training.options import TrainingOptions
+
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+Count = Annotated[int, Meta(ge=0)]
+Year = Annotated[int, Meta(ge=1, le=9999)]
+_Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No field more, no field less."""
+
+
+class SpaceFields(_Strict, frozen=True):
+    """A feature space, but for its arrays. rating_scale: lowest, highest, like_from."""
+
+    metric: Literal["l1"]
+    rating_scale: tuple[float, float, float]
+    clip: float
+    least_likes: Count
+    unit: float
+
+    def space(self, arrays: Mapping[str, NDArray[Any]]) -> FeatureSpace:
+        """The core's space. Raises ArtifactError for half a set of buckets, else as the core."""
+        encoder = Encoder(
+            arrays["directions"],
+            arrays["origin"],
+            arrays["knots"],
+            self.clip,
+            self.least_likes,
+            self.unit,
+        )
+        given = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
+        if len(given) == 1:
+            raise ArtifactError("buckets need directions and biases")
+        buckets = Buckets(*given) if given else None
+        return FeatureSpace(RatingScale(*self.rating_scale), encoder, buckets, self.metric)
+
+
+class RuleFields(_Strict, frozen=True):
+    """The serving rule."""
+
+    name: RuleKind
+    epsilon: float
+    k: Count
+    prior: str
+
+
+class FileFields(_Strict, frozen=True):
+    """One file beside the card."""
+
+    bytes: Count
+    sha256: Sha256
+
+
+class CardFields(_Strict, frozen=True):
+    """The card: `card_sha256` is a digest of every other field."""
+
+    schema_version: Literal[2]
+    space_version: Version
+    catalog_version: Version
+    source: str
+    simulated: bool
+    max_slate_size: Count
+    guarantee_covers: str
+    rule: RuleFields
+    shapes: dict[str, list[Count]]
+    space: SpaceFields
+    training: TrainingOptions
+    counts: dict[str, Count]
+    figures: dict[str, Figure]
+    files: dict[str, FileFields]
+    card_sha256: Sha256
+
+    def digest(self) -> str:
+        """What `card_sha256` must be."""
+        # Through the types once: 8 where a float belongs is 8.0 when it is read back.
+        fields = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(self), CardFields))
+        del fields["card_sha256"]
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+    def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
+        """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
+        space = self.space.space(arrays)
+        if space.version != self.space_version:
+            raise ArtifactError("the space is not the one that the card names")
+        if self.guarantee_covers != COVERS:
+            raise ArtifactError("the card misstates whom the guarantee covers")
+        if catalog.version != self.catalog_version:
+            raise ArtifactError("the catalog is not the one that the card names")
+        if catalog.vectors.shape[1] != space.ranking_dimension:
+            raise ArtifactError("the catalog has another ranking dimension than the space")
+        return ModelCard(
+            space=space,
+            catalog_version=catalog.version,
+            n_items=len(catalog),
+            max_slate_size=self.max_slate_size,
+            source=self.source,
+            simulated=self.simulated,
+            rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
+        )
+
+
+def describe(data: bytes) -> FileFields:
+    """What a card says of a file with this content."""
+    return FileFields(len(data), hashlib.sha256(data).hexdigest())
+
+
+def encode_card(
+    model: ItemModel, shapes: Mapping[str, tuple[int, ...]], files: dict[str, bytes]
+) -> bytes:
+    """The card of a model and of the files that hold the rest of it."""
+    card, space, rule = model.card, model.card.space, model.card.rule
+    fields = CardFields(
+        schema_version=2,
+        space_version=space.version,
+        catalog_version=card.catalog_version,
+        source=card.source,
+        simulated=card.simulated,
+        max_slate_size=card.max_slate_size,
+        guarantee_covers=COVERS,
+        rule=RuleFields(rule.kind, rule.epsilon, rule.k, rule.prior),
+        shapes={name: list(shape) for name, shape in shapes.items()},
+        space=SpaceFields(
+            metric=space.metric,
+            rating_scale=(space.scale.lowest, space.scale.highest, space.scale.like_from),
+            clip=space.encoder.clip,
+            least_likes=space.encoder.least_likes,
+            unit=space.encoder.unit,
+        ),
+        training=model.training,
+        counts=dict(model.counts),
+        figures=dict(model.figures),
+        files={name: describe(data) for name, data in files.items()},
+        card_sha256="0" * 64,
+    )
+    signed = msgspec.structs.replace(fields, card_sha256=fields.digest())
+    return msgspec.json.format(msgspec.json.encode(signed), indent=1)
+
+
+def decode_card(data: bytes) -> CardFields:
+    """The fields of a card. Raises ArtifactError for anything but an unaltered one."""
+    try:
+        fields = msgspec.json.decode(data, type=CardFields)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"the card cannot be read: {error}") from None
+    if fields.card_sha256 != fields.digest():
+        raise ArtifactError("the card was altered: its digest does not fit")
+    return fields
+
+
+def encode_items(keys: Sequence[str], items: Sequence[Item]) -> bytes:
+    """Keys, titles, years and genres, in order of item id."""
+    rows = [(key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True)]
+    return msgspec.json.encode(rows)
+
+
+def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
+    """The keys and the items of a catalog. Raises ArtifactError for anything else."""
+    try:
+        rows = msgspec.json.decode(data, type=_Items)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"the items cannot be read: {error}") from None
+    keys = tuple(key for key, *_ in rows)
+    if len(set(keys)) != len(keys):
+        raise ArtifactError("two items have the same key")
+    return keys, tuple(Item(title, year, genres) for _, title, year, genres in rows)

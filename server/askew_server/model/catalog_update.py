@@ -1,0 +1,70 @@
+"""A new catalog in the old space: items come, go and are scored anew, and no device pays for it.
+
+The space stays as it is, and with it every signal that a device has stored. Known items keep their
+vectors, new ones are folded in with the factors at hand, items that are rated no more are dropped;
+boosts and the shared slate are made anew. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import DataError, OutOfRange
+from askew.model_card import Catalog
+from askew_server.model.item_model import ItemModel, boosts_of, card_of, items_of
+from askew_server.model.shared_slate import shared_slate
+from askew_server.ratings import ItemRow, RatingTable
+from askew_server.training.factors import fold_in_items, fold_in_people, people_of, snapshot
+from askew_server.training.item_vectors import often_rated
+
+
+def update(
+    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], *, source: str
+) -> ItemModel:
+    """The model with the catalog of these ratings. Deterministic, by the seed of its training.
+
+    Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
+    """
+    try:
+        return _update(model, table, rows, source)
+    except OutOfRange as error:
+        raise DataError(f"these ratings make no usable catalog: {error}") from None
+
+
+def _update(
+    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], source: str
+) -> ItemModel:
+    space, options = model.card.space, model.training
+    kept = often_rated(table, options.min_ratings)
+    keys = tuple(table.item_keys[i] for i in kept)
+    people = people_of(table, kept, space.scale)
+    vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
+    known, old = _known(keys, model.keys)
+    vectors[known] = model.catalog.vectors[old]
+    new = np.setdiff1d(np.arange(len(keys)), known)
+    if new.size:
+        likes = people.likes
+        vectors[new] = fold_in_items(likes[:, known], vectors[known], likes[:, new])
+    rng = np.random.default_rng(options.seed)
+    tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
+    boosts = boosts_of(people.likes, options.boost_exponent)
+    slate = shared_slate(tastes, vectors * boosts[:, None], rng)
+    catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
+    card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
+    prior = model.prior and model.prior.with_items(known, old, len(keys))
+    return ItemModel(card, catalog, keys, options, people.counts(), prior, model.figures)
+
+
+def _known(
+    keys: tuple[str, ...], old_keys: tuple[str, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of the known items in the new catalog, and in the old one."""
+    places = {key: place for place, key in enumerate(old_keys)}
+    pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
+    if not pairs:
+        raise DataError("none of these items is in the model: train a new one")
+    known, old = np.array(pairs, dtype=np.int64).T
+    return known, old

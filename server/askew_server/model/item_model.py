@@ -1,0 +1,175 @@
+"""The model: factors that rank items, and a feature space in which people can be hidden.
+
+The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
+what a model tells about them is in `disclosure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew.errors import DataError, OutOfRange
+from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import SERVED
+from askew.vectors import FeatureSpace
+from askew_server.model.rule_choice import Choice, Figure, RuleQuestion, choose
+from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
+from askew_server.prior.people import PriorPeople
+from askew_server.prior.source import PriorSource, Trained, check_needs
+from askew_server.ratings import ItemRow, RatingTable
+from askew_server.training.directions import Purpose, learned_directions
+from askew_server.training.disclosure import like_classes
+from askew_server.training.factors import Tastes, fold_in_people, snapshot
+from askew_server.training.item_vectors import LearnedVectors, VectorSource
+from askew_server.training.options import TrainingOptions
+from askew_server.training.pool import favorites, pool_of
+from askew_server.training.space_fit import fit_space
+
+LEARNED_VECTORS = LearnedVectors()
+
+
+@dataclass(frozen=True, eq=False)
+class ItemModel:
+    """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
+    each item in the ratings. training, and about how many people, ratings and likes: what the model
+    is made of. figures: what each rule gave people kept aside, where rules were compared.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    keys: tuple[str, ...]
+    training: TrainingOptions
+    counts: Mapping[str, int]
+    prior: PriorPeople | None = None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+
+def train(  # noqa: PLR0913 - what a model is made of
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    options: TrainingOptions,
+    *,
+    source: str,
+    simulated: bool = False,
+    prior: PriorSource | None = None,
+    vectors: VectorSource = LEARNED_VECTORS,
+) -> ItemModel:
+    """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
+
+    Raises ParameterError for a rule that needs a prior where there is none. DataError when too few
+    people, items or ratings are left to make d dimensions, or when what they make is no space that
+    a device would enter.
+    """
+    check_needs(options.kind, prior)
+    try:
+        return _fit(table, rows, options, prior, vectors, source=source, simulated=simulated)
+    except OutOfRange as error:
+        raise DataError(f"these ratings make no usable space: {error}") from None
+
+
+def _fit(  # noqa: PLR0913 - as train
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    options: TrainingOptions,
+    prior: PriorSource | None,
+    vectors: VectorSource,
+    *,
+    source: str,
+    simulated: bool,
+) -> ItemModel:
+    told = vectors.express(table, options)
+    options, people = told.options, told.people
+    rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
+    tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
+    boosts = boosts_of(people.likes, options.boost_exponent)
+    scoring = told.vectors * boosts[:, None]
+    directions = _directions(tastes, scoring, options) if options.learned else None
+    d = options.signal_dimension
+    space = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    slate = shared_slate(tastes, scoring, rng)
+    catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
+    trained = Trained(
+        told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
+    )
+    known = None if prior is None else prior.people(trained)
+    choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
+    rule = ServingRule(
+        choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
+    )
+    space = replace(space, buckets=choice.buckets)
+    card = card_of(space, catalog, rule, source, simulated=simulated)
+    return ItemModel(card, catalog, told.keys, options, people.counts(), known, choice.figures)
+
+
+def _directions(
+    tastes: Tastes, scoring: NDArray[np.float32], options: TrainingOptions
+) -> NDArray[np.float64]:
+    """Signal directions learned from the people trained on, as everything else is."""
+    scores = np.maximum(tastes.vectors @ scoring.T, 0).astype(np.float32)
+    seen = tastes.people.seen.tocoo()
+    scores[seen.row, seen.col] = 0
+    pool = pool_of(favorites(scores), least=min(options.k, len(scoring)))
+    purpose = Purpose(options.epsilon, min(options.k, len(pool)))
+    d = options.signal_dimension
+    return learned_directions(tastes.vectors, scores[:, pool].T, d, purpose, seed=options.seed)
+
+
+def _choice(
+    options: TrainingOptions,
+    trained: Trained,
+    catalog: Catalog,
+    known: PriorPeople | None,
+    *,
+    own: bool,
+) -> Choice:
+    """The rule that was asked for, or the best; rules are compared where there is a choice."""
+    if options.kind is not None and known is None:
+        return Choice(options.kind, None, {})
+    candidates = SERVED if options.kind is None else (options.kind,)
+    k = min(options.k, len(catalog.shared_slate))
+    question = RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed)
+    return choose(question, trained.space.encoder, catalog, trained.tastes, known, own=own)
+
+
+def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
+    """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
+    boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
+    return boosts.astype(np.float32)
+
+
+def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
+    """What is publicly known of items by key; an item without a row is named by its key."""
+    return tuple(_item(key, rows) for key in keys)
+
+
+def card_of(
+    space: FeatureSpace, catalog: Catalog, rule: ServingRule, source: str, *, simulated: bool
+) -> ModelCard:
+    """The card of a catalog in a space."""
+    return ModelCard(
+        space=space,
+        catalog_version=catalog.version,
+        n_items=len(catalog),
+        max_slate_size=min(SLATE_LIMIT, len(catalog)),
+        source=source,
+        simulated=simulated,
+        rule=rule,
+    )
+
+
+def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
+    row = rows.get(key)
+    if row is None:
+        return Item(_plain(f"item {key}"))
+    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres[:MAX_GENRES])))
+
+
+def _plain(text: str) -> str:
+    """Text that every device accepts: a no-break space becomes a space, a zero width one goes."""
+    return "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"

@@ -1,0 +1,1 @@
+"""The services over gRPC, their process, and who may call them."""

@@ -1,0 +1,1 @@
+"""People whom the server may know, and where it knows them from."""

@@ -1,0 +1,59 @@
+"""A prior as arrays of a model directory, and back with every check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew.errors import ArtifactError
+from askew.model_card import ModelCard
+from askew_server.prior.people import PriorPeople
+
+# Type and number of dimensions of each array; seen items are in rows, one after the other.
+PRIOR_KINDS = {
+    "prior_tastes": (np.dtype(np.float32), 2),
+    "prior_points": (np.dtype(np.float64), 2),
+    "prior_weights": (np.dtype(np.float64), 1),
+    "prior_seen_items": (np.dtype(np.int64), 1),
+    "prior_seen_ends": (np.dtype(np.int64), 1),
+}
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def arrays_of_prior(people: PriorPeople) -> dict[str, NDArray[Any]]:
+    """The same people, the same arrays."""
+    seen = csr_array(people.seen, copy=True)
+    seen.sort_indices()
+    return {
+        "prior_tastes": people.tastes,
+        "prior_points": people.points,
+        "prior_weights": people.weights,
+        "prior_seen_items": seen.indices.astype(np.int64),
+        "prior_seen_ends": seen.indptr[1:].astype(np.int64),
+    }
+
+
+def prior_of_arrays(arrays: Arrays, card: ModelCard) -> PriorPeople | None:
+    """The prior of a model, or None. Raises ArtifactError, or OutOfRange as `PriorPeople`."""
+    given = [name for name in PRIOR_KINDS if name in arrays]
+    if not given:
+        if card.rule.kind.needs_prior:
+            raise ArtifactError("the card names a rule that weighs a prior, and there is none")
+        return None
+    if len(given) < len(PRIOR_KINDS):
+        raise ArtifactError("a prior lacks some of its arrays")
+    tastes, points, weights, items, ends = (arrays[name] for name in PRIOR_KINDS)
+    m = len(tastes)
+    starts = np.concatenate([[0], ends])
+    if tastes.shape[1] != card.space.ranking_dimension or points.shape[1] != card.space.dimension:
+        raise ArtifactError("the prior has another dimension than the space")
+    if len(ends) != m or starts[-1] != len(items) or (np.diff(starts) < 0).any():
+        raise ArtifactError("the rows of a prior's seen items do not fit together")
+    if items.size and not 0 <= items.min() <= items.max() < card.n_items:
+        raise ArtifactError("a prior has seen items that the catalog does not have")
+    seen = csr_array((np.ones(len(items)), items, starts), shape=(m, card.n_items))
+    return PriorPeople(tastes, points, seen, weights, card.rule.prior)

@@ -1,0 +1,1 @@
+"""Stored public releases, read and never written."""

@@ -1,0 +1,64 @@
+"""Stored releases in memory: what never changes is read and checked once, not for every reader.
+
+A kept reply is given out as long as the ledger's files look as they did when it was read. When they
+do not, the release's link in the chain is compared: a restored ledger may have another release
+under the same number.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from askew_server.published.reader import Mark, ReleaseReader
+
+MAX_KEPT = 1 << 26  # bytes of replies, beside the longest one
+
+
+@dataclass(frozen=True)
+class _Kept:
+    mark: Mark
+    link: bytes
+    reply: bytes
+
+
+class KeptReleases:
+    """The replies to the questions for one release, of a reader. Safe for several threads.
+
+    reply_of: what is sent for a document, made once. Raises what the reader raises.
+    """
+
+    def __init__(self, reader: ReleaseReader, reply_of: Callable[[bytes], bytes]) -> None:
+        self._reader, self._reply_of = reader, reply_of
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._size, self._lock = 0, Lock()
+
+    def at_hand(self, charge: int) -> bytes | None:
+        """The reply, if it is kept and nothing was written since. Looks at two files' dates."""
+        with self._lock:
+            kept = self._kept.get(charge)
+            if kept is not None:
+                self._kept.move_to_end(charge)
+        return kept.reply if kept is not None and kept.mark == self._reader.mark() else None
+
+    def read(self, charge: int) -> bytes:
+        """The reply, kept or from the file. Raises NotFound, LedgerError."""
+        mark = self._reader.mark()  # before reading: what is written from now on changes it
+        link = self._reader.link(charge)
+        with self._lock:
+            kept = self._kept.get(charge)
+        same = kept is not None and kept.link == link
+        reply = kept.reply if kept and same else self._reply_of(self._reader.document(charge))
+        self._keep(charge, _Kept(mark, link, reply))
+        return reply
+
+    def _keep(self, charge: int, made: _Kept) -> None:
+        with self._lock:
+            before = self._kept.pop(charge, None)
+            self._size += len(made.reply) - (len(before.reply) if before else 0)
+            self._kept[charge] = made
+            while self._size > MAX_KEPT and len(self._kept) > 1:
+                _, oldest = self._kept.popitem(last=False)
+                self._size -= len(oldest.reply)

@@ -1,0 +1,1 @@
+"""From a noisy signal to k items."""

@@ -1,0 +1,26 @@
+"""The rule `buckets` for the people of a prior: `askew.retrieval.buckets`.
+
+A device that answers at other odds than the model's gets the same slates: post-processing, a little
+less fitting.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from askew.encoder import Buckets
+from askew.randomized_response import RandomizedResponse
+from askew.retrieval.buckets import BucketRule, labels_of, slates_of
+from askew.retrieval.posterior import Prior
+from askew_server.prior.people import PriorPeople
+
+
+def bucket_rule_of(
+    people: PriorPeople, prior: Prior, buckets: Buckets, epsilon: Fraction, most: int
+) -> BucketRule:
+    """Slates of `most` items for these people at this epsilon. O(M) greedy choices."""
+    response = RandomizedResponse.for_epsilon(len(buckets), epsilon)
+    label = labels_of(buckets, people.tastes.astype(np.float64))
+    return BucketRule(prior.items[slates_of(label, prior.scores, response, most)])

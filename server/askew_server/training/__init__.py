@@ -1,0 +1,1 @@
+"""What is learned from ratings: factors, a space, buckets; and how good picks are."""

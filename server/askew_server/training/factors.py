@@ -1,0 +1,131 @@
+"""PureSVD on likes: the factors that rank items, and the people and items folded in with them.
+
+    W (n_people, n_items) is 1 where a person likes an item, else 0;   W ~ U S V^T, rank D
+
+    item i    v_i, row i of V
+    person    sum of v_i over likes / sqrt(max(n_likes, least_likes)), as on a device
+    new item  v = (A^T A)^-1 A^T w, with A = W V of the known items and w its likes; for an item
+              that was in W this gives v_i again, since A = U S
+
+Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and seed, same factors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from askew.errors import DataError
+from askew.vectors import RatingScale
+from askew_server.ratings.table import RatingTable
+from askew_server.training.disclosure import about
+
+_SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
+_RIDGE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Who likes and who has seen what, sparse (n_people, n_items) of ones. Training data."""
+
+    likes: csr_array
+    seen: csr_array
+
+    def counts(self) -> dict[str, int]:
+        """About how many there are, for the model card."""
+        people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
+        return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
+
+
+@dataclass(frozen=True, eq=False)
+class Tastes:
+    """People as a device would see itself: tastes (n, D), with what they like and have seen."""
+
+    vectors: NDArray[np.float64]
+    people: People
+    least_likes: int
+
+
+def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> People:
+    """The ratings of the kept items. Raises DataError for a rating off the scale, or no likes."""
+    if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
+        raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")
+    column = np.full(len(table.item_keys), -1, dtype=np.int64)
+    column[kept] = np.arange(len(kept))
+    use = column[table.item] >= 0
+    likes = use & (table.rating >= scale.like_from)
+    if not likes.any():
+        raise DataError(f"nobody gave {scale.like_from:g} or more: there are no likes")
+    return People(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
+
+
+def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32]:
+    """V, (n_items, D)."""
+    from sklearn.decomposition import TruncatedSVD
+
+    decomposition = TruncatedSVD(dimension, n_iter=7, random_state=seed)
+    vectors: NDArray[np.float32] = decomposition.fit(likes).components_.T.astype(np.float32)
+    if not np.isfinite(vectors).all() or not np.abs(vectors).max() > 0:
+        raise DataError("these ratings have no structure to learn from")
+    return vectors
+
+
+def snapshot(people: People, seed: int) -> People:
+    """Most of each person's ratings: the profile of somebody who has more to like than they said.
+
+    A model that has seen all of a person's likes finds nothing left for them; one that is judged
+    on such people is judged on nobody. Which ratings are left out depends on the seed and on the
+    person's own items alone: otherwise one person more would change everybody's profile, and no
+    release of them could hide that person.
+    """
+    seen = people.seen.tocoo()
+    items = _scrambled(seen.col.astype(np.uint64) + np.uint64(seed))
+    own = np.zeros(seen.shape[0], dtype=np.uint64)
+    np.add.at(own, seen.row, items)
+    shown = _scrambled(items ^ _scrambled(own)[seen.row]) < np.uint64(_SHOWN * 2**64)
+    mask = csr_array((seen.data[shown], (seen.row[shown], seen.col[shown])), shape=seen.shape)
+    likes = people.likes.multiply(mask).tocsr()
+    some = np.flatnonzero(likes.sum(axis=1) > 0)
+    return People(likes[some], mask[some])
+
+
+def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Evenly spread words, the same for the same numbers (the finalizer of splitmix64)."""
+    mixed = (numbers + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def fold_in_people(people: People, vectors: NDArray[np.float32], least_likes: int) -> Tastes:
+    """The tastes of people, (n_people, D)."""
+    totals = people.likes @ vectors.astype(np.float64)
+    return Tastes(totals / divisors(people.likes, least_likes), people, least_likes)
+
+
+def divisors(likes: csr_array, least_likes: int) -> NDArray[np.float64]:
+    """sqrt(max(n_likes, least_likes)) of each person, as a column."""
+    roots: NDArray[np.float64] = np.sqrt(np.maximum(likes.sum(axis=1), least_likes))[:, None]
+    return roots
+
+
+def fold_in_items(
+    likes: csr_array, vectors: NDArray[np.float32], new_likes: csr_array
+) -> NDArray[np.float32]:
+    """Vectors of new items (n_people, n_new) by the known likes (n_people, n) of the same people
+    and the known vectors (n, D).
+    """
+    people = likes @ vectors.astype(np.float64)  # (n_people, D)
+    square = people.T @ people
+    square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
+    folded: NDArray[np.float64] = np.linalg.solve(square, (new_likes.T @ people).T)
+    return folded.T.astype(np.float32)
+
+
+def _ones(
+    table: RatingTable, column: NDArray[np.int64], rows: NDArray[np.bool_], n_items: int
+) -> csr_array:
+    place = (table.person[rows], column[table.item[rows]])
+    return csr_array((np.ones(int(rows.sum())), place), shape=(table.n_people, n_items))

@@ -1,0 +1,99 @@
+"""Fits the feature space: directions, ranks, the clip of one item and the unit of distance.
+
+- Directions are the principal axes of people's tastes.
+- F_j is the normal distribution of people's coordinate j, cut at 0.5 % and 99.5 %: of the smooth
+  ranks tried it has the smallest slopes for its spread, and it tells no more of the people than
+  their mean and spread.
+- The clip spares all but the few largest contributions of likes: the bound of one rating is
+  proportional to it, and on the ratings tried a profile loses next to nothing.
+- The unit makes the median l1 distance between two people 1, rounded up to a short fraction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import ndtri
+
+from askew.encoder import KNOTS, UNIT_STEP, Encoder
+from askew.errors import DataError
+from askew.vectors import FeatureSpace, RatingScale
+from askew_server.training.factors import Tastes, divisors
+
+_MEASURED_PAIRS = 20_000
+_CUT = 0.005  # of people on either side of a rank
+_CLIPPED = 0.03  # of likes
+
+
+def fit_space(  # noqa: PLR0913
+    tastes: Tastes,
+    vectors: NDArray[np.float32],
+    scale: RatingScale,
+    dimension: int,
+    rng: np.random.Generator,
+    *,
+    directions: NDArray[np.float64] | None = None,
+) -> FeatureSpace:
+    """The space of d dimensions, along the principal axes or other directions (D, d).
+
+    Raises DataError where people are too much alike to have one.
+    """
+    origin = tastes.vectors.mean(axis=0)
+    if directions is None:
+        directions = principal_axes(tastes.vectors, dimension)
+    projected = tastes.vectors @ directions  # (n_people, d)
+    likes = tastes.people.likes
+    draft = Encoder(
+        directions=directions.astype(np.float32),
+        origin=origin.astype(np.float32),
+        knots=_knots(projected),
+        clip=1.0,
+        least_likes=tastes.least_likes,
+        unit=1.0,
+    )
+    clip = _clip(np.abs(vectors @ draft.directions) @ draft.slopes, likes)
+    clipped = replace(draft, clip=clip)
+    z = (likes @ clipped.contributions(vectors)) / divisors(likes, tastes.least_likes)
+    median = _median_distance(clipped.ranks(z), rng)
+    unit = math.ceil(1 / (median * UNIT_STEP)) * UNIT_STEP
+    return FeatureSpace(scale, replace(clipped, unit=float(unit)))
+
+
+def principal_axes(tastes: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
+    """The d directions of the largest variance, (D, d), their largest coordinate positive."""
+    centered = tastes - tastes.mean(axis=0)
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    chosen: NDArray[np.float64] = axes[:, ::-1][:, :dimension]
+    largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], axis=0)
+    signed: NDArray[np.float64] = chosen * np.sign(largest)
+    return signed
+
+
+def _knots(projected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normal quantiles of each coordinate of people, (d, KNOTS)."""
+    spread = projected.std(axis=0)
+    if not spread.min() > 1e-6:
+        raise DataError("people are too much alike in these ratings for this many dimensions")
+    quantiles = ndtri(_CUT + (1 - 2 * _CUT) * np.linspace(0, 1, KNOTS))
+    knots: NDArray[np.float64] = projected.mean(axis=0)[:, None] + spread[:, None] * quantiles
+    return knots
+
+
+def _clip(sizes: NDArray[np.floating], likes: csr_array) -> float:
+    """The size that all but the largest few contributions of likes stay within."""
+    order = np.argsort(sizes, kind="stable")
+    reached = np.cumsum(likes.sum(axis=0)[order])
+    return float(sizes[order[np.searchsorted(reached, (1 - _CLIPPED) * reached[-1])]])
+
+
+def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> float:
+    left, right = rng.integers(len(ranks), size=(2, _MEASURED_PAIRS))
+    apart = np.abs(ranks[left] - ranks[right]).sum(axis=1)[left != right]
+    median = float(np.median(apart)) if apart.size else 0.0
+    if not median > 1e-3:
+        raise DataError("most people are alike in these ratings: there is no unit of distance")
+    return median

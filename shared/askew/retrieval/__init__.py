@@ -1,0 +1,9 @@
+"""From a noisy signal to k items: the public rules, and what they weigh.
+
+A server answers by one of them, and a device plays it at home. `posterior` and `buckets` weigh the
+people of a prior; `rules` has those that need a card and a catalog alone.
+"""
+
+from askew.retrieval.rules import OffsetRule, RetrievalRule, SharedSlate, offsets_of, rule_of
+
+__all__ = ["OffsetRule", "RetrievalRule", "SharedSlate", "offsets_of", "rule_of"]

@@ -1,0 +1,127 @@
+"""The rule with a prior: weigh people by how likely they make the signal, serve them best together.
+
+    posterior weight of person p    w_p  proportional to  prior_p P(signal | point_p)
+    answer                          the better of: greedy choice of k items for these weights,
+                                    the zero-information slate of k items
+    for the objective               sum_p w_p max_{i in answer} s_ip
+
+Guarantee: depends on the signal and on the prior alone, so it is post-processing: free of charge,
+for whoever asks. The people of the prior are not covered; the prior must be public, or released
+with a guarantee of its own. By construction, and in the same arithmetic, the objective is never
+below that of the zero-information slate. Scores of what a prior person has seen are 0, which is how
+the answer hedges against what the asking person has seen.
+
+Shapes: m prior points (m, d), p pool items. Complexity: O(m d) for the weights, then `cover`. A
+prior of more than `limit` points is sampled for each signal: `limit` points by systematic
+resampling of the posterior, at the fixed fractions (i + 1/2) / limit, so without chance.
+Source: posterior and greedy choice, Goel et al. 2025 (arXiv 2504.07403); lazy choice, Minoux 1978.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import OutOfRange, ParameterError
+from askew.retrieval.cover import cover, covered
+from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.signal import Signal
+
+LIMIT = 4096
+Weights = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Weighted people whom the server may know, with what they would like of a pool of items.
+
+    points: (m, d), where their signals would come from without noise. scores: (p, m) float32, row i
+    for items[i], zero for what a person has seen and where they expect nothing good. items: (p,),
+    ascending item ids. weights: (m,), above 0; kept summing to 1. Raises OutOfRange otherwise.
+    """
+
+    points: NDArray[np.float64] = field(repr=False)
+    scores: NDArray[np.float32] = field(repr=False)
+    items: NDArray[np.int64] = field(repr=False)
+    weights: NDArray[np.float64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        m, p = len(self.points), len(self.items)
+        if self.points.ndim != 2 or not np.isfinite(self.points).all():
+            raise OutOfRange("the points of a prior", "finite, (m, d)")
+        if self.scores.shape != (p, m) or self.scores.dtype != np.float32:
+            raise OutOfRange("the scores of a prior", f"float32, {p} items by {m} people")
+        if not self.scores.size or not ((self.scores >= 0) & (self.scores < np.inf)).all():
+            raise OutOfRange("the scores of a prior", "finite and at least 0")
+        if (np.diff(self.items) <= 0).any() or self.items[0] < 0:
+            raise OutOfRange("the items of a prior", "distinct and ascending")
+        if self.weights.shape != (m,) or not ((self.weights > 0) & (self.weights < np.inf)).all():
+            raise OutOfRange("the weights of a prior", "finite and above 0, one a point")
+        object.__setattr__(self, "scores", np.ascontiguousarray(self.scores))
+        object.__setattr__(self, "weights", self.weights / self.weights.sum())
+
+    def __len__(self) -> int:
+        """The number m of points."""
+        return len(self.points)
+
+    def posterior(self, log_likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights after a signal of this log-likelihood (m,), summing to 1."""
+        weights: NDArray[np.float64] = self.weights * np.exp(log_likelihood - log_likelihood.max())
+        weights /= weights.sum()
+        return weights
+
+
+class PosteriorRule:
+    """The rule `posterior`. Everything in it is public.
+
+    shared: item ids of the pool, best first: its first k are the zero-information slate. limit: how
+    many points a signal looks at. Raises OutOfRange for a shared slate beyond the pool.
+    """
+
+    def __init__(self, prior: Prior, shared: Sequence[int], limit: int = LIMIT) -> None:
+        self._prior, self._limit = prior, limit
+        self._shared = np.searchsorted(prior.items, shared)
+        inside = self._shared < len(prior.items)
+        if not inside.all() or (prior.items[self._shared] != shared).any():
+            raise OutOfRange("the shared slate of a prior", "items of its pool")
+
+    def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
+        """Exactly k distinct item ids, ascending.
+
+        Raises OutOfRange for a signal without a lattice, DimensionMismatch for one of another
+        dimension, ParameterError unless 1 <= k <= the size of the shared slate.
+        """
+        if not 1 <= k <= len(self._shared):
+            raise ParameterError("k", k, f"from 1 to the shared slate's size, {len(self._shared)}")
+        logs = lattice_log_likelihood(signal.lattice, signal.values, self._prior.points)
+        (rows,) = self.choose(self._prior.posterior(logs), k)
+        return tuple(sorted(self._prior.items[rows].tolist()))
+
+    def choose(self, weights: NDArray[np.float64], *sizes: int) -> list[list[int]]:
+        """For each size k: k rows of the pool for people of these weights (m,)."""
+        scores = self._prior.scores
+        if len(weights) > self._limit:
+            people, weights = systematic(weights, self._limit)
+            scores = scores[:, people]
+        light = weights.astype(np.float32)
+        order = cover(scores, light, max(sizes))
+        return [
+            max(order[:k], self._shared[:k].tolist(), key=lambda rows: covered(scores, light, rows))
+            for k in sizes
+        ]
+
+
+def systematic(
+    weights: NDArray[np.float64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Some rows and their new weights: `size` equal shares, dealt at the fractions (i + 1/2) / size
+    of the running sum of the weights, so each row's weight changes by less than 1 / size.
+    """
+    reached = np.cumsum(weights)
+    fractions = (np.arange(size) + 0.5) * (reached[-1] / size)
+    dealt = np.minimum(np.searchsorted(reached, fractions, side="right"), len(weights) - 1)
+    rows, shares = np.unique(dealt, return_counts=True)
+    return rows, shares / size
