@@ -142,6 +142,13 @@ class Person:
         await self.pilot.press(*keys)
         await self.settled()
 
+    async def ask_in_vain(self) -> None:
+        """Press the key of a question that is never answered, and wait until it has left."""
+        before = len(self.network.asked)
+        await self.press("a")
+        while len(self.network.asked) == before:
+            await self.pilot.pause()
+
     async def write(self, text: str) -> None:
         """Type a text, letter by letter."""
         await self.press(*("space" if letter == " " else letter for letter in text))

@@ -219,7 +219,8 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
     """Planted bug: awaiting the network in the handler of the key."""
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3", "a")
+        await person.press("f3")
+        await person.ask_in_vain()
         person.reads("asking ...")
         await person.press("question_mark")
         person.reads("On this screen")
@@ -239,7 +240,9 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
 async def test_asking_again_stops_the_question_before(rated: Device) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3", "a", "a", "a")
+        await person.press("f3")
+        for _ in range(3):
+            await person.ask_in_vain()
         assert (len(rated.network.asked), rated.network.stopped) == (3, 2)
     assert rated.network.stopped == 3
 
@@ -247,7 +250,9 @@ async def test_asking_again_stops_the_question_before(rated: Device) -> None:
 async def test_going_to_another_screen_stops_the_question(rated: Device) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3", "a", "f2")
+        await person.press("f3")
+        await person.ask_in_vain()
+        await person.press("f2")
         assert rated.network.stopped == 1
         await person.press("down", "5")
         person.reads("★★★★★")
@@ -258,7 +263,9 @@ async def test_going_to_another_screen_stops_the_question(rated: Device) -> None
 async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: Device) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
-        await person.press("f3", "a", "ctrl+q")
+        await person.press("f3")
+        await person.ask_in_vain()
+        await person.press("ctrl+q")
     assert rated.network.stopped == 1
     assert person.app.return_code == 0
 
