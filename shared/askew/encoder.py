@@ -124,6 +124,10 @@ class Encoder:
 
     def reach(self) -> Reach:
         """How far one rating can move a point, rounded up, and how far apart points can be."""
+        return self._reach
+
+    @cached_property
+    def _reach(self) -> Reach:
         diameter = self.dimension * Fraction(self.unit)
         moved = self.unit * one_like(self.least_likes) * self.clip
         bound = Fraction(math.ceil(moved * 2**20) + 1, 2**20)

@@ -28,7 +28,7 @@ class Slate:
     vectors: NDArray[np.float32] = field(repr=False)
 
     def __post_init__(self) -> None:
-        if any(a >= b for a, b in zip(self.item_ids, self.item_ids[1:], strict=False)):
+        if list(self.item_ids) != sorted(set(self.item_ids)):
             raise OutOfRange("the item ids of a slate", "distinct and ascending")
         if not np.isfinite(self.vectors).all() or len(self.vectors) != len(self.item_ids):
             raise OutOfRange("the vectors of a slate", "finite, one for each item")
@@ -74,5 +74,6 @@ def rank(
     if not profile.taste.any():
         place = {item: at for at, item in enumerate(shared)}
         order.sort(key=lambda item: place.get(item, len(place)))
-    order.sort(key=lambda item: item in seen)  # stable: best first in each part
+    unseen = [item for item in order if item not in seen]
+    order = unseen + [item for item in order if item in seen]
     return Ranking(tuple(order), dict(zip(slate.item_ids, found.tolist(), strict=True)))

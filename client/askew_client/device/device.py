@@ -105,7 +105,7 @@ class Companion(ProfileDesk):
             likings = await asyncio.to_thread(self._likings)
             model = self._model or await self._fetch()
             exchange = await asyncio.to_thread(self._exchange_of, likings, model)
-            unused = sum(key not in (self._known or {}) for key in likings)
+            unused = len(likings.keys() - (self._known or {}).keys())
             return await self._ask(exchange, unused, second_space=second_space)
         except AskewError as error:
             if isinstance(error, StaleSpace):
@@ -118,8 +118,10 @@ class Companion(ProfileDesk):
         ask = partial(exchange.ask, slot, self._signals, self._bits, second_space=second_space)
         question = await asyncio.to_thread(ask)
         slate = await self._transport.retrieve(question.query, exchange.card)
-        answer = await asyncio.to_thread(present.answer_of, exchange, question, slate, slot, unused)
-        labels = tuple(result.title.label for result in answer.results)
+        titles = self._connected().search.titles
+        show = partial(present.answer_of, slot=slot, titles=titles, unused=unused)
+        answer = await asyncio.to_thread(show, exchange, question, slate)
+        labels = tuple([result.title.label for result in answer.results])
         past = PastAnswer(today, slot, labels, answer.pick.title.label)
         await asyncio.to_thread(self._profile.change, lambda document: document.answered(past))
         return answer

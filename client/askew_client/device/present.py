@@ -6,7 +6,7 @@ For the person's own eyes; nothing here is sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import RandomBits
+from askew.privacy import SignalLoss
 from askew.ranking import Ranking, Slate
 from askew.retrieval import offsets_of
 from askew.signal import Mechanism, Signal
@@ -99,7 +100,7 @@ def ratings_of(
     likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
     its nearest end; a title that the catalog lacks is skipped.
     """
-    rated = ((known.get(key), liking) for key, liking in likings.items())
+    rated = [(known.get(key), liking) for key, liking in likings.items()]
     return {
         item: scale.highest if liking is None else min(max(liking, scale.lowest), scale.highest)
         for item, liking in rated
@@ -115,16 +116,23 @@ def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
 
 
 def answer_of(
-    exchange: Exchange, question: Question, slate: Slate, slot: str, unused: int
+    exchange: Exchange,
+    question: Question,
+    slate: Slate,
+    *,
+    slot: str,
+    titles: Sequence[Title],
+    unused: int,
 ) -> Answer:
-    """A question and its private ranking. Raises Malformed for a hostile slate."""
-    results = results_of(exchange, exchange.rank(slate))
-    remembered = question.remembered
+    """A question and its private ranking; titles are the catalog's.
+
+    Raises Malformed for a hostile slate.
+    """
+    results = results_of(exchange, exchange.rank(slate), titles)
+    remembered, mechanism = question.remembered, question.remembered.signal.mechanism
     return Answer(
         departure=departure_of(exchange, remembered, slot),
-        cost=cost_of(
-            exchange.card, exchange.settings, remembered.signal.mechanism, remembered.spent
-        ),
+        cost=cost_of(exchange.card, mechanism, exchange.loss, remembered.spent, exchange.settings),
         source=exchange.card.source,
         simulated=exchange.card.simulated,
         results=results,
@@ -148,11 +156,14 @@ def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Depar
 
 
 def cost_of(
-    card: ModelCard, settings: ClientSettings, mechanism: Mechanism, spent: Fraction
+    card: ModelCard,
+    mechanism: Mechanism,
+    wanted: SignalLoss,
+    spent: Fraction,
+    settings: ClientSettings,
 ) -> Cost:
-    """What a signal of this mechanism costs."""
-    reach = card.space.encoder.reach()
-    loss, wanted = (each.privacy_loss(reach) for each in (mechanism, mechanism_for(card, settings)))
+    """What a signal of this mechanism costs, beside what the settings would draw now."""
+    loss = mechanism.privacy_loss(card.space.encoder.reach())
     near = loss.epsilon_per_distance
     return Cost(
         epsilon=loss.epsilon if near is None else near,
@@ -169,10 +180,11 @@ def quote_of(
     card: ModelCard, settings: ClientSettings, account: Account, slot: str, stored: Signal | None
 ) -> Quote:
     """What a question costs, before it is asked."""
-    mechanism = mechanism_for(card, settings) if stored is None else stored.mechanism
-    spent_this_slot = account.spent_in(slot)
+    now = mechanism_for(card, settings)
+    mechanism = now if stored is None else stored.mechanism
+    wanted, spent_this_slot = now.privacy_loss(card.space.encoder.reach()), account.spent_in(slot)
     return Quote(
-        cost=cost_of(card, settings, mechanism, account.spent),
+        cost=cost_of(card, mechanism, wanted, account.spent, settings),
         slot=slot,
         fresh=stored is None,
         second_space=stored is None and spent_this_slot > 0,
@@ -181,30 +193,38 @@ def quote_of(
     )
 
 
-def results_of(exchange: Exchange, ranking: Ranking) -> tuple[Result, ...]:
+def results_of(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> tuple[Result, ...]:
     """The private ranking as lines, best first, the pick marked."""
+    pick, reasons = ranking.pick, _reasons(exchange, ranking, titles)
     return tuple(
-        Result(
-            place=place,
-            title=title_of(exchange.catalog.items[item]),
-            seen=item in exchange.ratings,
-            picked=item == ranking.pick,
-            score=ranking.scores[item],
-            why=_why(exchange, item, place),
-        )
-        for place, item in enumerate(ranking.order, 1)
+        [
+            Result(
+                place=place,
+                title=titles[item],
+                seen=item in exchange.ratings,
+                picked=item == pick,
+                score=ranking.scores[item],
+                why=f"number {place} of these for you{reason}",
+            )
+            for place, (item, reason) in enumerate(zip(ranking.order, reasons, strict=True), 1)
+        ]
     )
 
 
-def _why(exchange: Exchange, item: int, place: int) -> str:
-    """The item's place, and the like that adds most to its score."""
-    catalog, scale = exchange.catalog, exchange.card.space.scale
-    liked = [i for i, rating in exchange.ratings.items() if scale.is_like(rating) and i != item]
-    shares = catalog.vectors[liked] @ catalog.scoring[item]
-    text = f"number {place} of these for you"
-    if not liked or not shares.max() > 0:
-        return text
-    return f"{text}, most of all because you like {catalog.items[liked[shares.argmax()]].label}"
+def _reasons(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> list[str]:
+    """For each item in order, the like that adds most to its score, if any does."""
+    catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
+    liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
+    order = list(ranking.order)
+    shares = catalog.scoring[order] @ catalog.vectors[liked].T  # (k, n)
+    shares[np.equal.outer(order, liked)] = 0  # an item is no reason for itself
+    if not liked:
+        return [""] * len(order)
+    best = zip(shares.argmax(axis=1).tolist(), shares.max(axis=1).tolist(), strict=True)
+    return [
+        f", most of all because you like {titles[liked[at]].label}" if most > 0 else ""
+        for at, most in best
+    ]
 
 
 def forecast_of(

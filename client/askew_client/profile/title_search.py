@@ -19,8 +19,8 @@ class TitleSearch:
     """The titles of one catalog, ready to be searched with every key press."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._titles = tuple(Title(i.label, i.title, i.genres) for i in catalog.items)
-        self._plain = tuple(_plain(title.label) for title in self._titles)
+        self.titles = tuple(Title(i.label, i.title, i.genres) for i in catalog.items)
+        self._plain = tuple(_plain(title.label) for title in self.titles)
 
     def find(self, text: str, limit: int) -> tuple[Title, ...]:
         """Titles that contain every word of `text`; those that begin with it come first."""
@@ -28,7 +28,7 @@ class TitleSearch:
         words = wanted.split()
         found = [at for at, label in enumerate(self._plain) if all(w in label for w in words)]
         found.sort(key=lambda at: not self._plain[at].startswith(wanted))  # stable
-        return tuple(self._titles[at] for at in found[:limit])
+        return tuple(self.titles[at] for at in found[:limit])
 
 
 def _plain(text: str) -> str:
