@@ -33,7 +33,8 @@ class PacedTransport:
         """Wait for the next beat since the last reply; not at all where there was none."""
         if self._replied is not None:
             passed = asyncio.get_running_loop().time() - self._replied
-            await asyncio.sleep(ceil(passed / self._pace) * self._pace - passed)
+            beats = max(1, ceil(passed / self._pace))  # a coarse clock may see no work at all
+            await asyncio.sleep(beats * self._pace - passed)
 
     async def model_card(self) -> ModelCard:
         """As the network does, on the beat."""

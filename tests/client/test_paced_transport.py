@@ -106,10 +106,11 @@ def gaps(pair: Pair, query: Query, work: float, answering: float = 0.1) -> list[
     return [(call, round(gap, 9)) for call, gap in server.came]
 
 
-@pytest.mark.parametrize("work", [0.0001, 0.017, 0.132, 0.249])
+@pytest.mark.parametrize("work", [0.0, 0.0001, 0.017, 0.132, 0.249])
 def test_work_shorter_than_a_pace_is_not_heard(pair: Pair, query: Query, work: float) -> None:
     """Planted bugs: a call that leaves when it is ready; a connection that closes when the ranking
-    is done; waiting a pace after the work instead of after the reply.
+    is done; waiting a pace after the work instead of after the reply; no wait at all where a coarse
+    clock sees no work.
     """
     expected = [("card", 0.0), ("catalog", 0.0), ("retrieve", PACE), ("retrieve", PACE)]
     assert gaps(pair, query, work) == [*expected, ("closed", PACE)]
