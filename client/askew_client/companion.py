@@ -86,41 +86,51 @@ class Companion(ProfileDesk):
             return setback_of(error)
 
     async def quote(self) -> Quote | Setback:
-        """What a question would cost now, before anything is drawn or sent. Connects if need be."""
+        """What a question would cost now, before anything is drawn or sent. Connects if need be.
+
+        What is wrong with the profile is said before that, as by `ask`: a device that connects for
+        a quote and then cannot ask would be heard to stop.
+        """
         try:
+            if self._model is None:
+                await asyncio.to_thread(self._likings)
             model = self._model or await self._fetch()
             return await asyncio.to_thread(self._quote, model.card)
         except AskewError as error:
             return setback_of(error)
 
-    async def ask(self, *, second_space: bool = False) -> Answer | Setback:
+    async def ask(
+        self, *, second_space: bool = False, quoted: Quote | None = None
+    ) -> Answer | Setback:
         """This slot's question, its private ranking and the pick. Connects first if need be.
 
         Which calls are made, and whether, depends on the settings, the ledger and the replies: who
         has rated nothing, or nothing of this catalog, asks like anybody else. What is wrong with
         the profile is said before the first call. second_space: the person's yes to a fresh signal
-        for a second space within the slot.
+        for a second space within the slot. quoted: what the person was told; the question is of its
+        month, so that nothing else is charged if that ends in between.
         """
         try:
             likings = await asyncio.to_thread(self._likings)
             model = self._model or await self._fetch()
             exchange = await asyncio.to_thread(self._exchange_of, likings, model)
             unused = sum(key not in (self._known or {}) for key in likings)
-            return await self._ask(exchange, unused, second_space=second_space)
+            slot = slot_of(self._today()) if quoted is None else quoted.slot
+            return await self._ask(exchange, unused, slot, second_space=second_space)
         except AskewError as error:
             if isinstance(error, StaleSpace):
                 self._model = None  # the next question fetches the new space first
             return setback_of(error)
 
-    async def _ask(self, exchange: Exchange, unused: int, *, second_space: bool) -> Answer:
-        today = self._today()
-        slot = slot_of(today)
+    async def _ask(
+        self, exchange: Exchange, unused: int, slot: str, *, second_space: bool
+    ) -> Answer:
         ask = partial(exchange.ask, slot, self._signals, self._bits, second_space=second_space)
         question = await asyncio.to_thread(ask)
         slate = await self._transport.retrieve(question.query, exchange.card)
         answer = await asyncio.to_thread(reading.answer_of, exchange, question, slate, slot, unused)
         labels = tuple(result.title.label for result in answer.results)
-        past = PastAnswer(today, slot, labels, answer.pick.title.label)
+        past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
         await asyncio.to_thread(self._profile.change, lambda document: document.answered(past))
         return answer
 

@@ -161,6 +161,35 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert (device.network.calls, device.signals.charges()) == (["card"], ())
 
 
+async def test_a_locked_profile_is_said_before_the_first_call(
+    device: Device, tmp_path: Path
+) -> None:
+    """Planted bug: a quote connects first, and the question after it stops short of Retrieve."""
+    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
+    store.change(lambda document: document.edited({"Film 9 (1969)": (5.0,)}))
+    store.encrypt("correct horse battery")
+    for outcome in (await device.companion.quote(), await device.companion.ask()):
+        assert isinstance(outcome, Setback)
+        assert outcome.trouble is Trouble.LOCKED
+    assert device.network.calls == []
+
+
+async def test_a_month_that_ends_after_its_quote_costs_what_the_quote_said(rated: Device) -> None:
+    """Planted bug: the question is of the day on which it leaves, and draws what was quoted as sent
+    again.
+    """
+    await rated.answer()
+    quote = await rated.companion.quote()
+    assert isinstance(quote, Quote)
+    assert not quote.fresh
+    rated.today = datetime.date(2026, 12, 1)
+    answer = await rated.companion.ask(quoted=quote)
+    assert isinstance(answer, Answer)
+    assert (answer.departure.fresh, answer.departure.slot) == (False, "2026-11")
+    assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
+    assert (await rated.answer()).departure.slot == "2026-12"
+
+
 async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
     await rated.answer()
     quote = await rated.companion.quote()

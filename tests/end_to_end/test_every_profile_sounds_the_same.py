@@ -218,21 +218,21 @@ _ask, _exchange_of = Companion._ask, Companion._exchange_of
 
 def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask(
-        device: Companion, exchange: Exchange, unused: int, *, second_space: bool
+        device: Companion, exchange: Exchange, unused: int, slot: str, *, second_space: bool
     ) -> Answer:
         if not exchange.ratings:
             raise ProfileError("nothing is rated")
-        return await _ask(device, exchange, unused, second_space=second_space)
+        return await _ask(device, exchange, unused, slot, second_space=second_space)
 
     monkeypatch.setattr(Companion, "_ask", ask)
 
 
 def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask(
-        device: Companion, exchange: Exchange, unused: int, *, second_space: bool
+        device: Companion, exchange: Exchange, unused: int, slot: str, *, second_space: bool
     ) -> Answer:
         play: Callable[[], Awaitable[Answer]]
-        play = partial(_ask, device, exchange, unused, second_space=second_space)
+        play = partial(_ask, device, exchange, unused, slot, second_space=second_space)
         if len(exchange.ratings) > 5:
             await play()
         return await play()
