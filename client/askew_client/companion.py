@@ -142,6 +142,7 @@ class Companion(ProfileDesk):
         self._known = reading.items_by_text(catalog)
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._scale = card.space.scale
+        self._transport.mark()
         return self._model
 
     def _quote(self, card: ModelCard) -> Quote:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,10 +13,17 @@ import pytest
 from askew.errors import StaleSpace
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
+from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
+from askew_client import reading
+from askew_client.companion import Companion
 from askew_client.local_transport import LocalTransport
+from askew_client.outcomes import Answer
 from askew_client.paced_transport import PacedTransport
+from askew_client.profile_store import PassingProfile
+from askew_client.settings import ClientSettings
+from askew_client.signal_store import SignalStore
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -38,16 +46,18 @@ class VirtualSelector(selectors.SelectSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock moves only while it waits."""
 
-    def __init__(self) -> None:
-        self._virtual = VirtualSelector()
-        super().__init__(self._virtual)
+    def __init__(self, clock: VirtualSelector) -> None:
+        self._virtual = clock
+        super().__init__(clock)
 
     def time(self) -> float:
         return self._virtual.now
 
 
-def in_virtual_time(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+def in_virtual_time(
+    play: Callable[[], Coroutine[Any, Any, None]], clock: VirtualSelector | None = None
+) -> None:
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock or VirtualSelector())) as runner:
         runner.run(play())
 
 
@@ -153,3 +163,50 @@ def test_the_first_call_waits_for_nothing(pair: Pair) -> None:
     in_virtual_time(play)
     ((call, when),) = server.came
     assert (call, round(when, 9)) == ("card", 0.1)
+
+
+def gap_before_the_question(pair: Pair, directory: Path, public: float, private: float) -> float:
+    """From a catalog to the question of a whole device, which takes so long over the catalog and
+    then over its own ratings.
+    """
+    clock, server = VirtualSelector(), Listener(pair)
+    settings = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
+    device = Companion(
+        PacedTransport(server, PACE),
+        settings,
+        profile=PassingProfile(),
+        signals=SignalStore(directory / "signals.sqlite", settings.caps),
+        bits=SystemBits(),
+    )
+
+    def taking(name: str, seconds: float) -> None:
+        real = getattr(reading, name)
+
+        def slow(*arguments: object) -> object:
+            clock.now += seconds
+            return real(*arguments)
+
+        patch.setattr(reading, name, slow)
+
+    async def play() -> None:
+        assert isinstance(await device.ask(), Answer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        taking("items_by_text", public)
+        taking("ratings_of", private)
+        in_virtual_time(play, clock)
+    return round(server.came[-1][1], 9)
+
+
+@pytest.mark.parametrize(("public", "beats"), [(0.0, 1), (0.24, 1), (0.9999, 4)])
+def test_a_catalog_that_takes_nearly_a_beat_tells_no_more(
+    pair: Pair, tmp_path: Path, public: float, beats: int
+) -> None:
+    """Planted bug: one beat for public work and for the profile's together. A server that tunes its
+    catalog to a little less than a beat then hears which profiles pass it.
+    """
+    gaps = [
+        gap_before_the_question(pair, tmp_path / str(private), public, private)
+        for private in (0.0001, 0.02, 0.2)
+    ]
+    assert gaps == [(beats + 1) * PACE] * 3
