@@ -255,6 +255,14 @@ async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: De
     assert "most of all because you like Film 9 (1969)" in other.why
 
 
+async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: Device) -> None:
+    """Planted bug: other settings keep the lifetime's cap alone."""
+    rated.companion.configure(replace(SETTINGS, monthly_cap=Fraction(7)))
+    setback = await rated.setback()
+    assert (setback.trouble, "monthly cap 7" in setback.text) == (Trouble.BUDGET, True)
+    assert (rated.network.asked, rated.signals.charges()) == ([], ())
+
+
 async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(
     rated: Device,
 ) -> None:

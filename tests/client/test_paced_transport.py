@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import selectors
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -17,9 +18,10 @@ from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew_client import reading
+from askew_client.client import open_companion
 from askew_client.companion import Companion
 from askew_client.local_transport import LocalTransport
-from askew_client.outcomes import Answer
+from askew_client.outcomes import Answer, Quote
 from askew_client.paced_transport import PacedTransport
 from askew_client.profile_store import PassingProfile
 from askew_client.settings import ClientSettings
@@ -210,3 +212,43 @@ def test_a_catalog_that_takes_nearly_a_beat_tells_no_more(
         for private in (0.0001, 0.02, 0.2)
     ]
     assert gaps == [(beats + 1) * PACE] * 3
+
+
+def visit(pair: Pair, directory: Path, asks: Callable[[Companion], Any]) -> list[tuple[str, float]]:
+    """What a server hears when of a whole visit, closing included."""
+    server = Listener(pair)
+    settings = ClientSettings(k=4, pace=PACE, max_diameter=32.0, max_one_rating=32.0)
+
+    async def play() -> None:
+        opened = open_companion(
+            settings, directory=directory, transport=server, profile=PassingProfile()
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            async with opened as companion:
+                await asks(companion)
+        server.came.append(("closed", asyncio.get_running_loop().time() - server.replied))
+
+    in_virtual_time(play)
+    return [(call, round(gap, 9)) for call, gap in server.came]
+
+
+async def asks_twice(companion: Companion) -> None:
+    for _ in range(2):
+        assert isinstance(await companion.ask(), Answer)
+
+
+async def stops(companion: Companion) -> None:
+    assert isinstance(await companion.quote(), Quote)
+    raise KeyboardInterrupt
+
+
+def test_a_whole_visit_keeps_the_pace_and_so_does_its_end(pair: Pair, tmp_path: Path) -> None:
+    """Planted bugs: a device whose network keeps no pace; one that closes when it is done."""
+    first = [("card", 0.0), ("catalog", 0.0), ("retrieve", 2 * PACE)]
+    assert visit(pair, tmp_path, asks_twice) == [*first, ("retrieve", PACE), ("closed", PACE)]
+
+
+def test_a_visit_that_is_stopped_ends_on_a_beat_too(pair: Pair, tmp_path: Path) -> None:
+    """Planted bug: closing on the beat only where nothing was raised."""
+    expected = [("card", 0.0), ("catalog", 0.0), ("closed", 2 * PACE)]
+    assert visit(pair, tmp_path, stops) == expected
