@@ -45,6 +45,7 @@ class Network(LocalTransport):
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         super().__init__(card, catalog)
+        self.card = card
         self.calls: list[str] = []
         self.asked: list[Query] = []
         self.failure: AskewError | None = None
@@ -156,6 +157,9 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert isinstance(quote, Quote)
     assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
     assert quote.cost.between_any_two == 8
+    assert (quote.cost.epsilon, quote.cost.metric) == (2, True)
+    reach = device.network.card.space.encoder.reach()
+    assert quote.cost.one_rating == float(2 * reach.one_rating) < 8
     assert quote.cost.spent == quote.spent_this_slot == 0
     assert quote.monthly_cap == 32
     assert (device.network.calls, device.signals.charges()) == (["card"], ())
@@ -196,6 +200,10 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
     assert isinstance(quote, Quote)
     assert (quote.fresh, quote.second_space) == (False, False)
     assert (quote.cost.spent, quote.spent_this_slot) == (Fraction(8), Fraction(8))
+    rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
+    again = await rated.companion.quote()
+    assert isinstance(again, Quote)
+    assert (again.cost.epsilon, again.cost.wanted) == (Fraction(2), Fraction(1))
 
 
 async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
