@@ -157,7 +157,7 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert isinstance(quote, Quote)
     assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
     assert quote.cost.between_any_two == 8
-    assert (quote.cost.epsilon, quote.cost.metric) == (2, True)
+    assert (quote.cost.epsilon, quote.cost.metric) == (Fraction(2), True)
     reach = device.network.card.space.encoder.reach()
     assert quote.cost.one_rating == float(2 * reach.one_rating) < 8
     assert quote.cost.spent == quote.spent_this_slot == 0
