@@ -115,13 +115,14 @@ class AskewClient:
         """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
         return value_of(await self.companion.quote())
 
-    async def ask(self, *, second_space: bool = False) -> Answer:
+    async def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
         """The answer to this slot's question.
 
         second_space: the person's yes to another space's signal within one month; without it,
-        SecondSpace is raised where there would be one.
+        SecondSpace is raised where there would be one. quoted: what `quote` said; the question is
+        of its month, even if that has ended since.
         """
-        return value_of(await self.companion.ask(second_space=second_space))
+        return value_of(await self.companion.ask(second_space=second_space, quoted=quoted))
 
     def pick(self, answer: Answer) -> Title:
         """The best title of an answer for this person. Never sent."""
@@ -184,9 +185,9 @@ class BlockingClient:
         """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
         return self._runner.run(self._client.quote())
 
-    def ask(self, *, second_space: bool = False) -> Answer:
-        """The answer to this slot's question. second_space: see `AskewClient.ask`."""
-        return self._runner.run(self._client.ask(second_space=second_space))
+    def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
+        """The answer to this slot's question. second_space, quoted: see `AskewClient.ask`."""
+        return self._runner.run(self._client.ask(second_space=second_space, quoted=quoted))
 
     def pick(self, answer: Answer) -> Title:
         """The best title of an answer for this person. Never sent."""

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.errors import LedgerError, Malformed, ParameterError, WireError
 from askew.lattice import Lattice
@@ -58,19 +59,23 @@ class Exchange:
 
     Whether it can be made, and what it does until an answer is there, depends on the card and the
     settings alone: any ratings of the catalog's items on its scale make a profile, none at all too.
+    contributions: the encoder's, of the whole catalog, where they were made before; public.
     """
 
     card: ModelCard
     catalog: Catalog
     settings: ClientSettings
     ratings: Mapping[int, float] = field(repr=False)
+    contributions: NDArray[np.float64] | None = field(default=None, repr=False)
     mechanism: Mechanism = field(init=False)
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Raises ParameterError as `mechanism_for`, ProfileError for a rating off the scale."""
         object.__setattr__(self, "mechanism", mechanism_for(self.card, self.settings))
-        profile = fold_in(self.ratings, self.catalog.vectors, self.card.space)
+        profile = fold_in(
+            self.ratings, self.catalog.vectors, self.card.space, contributions=self.contributions
+        )
         object.__setattr__(self, "profile", profile)
 
     @property

@@ -146,7 +146,11 @@ class Profile:
 
 
 def fold_in(
-    ratings: Mapping[int, float], vectors: NDArray[np.float32], space: FeatureSpace
+    ratings: Mapping[int, float],
+    vectors: NDArray[np.float32],
+    space: FeatureSpace,
+    *,
+    contributions: NDArray[np.float64] | None = None,
 ) -> Profile:
     """The profile of one person, from their own ratings {item: rating} and public vectors (n, D).
 
@@ -154,11 +158,15 @@ def fold_in(
 
     The point is the encoder's, of the same likes (`askew.encoder`). The square root lets more likes
     say more, and the floor keeps a few from saying too much. Who likes nothing has a profile like
-    anybody else: a taste of zeros. Raises ProfileError for a rating off the scale.
+    anybody else: a taste of zeros. contributions: the encoder's, of all vectors, if they are made
+    already; they take the longest and do not depend on the person. Raises ProfileError for a rating
+    off the scale.
     """
     liked = [item for item, rating in ratings.items() if space.scale.is_like(rating)]
     rows = np.array(liked, dtype=np.int64)
     encoder = space.encoder
     total = vectors[rows].sum(axis=0, dtype=np.float64)  # (D,)
     taste = total / np.sqrt(max(len(rows), encoder.least_likes))
-    return Profile(space, taste, encoder.encode(encoder.contributions(vectors)[rows]))
+    if contributions is None:
+        contributions = encoder.contributions(vectors)
+    return Profile(space, taste, encoder.encode(contributions[rows]))

@@ -10,13 +10,17 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.device.device import Companion
+from askew_client.ledger.slots import day_after
 from askew_client.ledger.store import Charge, SignalStore
 from askew_client.settings import sources as config
 from askew_client.settings.ranges import Caps
@@ -173,6 +177,49 @@ def test_a_second_space_without_a_yes_is_exit_code_3(
     assert askew(*command, "--second-space", stdin=RATINGS).code == 0
     assert len(charges(data)) == 2
     assert askew(*command, stdin=RATINGS).code == 0  # the stored signal needs no yes
+
+
+def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: taking a terminal for a yes."""
+    data, drawn = tmp_path / "data", Signal("f" * 32, Lattice(11, 1024), (1, 2))
+    store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
+    slot = slot_of(datetime.date.today())
+    store.remember("f" * 32, slot, SignalCharge(Fraction(2)), lambda: drawn)
+    asked: list[str] = []
+
+    def no(text: str, **_: object) -> None:
+        asked.append(text)
+        raise click.Abort
+
+    monkeypatch.setattr("askew_client.cli.ask.click.confirm", no)
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("askew_client.cli.ask.sys", terminal)
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
+    assert askew(*command, stdin=RATINGS).code == 130
+    assert ["a second one tells more about you" in text for text in asked] == [True]
+    assert len(charges(data)) == 1
+
+
+def test_a_month_that_ends_after_the_price_was_said_is_not_charged(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a question that is not of its quote's month."""
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path)
+    assert askew(*command, stdin=RATINGS).code == 0
+    quote = Companion.quote
+
+    async def then_the_month_ends(device: Companion) -> object:
+        found = await quote(device)
+        later = day_after(slot_of(datetime.date.today()))
+        monkeypatch.setattr(device, "_today", lambda: later)
+        return found
+
+    monkeypatch.setattr(Companion, "quote", then_the_month_ends)
+    found = askew(*command, stdin=RATINGS)
+    assert (found.code, "this question costs" in found.err) == (0, False)
+    assert len(charges(tmp_path)) == 1
 
 
 def without_quote(found: Outcome) -> Outcome:

@@ -68,6 +68,16 @@ def test_what_a_screen_calls_a_setback_a_program_gets_as_an_error(
             client.ask()
 
 
+def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path) -> None:
+    """Planted bug: a ledger that is opened with the lifetime's cap alone."""
+    tight = replace(SETTINGS, monthly_cap=Fraction(1))
+    with (
+        BlockingClient(tight, transport=network, directory=tmp_path) as client,
+        pytest.raises(BudgetExceeded, match="monthly cap 1"),
+    ):
+        client.ask()
+
+
 QUICK = ClientSettings(pace=0.001)
 
 

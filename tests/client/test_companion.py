@@ -45,6 +45,7 @@ class Network(LocalTransport):
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         super().__init__(card, catalog)
+        self.card = card
         self.calls: list[str] = []
         self.asked: list[Query] = []
         self.failure: AskewError | None = None
@@ -156,9 +157,41 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert isinstance(quote, Quote)
     assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
     assert quote.cost.between_any_two == 8
+    assert (quote.cost.epsilon, quote.cost.metric) == (Fraction(2), True)
+    reach = device.network.card.space.encoder.reach()
+    assert quote.cost.one_rating == float(2 * reach.one_rating) < 8
     assert quote.cost.spent == quote.spent_this_slot == 0
     assert quote.monthly_cap == 32
     assert (device.network.calls, device.signals.charges()) == (["card"], ())
+
+
+async def test_a_locked_profile_is_said_before_the_first_call(
+    device: Device, tmp_path: Path
+) -> None:
+    """Planted bug: a quote connects first, and the question after it stops short of Retrieve."""
+    store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
+    store.change(lambda document: document.edited({"Film 9 (1969)": (5.0,)}))
+    store.encrypt("correct horse battery")
+    for outcome in (await device.companion.quote(), await device.companion.ask()):
+        assert isinstance(outcome, Setback)
+        assert outcome.trouble is Trouble.LOCKED
+    assert device.network.calls == []
+
+
+async def test_a_month_that_ends_after_its_quote_costs_what_the_quote_said(rated: Device) -> None:
+    """Planted bug: the question is of the day on which it leaves, and draws what was quoted as sent
+    again.
+    """
+    await rated.answer()
+    quote = await rated.companion.quote()
+    assert isinstance(quote, Quote)
+    assert not quote.fresh
+    rated.today = datetime.date(2026, 12, 1)
+    answer = await rated.companion.ask(quoted=quote)
+    assert isinstance(answer, Answer)
+    assert (answer.departure.fresh, answer.departure.slot) == (False, "2026-11")
+    assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
+    assert (await rated.answer()).departure.slot == "2026-12"
 
 
 async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
@@ -167,6 +200,10 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
     assert isinstance(quote, Quote)
     assert (quote.fresh, quote.second_space) == (False, False)
     assert (quote.cost.spent, quote.spent_this_slot) == (Fraction(8), Fraction(8))
+    rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
+    again = await rated.companion.quote()
+    assert isinstance(again, Quote)
+    assert (again.cost.epsilon, again.cost.wanted) == (Fraction(2), Fraction(1))
 
 
 async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
@@ -224,6 +261,14 @@ async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: De
     answer = await rated.answer()
     other = next(each for each in answer.results if each.score > 0 and not each.seen)
     assert "most of all because you like Film 9 (1969)" in other.why
+
+
+async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: Device) -> None:
+    """Planted bug: other settings keep the lifetime's cap alone."""
+    rated.companion.configure(replace(SETTINGS, monthly_cap=Fraction(7)))
+    setback = await rated.setback()
+    assert (setback.trouble, "monthly cap 7" in setback.text) == (Trouble.BUDGET, True)
+    assert (rated.network.asked, rated.signals.charges()) == ([], ())
 
 
 async def test_a_refused_budget_says_what_is_left_and_when_the_next_slot_is(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import selectors
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,10 +14,18 @@ import pytest
 from askew.errors import StaleSpace
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
+from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
+from askew_client.client import open_companion
+from askew_client.device import present as reading
+from askew_client.device.device import Companion
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.paced import PacedTransport
+from askew_client.views.values import Answer, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -38,16 +48,18 @@ class VirtualSelector(selectors.SelectSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock moves only while it waits."""
 
-    def __init__(self) -> None:
-        self._virtual = VirtualSelector()
-        super().__init__(self._virtual)
+    def __init__(self, clock: VirtualSelector) -> None:
+        self._virtual = clock
+        super().__init__(clock)
 
     def time(self) -> float:
         return self._virtual.now
 
 
-def in_virtual_time(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+def in_virtual_time(
+    play: Callable[[], Coroutine[Any, Any, None]], clock: VirtualSelector | None = None
+) -> None:
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock or VirtualSelector())) as runner:
         runner.run(play())
 
 
@@ -106,10 +118,11 @@ def gaps(pair: Pair, query: Query, work: float, answering: float = 0.1) -> list[
     return [(call, round(gap, 9)) for call, gap in server.came]
 
 
-@pytest.mark.parametrize("work", [0.0001, 0.017, 0.132, 0.249])
+@pytest.mark.parametrize("work", [0.0, 0.0001, 0.017, 0.132, 0.249])
 def test_work_shorter_than_a_pace_is_not_heard(pair: Pair, query: Query, work: float) -> None:
     """Planted bugs: a call that leaves when it is ready; a connection that closes when the ranking
-    is done; waiting a pace after the work instead of after the reply.
+    is done; waiting a pace after the work instead of after the reply; no wait at all where a coarse
+    clock sees no work.
     """
     expected = [("card", 0.0), ("catalog", 0.0), ("retrieve", PACE), ("retrieve", PACE)]
     assert gaps(pair, query, work) == [*expected, ("closed", PACE)]
@@ -152,3 +165,90 @@ def test_the_first_call_waits_for_nothing(pair: Pair) -> None:
     in_virtual_time(play)
     ((call, when),) = server.came
     assert (call, round(when, 9)) == ("card", 0.1)
+
+
+def gap_before_the_question(pair: Pair, directory: Path, public: float, private: float) -> float:
+    """From a catalog to the question of a whole device, which takes so long over the catalog and
+    then over its own ratings.
+    """
+    clock, server = VirtualSelector(), Listener(pair)
+    settings = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
+    device = Companion(
+        PacedTransport(server, PACE),
+        settings,
+        profile=PassingProfile(),
+        signals=SignalStore(directory / "signals.sqlite", settings.caps),
+        bits=SystemBits(),
+    )
+
+    def taking(name: str, seconds: float) -> None:
+        real = getattr(reading, name)
+
+        def slow(*arguments: object) -> object:
+            clock.now += seconds
+            return real(*arguments)
+
+        patch.setattr(reading, name, slow)
+
+    async def play() -> None:
+        assert isinstance(await device.ask(), Answer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        taking("items_by_text", public)
+        taking("ratings_of", private)
+        in_virtual_time(play, clock)
+    return round(server.came[-1][1], 9)
+
+
+@pytest.mark.parametrize(("public", "beats"), [(0.0, 1), (0.24, 1), (0.9999, 4)])
+def test_a_catalog_that_takes_nearly_a_beat_tells_no_more(
+    pair: Pair, tmp_path: Path, public: float, beats: int
+) -> None:
+    """Planted bug: one beat for public work and for the profile's together. A server that tunes its
+    catalog to a little less than a beat then hears which profiles pass it.
+    """
+    gaps = [
+        gap_before_the_question(pair, tmp_path / str(private), public, private)
+        for private in (0.0001, 0.02, 0.2)
+    ]
+    assert gaps == [(beats + 1) * PACE] * 3
+
+
+def visit(pair: Pair, directory: Path, asks: Callable[[Companion], Any]) -> list[tuple[str, float]]:
+    """What a server hears when of a whole visit, closing included."""
+    server = Listener(pair)
+    settings = ClientSettings(k=4, pace=PACE, max_diameter=32.0, max_one_rating=32.0)
+
+    async def play() -> None:
+        opened = open_companion(
+            settings, directory=directory, transport=server, profile=PassingProfile()
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            async with opened as companion:
+                await asks(companion)
+        server.came.append(("closed", asyncio.get_running_loop().time() - server.replied))
+
+    in_virtual_time(play)
+    return [(call, round(gap, 9)) for call, gap in server.came]
+
+
+async def asks_twice(companion: Companion) -> None:
+    for _ in range(2):
+        assert isinstance(await companion.ask(), Answer)
+
+
+async def stops(companion: Companion) -> None:
+    assert isinstance(await companion.quote(), Quote)
+    raise KeyboardInterrupt
+
+
+def test_a_whole_visit_keeps_the_pace_and_so_does_its_end(pair: Pair, tmp_path: Path) -> None:
+    """Planted bugs: a device whose network keeps no pace; one that closes when it is done."""
+    first = [("card", 0.0), ("catalog", 0.0), ("retrieve", 2 * PACE)]
+    assert visit(pair, tmp_path, asks_twice) == [*first, ("retrieve", PACE), ("closed", PACE)]
+
+
+def test_a_visit_that_is_stopped_ends_on_a_beat_too(pair: Pair, tmp_path: Path) -> None:
+    """Planted bug: closing on the beat only where nothing was raised."""
+    expected = [("card", 0.0), ("catalog", 0.0), ("closed", 2 * PACE)]
+    assert visit(pair, tmp_path, stops) == expected

@@ -84,6 +84,13 @@ def test_the_defaults_pay_for_a_year_of_months_in_the_widest_space() -> None:
     assert settings.caps == Caps(settings.lifetime_cap, settings.monthly_cap)
 
 
+def test_by_default_one_signal_says_little_of_one_rating() -> None:
+    """Planted bug: a limit that lets one rating move a point through the widest space."""
+    settings = ClientSettings()
+    most = Lattice.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_one_rating)
+    assert most <= 3 < settings.epsilon * Fraction(settings.max_diameter) / 5
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(20)])
 def test_buckets_take_an_epsilon_between_any_two_people(epsilon: Fraction) -> None:
     settings = ClientSettings(mechanism="bucket_rr", epsilon=epsilon)

@@ -168,6 +168,16 @@ def test_the_monthly_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert store.account().spent_in("2026-11") == 3
 
 
+def test_the_monthly_cap_counts_every_signal_of_the_month(path: Path) -> None:
+    """Planted bug: comparing with the last signal alone, so that twelve spaces pass one by one."""
+    store, charge = SignalStore(path, MONTHLY), SignalCharge(Fraction(1))
+    for space in ("a" * 32, "b" * 32, "c" * 32):
+        draw = partial(signal, 2, space=space)
+        store.remember(space, "2026-11", charge, draw, second_space=True)
+    with pytest.raises(BudgetExceeded, match="3 of the monthly cap 3 is spent"):
+        store.remember("d" * 32, "2026-11", charge, never, second_space=True)
+
+
 def test_the_next_month_begins_the_monthly_cap_anew(path: Path) -> None:
     """Planted bug: a monthly cap that counts every month."""
     store = SignalStore(path, MONTHLY)
@@ -250,6 +260,14 @@ def test_a_second_space_beyond_a_cap_is_refused_for_the_cap(path: Path) -> None:
     """Planted bug: asking for a yes that buys nothing."""
     store = with_one_space(path).with_caps(Caps(Fraction(10), monthly=Fraction(1)))
     with pytest.raises(BudgetExceeded, match="monthly cap"):
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+
+
+def test_a_second_space_is_asked_about_whatever_was_booked_after_the_first(path: Path) -> None:
+    """Planted bug: looking at the last entry alone, which may be an unfreeze."""
+    store = with_one_space(path)
+    store.unfreeze("2026-11")
+    with pytest.raises(SecondSpace):
         store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
 
 

@@ -19,7 +19,7 @@ from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.retriever import Retriever
 
-FILMS = 12
+FILMS, STRANGERS = 12, 400
 Ratings = dict[str, float | None]
 Heard = tuple[str, bytes, tuple[tuple[str, str], ...]]
 Reply = Callable[[bytes], bytes]
@@ -91,7 +91,7 @@ def serving(server: HostileServer) -> Iterator[str]:
 def people(count: int) -> list[Ratings]:
     """Profiles of every kind: none at all, strangers to the catalog, extremes, many, few."""
     films = [f"Film {i} ({1960 + i})" for i in range(FILMS)]
-    elsewhere = [f"Elsewhere {i}" for i in range(400)]
+    elsewhere = [f"Elsewhere {i}" for i in range(STRANGERS)]
     fixed: list[Ratings] = [
         {},
         dict.fromkeys(elsewhere[:5], 5.0),
@@ -141,6 +141,10 @@ def _world(
     return HostileServer(made_card(space, catalog, most), catalog, spoil)
 
 
+def _film_or_stranger(i: int) -> Item:
+    return Item(f"Film {i}", 1960 + i) if i < FILMS else Item(f"Elsewhere {i - FILMS}")
+
+
 def _stale(_: bytes) -> bytes:
     raise StaleSpace
 
@@ -163,6 +167,9 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     ),
     "half of the targets": lambda: _world(
         titles=lambda i: Item(f"Film {i}", 1960 + i) if i % 2 else Item(f"Decoy {i}")
+    ),
+    "a catalog of which some have rated hundreds": lambda: _world(
+        n_items=FILMS + STRANGERS, titles=_film_or_stranger
     ),
     "one title for all": lambda: _world(titles=lambda _: Item("Film", 1960)),
     "titles that differ in case": lambda: _world(titles=lambda i: Item("film" * (i + 1))),

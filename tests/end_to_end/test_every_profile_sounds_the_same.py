@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,12 +30,12 @@ from askew.ranking import Slate
 from askew_client.cli import main as cli
 from askew_client.client import AskewClient, open_companion
 from askew_client.device.device import Companion
-from askew_client.exchange import Exchange
+from askew_client.exchange import Exchange, Question
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.views.values import Answer, Connection
+from askew_client.views.values import Connection
 
 SETTINGS = ClientSettings(k=4, pace=0.001)
 SERVERS = hostile_servers()
@@ -213,29 +212,24 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
 # Each of these was in the device, or could be: planted in its production objects.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
+Asked = tuple[Question, Slate]
 _ask, _exchange_of = Companion._ask, Companion._exchange_of
 
 
 def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(
-        device: Companion, exchange: Exchange, unused: int, *, second_space: bool
-    ) -> Answer:
+    async def ask(device: Companion, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
         if not exchange.ratings:
             raise ProfileError("nothing is rated")
-        return await _ask(device, exchange, unused, second_space=second_space)
+        return await _ask(device, exchange, slot, second_space=second_space)
 
     monkeypatch.setattr(Companion, "_ask", ask)
 
 
 def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(
-        device: Companion, exchange: Exchange, unused: int, *, second_space: bool
-    ) -> Answer:
-        play: Callable[[], Awaitable[Answer]]
-        play = partial(_ask, device, exchange, unused, second_space=second_space)
+    async def ask(device: Companion, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
         if len(exchange.ratings) > 5:
-            await play()
-        return await play()
+            await _ask(device, exchange, slot, second_space=second_space)
+        return await _ask(device, exchange, slot, second_space=second_space)
 
     monkeypatch.setattr(Companion, "_ask", ask)
 

@@ -129,7 +129,7 @@ async def _asked(config: Config, profile: ProfileStore, *, second_space: bool) -
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True
-        return value_of(await companion.ask(second_space=second_space))
+        return value_of(await companion.ask(second_space=second_space, quoted=quote))
 
 
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:

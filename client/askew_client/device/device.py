@@ -15,12 +15,16 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askew.errors import AskewError, ParameterError, ProfileError, StaleSpace
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
+from askew.ranking import Slate
 from askew_client.device import present
 from askew_client.device.budget_view import budget_of
-from askew_client.exchange import Exchange, mechanism_for
+from askew_client.exchange import Exchange, Question, mechanism_for
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
@@ -52,6 +56,8 @@ class _Model:
     catalog: Catalog
     connection: Connection
     search: TitleSearch = field(repr=False)
+    known: Mapping[str, int] = field(repr=False)
+    contributions: NDArray[np.float64] = field(repr=False)
 
 
 class Companion(ProfileDesk):
@@ -86,54 +92,71 @@ class Companion(ProfileDesk):
             return setback_of(error)
 
     async def quote(self) -> Quote | Setback:
-        """What a question would cost now, before anything is drawn or sent. Connects if need be."""
+        """What a question would cost now, before anything is drawn or sent. Connects if need be.
+
+        What is wrong with the profile is said before that, as by `ask`: a device that connects for
+        a quote and then cannot ask would be heard to stop.
+        """
         try:
+            if self._model is None:
+                await asyncio.to_thread(self._likings)
             model = self._model or await self._fetch()
             return await asyncio.to_thread(self._quote, model.card)
         except AskewError as error:
             return setback_of(error)
 
-    async def ask(self, *, second_space: bool = False) -> Answer | Setback:
+    async def ask(
+        self, *, second_space: bool = False, quoted: Quote | None = None
+    ) -> Answer | Setback:
         """This slot's question, its private ranking and the pick. Connects first if need be.
 
         Which calls are made, and whether, depends on the settings, the ledger and the replies: who
         has rated nothing, or nothing of this catalog, asks like anybody else. What is wrong with
         the profile is said before the first call. second_space: the person's yes to a fresh signal
-        for a second space within the slot.
+        for a second space within the slot. quoted: what the person was told; the question is of its
+        month, so that nothing else is charged if that ends in between.
         """
         try:
             likings = await asyncio.to_thread(self._likings)
             model = self._model or await self._fetch()
             exchange = await asyncio.to_thread(self._exchange_of, likings, model)
-            unused = len(likings.keys() - (self._known or {}).keys())
-            return await self._ask(exchange, unused, second_space=second_space)
+            slot = slot_of(self._today()) if quoted is None else quoted.slot
+            question, slate = await self._ask(exchange, slot, second_space=second_space)
+            unused = len(likings.keys() - model.known.keys())
+            titles = model.search.titles
+            show = partial(present.answer_of, slot=slot, titles=titles, unused=unused)
+            answer = await asyncio.to_thread(show, exchange, question, slate)
+            await asyncio.to_thread(self._keep, answer, slot)
+            return answer
         except AskewError as error:
             if isinstance(error, StaleSpace):
                 self._model = None  # the next question fetches the new space first
             return setback_of(error)
 
-    async def _ask(self, exchange: Exchange, unused: int, *, second_space: bool) -> Answer:
-        today = self._today()
-        slot = slot_of(today)
+    async def _ask(
+        self, exchange: Exchange, slot: str, *, second_space: bool
+    ) -> tuple[Question, Slate]:
         ask = partial(exchange.ask, slot, self._signals, self._bits, second_space=second_space)
         question = await asyncio.to_thread(ask)
-        slate = await self._transport.retrieve(question.query, exchange.card)
-        titles = self._connected().search.titles
-        show = partial(present.answer_of, slot=slot, titles=titles, unused=unused)
-        answer = await asyncio.to_thread(show, exchange, question, slate)
+        return question, await self._transport.retrieve(question.query, exchange.card)
+
+    def _keep(self, answer: Answer, slot: str) -> None:
+        """Remember an answer, on this device alone."""
         labels = tuple([result.title.label for result in answer.results])
-        past = PastAnswer(today, slot, labels, answer.pick.title.label)
-        await asyncio.to_thread(self._profile.change, lambda document: document.answered(past))
-        return answer
+        past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
+        self._profile.change(lambda document: document.answered(past))
 
     async def _fetch(self) -> _Model:
         card = await self._transport.model_card()
         catalog = await self._transport.catalog(card)
         connection = present.connection_of(card, catalog)
-        self._model = _Model(card, catalog, connection, TitleSearch(catalog))
         self._known = present.items_by_text(catalog)
+        contributions = card.space.encoder.contributions(catalog.vectors)
+        search = TitleSearch(catalog)
+        self._model = _Model(card, catalog, connection, search, self._known, contributions)
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._scale = card.space.scale
+        self._transport.mark()
         return self._model
 
     def _quote(self, card: ModelCard) -> Quote:
@@ -152,8 +175,8 @@ class Companion(ProfileDesk):
         return {title_key(label): liking for label, liking in ratings.items()}
 
     def _exchange_of(self, likings: Mapping[str, Liking], model: _Model) -> Exchange:
-        ratings = present.ratings_of(likings, self._known or {}, model.card.space.scale)
-        return Exchange(model.card, model.catalog, self._settings, ratings)
+        ratings = present.ratings_of(likings, model.known, model.card.space.scale)
+        return Exchange(model.card, model.catalog, self._settings, ratings, model.contributions)
 
     def _exchange(self) -> Exchange:
         """This person with the connected model."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
-from askew.randomness import RandomBits
 from askew.privacy import SignalLoss
+from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate
 from askew.retrieval import offsets_of
 from askew.signal import Mechanism, Signal
@@ -115,7 +115,7 @@ def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
     return tuple(Bar(f"direction {n}", 0.0, unit, value) for n, value in enumerate(values, 1))
 
 
-def answer_of(
+def answer_of(  # noqa: PLR0913
     exchange: Exchange,
     question: Question,
     slate: Slate,

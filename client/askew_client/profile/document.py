@@ -94,7 +94,7 @@ class ProfileDocument:
                 PastAnswer(datetime.date.fromisoformat(when), slot, tuple(labels), picked)
                 for when, slot, labels, picked in value["answers"]
             )
-        except (AskewError, ValueError, KeyError, TypeError, AttributeError):
+        except (AskewError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise ProfileError("the stored profile is damaged") from None
         return cls(value["ratings"], edits, answers)
 

@@ -25,6 +25,7 @@ _POSITIVE: Final = (
     "pace",
     "timeout",
 )
+_SHORTEST_PACE: Final = 0.0001  # seconds
 _LONGEST_WAIT: Final = 3600  # seconds; far longer ones overflow the clocks that they are told to
 
 
@@ -53,6 +54,8 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     for name in _POSITIVE:
         if not 0 < (value := chosen.get(name, 1)) < float("inf"):
             raise ParameterError(name, str(value), "positive and finite")
+    if chosen.get("pace", 1) < _SHORTEST_PACE:
+        raise ParameterError("pace", str(chosen["pace"]), f"at least {_SHORTEST_PACE} seconds")
     for name in ("timeout", "pace"):
         if (seconds := chosen.get(name, 1)) > _LONGEST_WAIT:
             raise ParameterError(name, str(seconds), f"at most {_LONGEST_WAIT} seconds")

@@ -35,3 +35,6 @@ class LocalTransport:
         found = self._rule.answer(query.signal, query.k)
         sent = encode_vectors(self._catalog.scoring[list(found)])
         return Slate(self._catalog.version, found, decode_vectors(*sent, query.k))
+
+    def mark(self) -> None:
+        """Nobody listens."""

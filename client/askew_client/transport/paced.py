@@ -4,7 +4,8 @@ How long a device works between a server's reply and its next call depends on th
 thousand ratings are matched to a catalog more slowly than three. So each call but the catalog's,
 between which and the card there is no such work, leaves a whole number of `pace` seconds after the
 last reply, and the connection is closed at such a moment too. Work that takes longer than one pace
-waits for the next.
+waits for the next. How much public work a reply makes is the server's choice, so that has beats of
+its own: where a catalog takes nearly one, a little more, the profile's, would else pass it.
 """
 
 from __future__ import annotations
@@ -27,13 +28,12 @@ class PacedTransport:
 
     def __init__(self, network: Transport, pace: float) -> None:
         self._network, self._pace = network, pace
-        self._replied: float | None = None
+        self._since: float | None = None
 
     async def turn(self) -> None:
-        """Wait for the next beat since the last reply; not at all where there was none."""
-        if self._replied is not None:
-            passed = asyncio.get_running_loop().time() - self._replied
-            await asyncio.sleep(ceil(passed / self._pace) * self._pace - passed)
+        """Wait for the next beat since the last reply or mark; not at all where there was none."""
+        if self._since is not None:
+            await asyncio.sleep(self._next_beat(self._since) - asyncio.get_running_loop().time())
 
     async def model_card(self) -> ModelCard:
         """As the network does, on the beat."""
@@ -49,9 +49,19 @@ class PacedTransport:
         await self.turn()
         return await self._noted(self._network.retrieve(query, card))
 
+    def mark(self) -> None:
+        """Beats count from the next one; what was done until now was public."""
+        if self._since is not None:
+            self._since = self._next_beat(self._since)
+
+    def _next_beat(self, since: float) -> float:
+        passed = asyncio.get_running_loop().time() - since
+        beats = max(1, ceil(passed / self._pace))  # a coarse clock may see no work at all
+        return since + beats * self._pace
+
     async def _noted(self, call: Awaitable[_Reply]) -> _Reply:
         """A reply, an error too, and the time at which it came."""
         try:
             return await call
         finally:
-            self._replied = asyncio.get_running_loop().time()
+            self._since = asyncio.get_running_loop().time()

@@ -20,3 +20,6 @@ class Transport(Protocol):
 
     async def retrieve(self, query: Query, card: ModelCard) -> Slate:
         """The server's answer: exactly query.k items. The same query sends the same bytes."""
+
+    def mark(self) -> None:
+        """What was done since the last reply was public: it took as long for everybody."""

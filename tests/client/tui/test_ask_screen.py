@@ -22,6 +22,7 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
+from askew_client.device.device import Companion
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import NumberLines
@@ -124,6 +125,25 @@ async def test_the_price_is_shown_before_anything_is_sent(rated: Device) -> None
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3")
         person.reads("sends the signal of 2026-11 again, for nothing")
+
+
+async def test_a_month_that_ends_after_the_price_was_shown_is_not_charged(
+    rated: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a question that is not of its quote's month."""
+    quote = Companion.quote
+
+    async def then_the_month_ends(companion: Companion) -> object:
+        found = await quote(companion)
+        rated.today = datetime.date(2026, 12, 1)
+        return found
+
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        monkeypatch.setattr(Companion, "quote", then_the_month_ends)
+        await person.press("a")
+        person.reads("Sent again, free: it is the signal of 2026-11.")
+    assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
 
 
 @pytest.mark.parametrize(("yes", "asked"), [(True, 2), (False, 1)], ids=["yes", "no"])

@@ -83,13 +83,14 @@ class AskScreen(FrameScreen):
         if companion is None:
             return
         quote = await companion.quote()
-        second = isinstance(quote, Quote) and quote.second_space
-        if isinstance(quote, Quote):
-            self.post_message(Quoted(quote))
+        told = quote if isinstance(quote, Quote) else None
+        second = told is not None and told.second_space
+        if told is not None:
+            self.post_message(Quoted(told))
         if second:
             question = ConfirmScreen(sentences.SECOND_SPACE, "Ask")
             second = await self.app.push_screen_wait(question)
-        outcome = await companion.ask(second_space=second)
+        outcome = await companion.ask(second_space=second, quoted=told)
         noise: NoisePicture | Setback | None = None
         if isinstance(outcome, Answer):
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
