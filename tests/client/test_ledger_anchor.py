@@ -123,6 +123,13 @@ def test_another_ledgers_anchor_freezes(path: Path, tmp_path: Path) -> None:
         ask(path, "2026-12", never)
 
 
+def test_an_anchor_with_another_sum_freezes(path: Path) -> None:
+    """The links alone would agree."""
+    anchor(path).write_text(anchor(path).read_text().replace('"spent": "4"', '"spent": "1"'))
+    with pytest.raises(LedgerFrozen, match="two different stories"):
+        ask(path, "2026-12", never)
+
+
 def test_an_anchor_two_entries_behind_is_no_crash(path: Path) -> None:
     """One entry behind is the crash window; planted bug: any prefix of the chain will do."""
     behind = anchor(path).read_bytes()
