@@ -126,6 +126,7 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
         assert picked not in out or out in (runs[1][0], runs[2][0])
         names = {Path(path).name for kind, path in seen if kind == "write"}
         written = {re.sub(r"^signals\.json\.\w+\.new$", "signals.json.new", n) for n in names}
+        written.discard(":memory:")  # no file: where the tables are made that a store must have
         assert written <= STORES | {"signals.sqlite", "signals.json.new", "anchor", "null"}
         assert {kind for kind, _ in seen} <= {"write", "argv", "os.putenv"}
     left = {path.name: path.read_bytes() for path in home.rglob("*") if path.is_file()}

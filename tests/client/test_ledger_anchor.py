@@ -16,6 +16,8 @@ from askew.errors import BudgetExceeded, LedgerError, LedgerFrozen
 from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
+from askew_client.ledger.anchor import Anchor
+from askew_client.ledger.chain import Anchored
 from askew_client.ledger.store import Charge, SignalStore
 from askew_client.settings.ranges import Caps
 
@@ -91,7 +93,20 @@ def test_a_ledger_without_its_anchor_is_frozen(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"count": 2}', '{"count": 2, "link": "x", "spent": "1/0"}']
+    "text",
+    [
+        *("", "{", "[]", "null", "[" * 100000, '{"links": []}'),
+        '{"links": [], "spent": "1/0", "announced": null}',
+        '{"links": [], "spent": "-4", "announced": null}',
+        '{"links": [], "spent": "4e0", "announced": null}',
+        '{"links": [], "spent": "8/2", "announced": null}',
+        '{"links": [], "spent": 4, "announced": null}',
+        '{"links": ["x"], "spent": "4", "announced": null}',
+        '{"links": [4], "spent": "4", "announced": null}',
+        '{"links": [], "spent": "4", "announced": "x"}',
+        '{"links": [], "spent": "4", "announced": 4}',
+        '{"links": [], "spent": "4"}',
+    ],
 )
 def test_a_damaged_anchor_freezes_and_is_not_overwritten(path: Path, text: str) -> None:
     anchor(path).write_text(text)
@@ -108,6 +123,13 @@ def test_another_ledgers_anchor_freezes(path: Path, tmp_path: Path) -> None:
         ask(path, "2026-12", never)
 
 
+def test_an_anchor_with_another_sum_freezes(path: Path) -> None:
+    """The links alone would agree."""
+    anchor(path).write_text(anchor(path).read_text().replace('"spent": "4"', '"spent": "1"'))
+    with pytest.raises(LedgerFrozen, match="two different stories"):
+        ask(path, "2026-12", never)
+
+
 def test_an_anchor_two_entries_behind_is_no_crash(path: Path) -> None:
     """One entry behind is the crash window; planted bug: any prefix of the chain will do."""
     behind = anchor(path).read_bytes()
@@ -118,13 +140,27 @@ def test_an_anchor_two_entries_behind_is_no_crash(path: Path) -> None:
         ask(path, "2027-02", never)
 
 
-def test_an_anchor_one_entry_behind_is_brought_up_to_date(path: Path) -> None:
-    behind = anchor(path).read_bytes()
+def test_an_announced_entry_that_was_not_kept_is_brought_up_to_date(path: Path) -> None:
+    """A crash between commit and anchor leaves it so."""
+    behind = json.loads(anchor(path).read_text())
     ask(path, "2026-12")
     ahead = anchor(path).read_bytes()
-    anchor(path).write_bytes(behind)
+    announced = {**behind, "announced": json.loads(ahead)["links"][-1]}
+    anchor(path).write_text(json.dumps(announced))
+    assert store(path).account().frozen is None
+    assert store(path).find(SPACE, "2026-12") == ("2026-12", signal())
     assert ask(path, "2026-12", never) == signal()
     assert anchor(path).read_bytes() == ahead
+
+
+def test_an_entry_that_was_not_announced_is_no_crash(path: Path) -> None:
+    """Planted bug: an anchor one entry behind will do."""
+    behind = anchor(path).read_bytes()
+    ask(path, "2026-12")
+    anchor(path).write_bytes(behind)
+    with pytest.raises(LedgerFrozen, match="two different stories"):
+        ask(path, "2027-01", never)
+    assert anchor(path).read_bytes() == behind
 
 
 @pytest.mark.parametrize(
@@ -136,6 +172,8 @@ def test_an_anchor_one_entry_behind_is_brought_up_to_date(path: Path) -> None:
         "UPDATE charges SET space_version = 'x' WHERE id = 2",
         "UPDATE signals SET record = x'00' WHERE charge = 1",
         "UPDATE charges SET kind = 'unfreeze' WHERE id = 2",
+        "UPDATE charges SET salt = 'x' WHERE id = 1",
+        "UPDATE signals SET charge = 3 WHERE charge = 2",
         "DELETE FROM charges WHERE id = 1",
         "DELETE FROM signals WHERE charge = 2",
     ],
@@ -222,20 +260,74 @@ def test_a_wrong_clock_that_was_accepted_is_set_right_again(path: Path) -> None:
 
 
 def test_the_anchor_tells_nothing_of_a_signal(path: Path) -> None:
-    assert set(json.loads(anchor(path).read_text())) == {"count", "link", "spent"}
+    assert set(json.loads(anchor(path).read_text())) == {"links", "spent", "announced"}
 
 
-def test_an_anchor_that_cannot_be_written_sends_nothing_and_heals(
+def test_two_announcements_of_the_same_signal_have_nothing_in_common(path: Path) -> None:
+    """A draw that a crash takes back was never charged: the link that was announced for it must not
+    tell which signal it was to who tries them all. Planted bug: an entry without a salt.
+    """
+    copy, before = backed_up(path), anchor(path).read_bytes()
+    ask(path, "2026-12")
+    first = json.loads(anchor(path).read_text())["links"]
+    shutil.copy(copy, path)
+    anchor(path).write_bytes(before)
+    ask(path, "2026-12")
+    again = json.loads(anchor(path).read_text())["links"]
+    assert first[:-1] == again[:-1]
+    assert first[-1] != again[-1]
+
+
+def no_space(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_an_announcement_that_cannot_be_written_costs_and_sends_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("askew_client.storage.private_file.os.fsync", no_space)
+        with pytest.raises(LedgerError, match="No space left"):
+            ask(path, "2026-12", lambda: signal(7))
+    assert store(path).spent() == 4
+    assert ask(path, "2026-12", lambda: signal(8)) == signal(8)
+
+
+def test_an_entry_that_cannot_be_kept_is_not_sent_and_heals(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The charge is there, the signal was not returned; the next question returns the same."""
+    write = Anchor.write
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def unless_kept(file: Anchor, state: Anchored) -> None:
+        if state.announced is None:
+            raise LedgerError("No space left")
+        write(file, state)
 
     with monkeypatch.context() as patch:
-        patch.setattr("askew_client.storage.private_file.os.fsync", full)
+        patch.setattr(Anchor, "write", unless_kept)
         with pytest.raises(LedgerError, match="No space left"):
             ask(path, "2026-12", lambda: signal(7))
     assert ask(path, "2026-12", never) == signal(7)
     assert store(path).spent() == 6
+
+
+def test_ledger_and_anchor_are_read_as_one_state(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: reading the anchor after the lock, when another process has gone on."""
+    read, locked = Anchor.read, []
+
+    def watched(file: Anchor) -> Anchored | None:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as rival:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                rival.execute("BEGIN IMMEDIATE")
+            locked.append(file.path)
+        return read(file)
+
+    monkeypatch.setattr(Anchor, "read", watched)
+    store(path).account()
+    store(path).find(SPACE, "2026-11")
+    store(path).unfreeze("2026-11")
+    ask(path, "2026-12")
+    assert len(locked) == 6

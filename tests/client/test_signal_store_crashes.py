@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -21,8 +22,8 @@ from askew_client.settings.ranges import Caps
 SPACE = "0123456789abcdef" * 2
 LATTICE = Lattice(11, 1024)
 
-# Dies by SIGKILL before, in or after the draw or an SQL statement that begins so; of the statements
-# only those since the start, or only those since the draw.
+# Asks, or accepts the ledger, and dies by SIGKILL before, in or after the draw or a call or an SQL
+# statement that begins so: the first one since the start, the draw, the entry or its commit.
 DOOMED = """
 import os, signal, sqlite3, sys
 from fractions import Fraction
@@ -35,7 +36,7 @@ from askew.signal import Signal
 from askew_client.settings.ranges import Caps
 from askew_client.ledger.store import SignalStore
 
-path, when, what, since = sys.argv[1:]
+path, act, when, what, since = sys.argv[1:]
 passed = {"the start"}
 
 def reached(point, name):
@@ -47,6 +48,10 @@ class Doomed(sqlite3.Connection):
         reached("before", sql)
         cursor = super().execute(sql, *rest)
         reached("after", sql)
+        if sql.startswith("INSERT INTO charges"):
+            passed.add("the entry")
+        if sql == "COMMIT" and "the entry" in passed:
+            passed.add("the commit")
         return cursor
 
     def executescript(self, script):
@@ -79,9 +84,11 @@ for module, verb in ((os, "fsync"), (os, "replace"), (os, "rename")):
         reached("after", _verb)
         return result
     setattr(module, verb, watched)
-SignalStore(Path(path), Caps(Fraction(10))).remember(
-    "0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), draw
-)
+store = SignalStore(Path(path), Caps(Fraction(10)))
+if act == "ask":
+    store.remember("0123456789abcdef" * 2, "2026-11", SignalCharge(Fraction(2)), draw)
+else:
+    store.unfreeze("2026-11")
 """
 
 
@@ -101,9 +108,9 @@ def counts(path: Path) -> tuple[int, int]:
     return signals, charges
 
 
-def die_at(path: Path, when: str, what: str, *, since: str = "the start") -> None:
+def die_at(path: Path, when: str, what: str, *, since: str = "the start", act: str = "ask") -> None:
     run = subprocess.run(
-        [sys.executable, "-c", DOOMED, str(path), when, what, since],
+        [sys.executable, "-c", DOOMED, str(path), act, when, what, since],
         capture_output=True,
         text=True,
         timeout=60,
@@ -182,31 +189,41 @@ def test_a_crash_while_the_store_is_made_leaves_one_that_works(
     assert counts(path) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("when", "what"),
-    [
-        ("after", "COMMIT"),
-        ("before", "fsync"),
-        ("after", "fsync"),
-        ("before", "replace"),
-        ("after", "replace"),
-    ],
-)
-def test_a_crash_around_the_anchor_neither_freezes_nor_draws_again(
+REPLACED = [("before", "fsync"), ("after", "fsync"), ("before", "replace"), ("after", "replace")]
+
+
+@pytest.mark.parametrize(("when", "what"), [*REPLACED, ("before", "COMMIT")])
+def test_a_crash_around_the_announcement_costs_nothing_and_freezes_nothing(
     tmp_path: Path, when: str, what: str
 ) -> None:
-    """Between the commit and the anchor nothing was sent, and the charge stands.
+    """What was announced and never committed is no entry. Planted bugs: an announcement that takes
+    the place of what was kept; one that must be in the ledger.
+    """
+    path = tmp_path / "signals.sqlite"
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
+    die_at(path, when, what, since="the entry")
+    assert store.account().frozen is None
+    assert counts(path) == (1, 1)
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).fresh
+    assert store.account().frozen is None
+    assert store.spent() == 4
 
-    Planted bugs: an anchor before the commit, which a crash leaves ahead and so freezes; an anchor
+
+@pytest.mark.parametrize(("when", "what"), [("after", "COMMIT"), *REPLACED])
+def test_a_crash_between_commit_and_anchor_neither_freezes_nor_draws_again(
+    tmp_path: Path, when: str, what: str
+) -> None:
+    """Nothing was sent yet, and the charge stands.
+
+    Planted bugs: no announcement before the commit, without which the entry looks forged; an anchor
     written in place, which a crash leaves torn.
     """
     path = tmp_path / "signals.sqlite"
     store = SignalStore(path, Caps(Fraction(10)))
     store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
-    die_at(path, when, what, since="the draw")
-    found = store.remember(
-        SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: pytest.fail("drawn again")
-    )
+    die_at(path, when, what, since="the entry" if what == "COMMIT" else "the commit")
+    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), never)
     assert found.signal.space_version == SPACE
     assert counts(path) == (2, 2)
     assert store.account().frozen is None
@@ -214,13 +231,49 @@ def test_a_crash_around_the_anchor_neither_freezes_nor_draws_again(
     assert store.spent() == 6
 
 
+@pytest.mark.parametrize("since", ["the entry", "the commit"])
 @pytest.mark.parametrize(("when", "what"), [("before", "replace"), ("after", "replace")])
 def test_a_crash_at_the_first_anchor_of_all_leaves_a_store_that_works(
-    tmp_path: Path, when: str, what: str
+    tmp_path: Path, when: str, what: str, since: str
 ) -> None:
     path = tmp_path / "signals.sqlite"
-    die_at(path, when, what)
-    assert_nothing_is_left(path)
+    die_at(path, when, what, since=since)
+    if since == "the entry":
+        assert_nothing_is_left(path)
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), never)
+    assert store.account().frozen is None
+    assert store.spent() == 2
+
+
+@pytest.mark.parametrize(
+    ("when", "what", "since"),
+    [
+        ("before", "replace", "the entry"),
+        ("after", "replace", "the entry"),
+        ("after", "COMMIT", "the entry"),
+        ("before", "replace", "the commit"),
+        ("after", "replace", "the commit"),
+    ],
+)
+def test_a_crash_while_a_ledger_is_accepted_leaves_it_frozen_or_accepted(
+    tmp_path: Path, when: str, what: str, since: str
+) -> None:
+    """What was lost is booked once, however often the person has to accept it."""
+    path, copy = tmp_path / "signals.sqlite", tmp_path / "copy"
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, "2026-09", SignalCharge(Fraction(2)), drawn)
+    shutil.copy(path, copy)
+    store.remember(SPACE, "2026-10", SignalCharge(Fraction(2)), drawn)
+    shutil.copy(copy, path)
+    die_at(path, when, what, since=since, act="accept")
+    accepted = what == "COMMIT" or since == "the commit"
+    assert (store.account().frozen is None) == accepted
+    if not accepted:
+        store.unfreeze("2026-11")
+    assert store.spent() == 4
+    assert store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), drawn).fresh
+    assert store.account().frozen is None
 
 
 # Fills its disk: no file may grow beyond the limit, as on a file system that is full.

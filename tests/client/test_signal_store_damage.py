@@ -72,7 +72,7 @@ def put_text_in_its_place(path: Path) -> None:
 
 
 def make_it_newer(path: Path) -> None:
-    run(path, "PRAGMA user_version = 3")
+    run(path, "PRAGMA user_version = 4")
 
 
 def put_a_directory_in_its_place(path: Path) -> None:
@@ -87,7 +87,7 @@ def put_another_database_in_its_place(path: Path) -> None:
 
 def put_another_database_of_the_same_version_in_its_place(path: Path) -> None:
     path.unlink()
-    run(path, "CREATE TABLE photos (name TEXT)", "PRAGMA user_version = 2")
+    run(path, "CREATE TABLE photos (name TEXT)", "PRAGMA user_version = 3")
 
 
 def put_a_negative_version_in_it(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The anchor: a second, small file that remembers where the ledger's chain ended.
+"""The anchor: a second, small file that remembers the links of the ledger's chain.
 
 It lies in another directory than the ledger, so that putting one back from a backup does not put
 back the other. Replaced atomically and synced: after a crash it is the old one or the new one.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from fractions import Fraction
 from pathlib import Path
 
 from askew.errors import LedgerError, LedgerFrozen
-from askew_client.ledger.chain import Head
-from askew_client.storage.private_file import replace_file
+from askew_client.ledger.chain import Anchored
+from askew_client.ledger.rationals import rational_of
+from askew_client.storage.private_file import check_own, replace_file
 
-_MAX_BYTES = 65536
+_MAX_BYTES = 1 << 24  # some 240,000 entries
 
 
 class Anchor:
@@ -24,25 +24,34 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> Head | None:
-        """What it remembers, or None where there is no file. Raises LedgerFrozen if damaged."""
+    def read(self) -> Anchored | None:
+        """What it remembers, or None where there is no file. Raises LedgerFrozen if damaged, and
+        LedgerError if others may write it.
+        """
         try:
+            check_own(self.path, "ledger's anchor", LedgerError)
             with self.path.open("rb") as file:
-                value = json.loads(file.read(_MAX_BYTES))
-            count, link, spent = value["count"], value["link"], Fraction(value["spent"])
-            if not (isinstance(count, int) and re.fullmatch("[0-9a-f]{64}", link)):
-                raise ValueError
+                return _decode(file.read(_MAX_BYTES))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise LedgerFrozen(f"the ledger's anchor {self.path} cannot be read") from None
-        return Head(count, link, spent)
 
-    def write(self, head: Head) -> None:
-        """Replace it. Raises LedgerError, in which case the old one is still there."""
-        text = json.dumps({"count": head.count, "link": head.link, "spent": str(head.spent)})
+    def write(self, state: Anchored) -> None:
+        """Replace it. Raises LedgerError, in which case it is the old one or the new one."""
+        said = {"links": state.links, "spent": str(state.spent), "announced": state.announced}
         try:
-            replace_file(self.path, text)
+            replace_file(self.path, json.dumps(said))
         except OSError as error:
             reason = f"the ledger's anchor {self.path} cannot be written: {error.strerror}"
             raise LedgerError(reason) from None
+
+
+def _decode(text: bytes) -> Anchored:
+    """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
+    value = json.loads(text)
+    links, announced = tuple(value["links"]), value["announced"]
+    for link in links if announced is None else (*links, announced):
+        if re.fullmatch("[0-9a-f]{64}", link) is None:
+            raise ValueError
+    return Anchored(links, rational_of(value["spent"]), announced)

@@ -1,13 +1,14 @@
 """The chain of a ledger's entries, and what it means when its anchor says something else.
 
 Each entry's link is a digest of the link before it and of all that the entry says, its signal
-included. The head of the chain is kept a second time, in the anchor, which is written after each
-commit and before a signal is returned. So at any crash
+included. Its links are kept a second time, in the anchor: the next link is announced there before
+it is committed, and kept there after that, before a signal is returned. So at any crash
 
-    anchor == head                    nothing was going on, or nothing was committed
-    anchor == the head before it      an entry was committed and its signal was not sent yet
+    the chain is what is kept         nothing was going on, or nothing was committed
+    its last link is the announced    an entry was committed and its signal was not sent yet
 
-and every other pair of a chain and an anchor was made by somebody who put a file back. Without I/O.
+and every other pair of a chain and an anchor was made by somebody who put a file back, or who wrote
+entries: the chain has no key, and anybody can add a link that fits. Without I/O.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from itertools import takewhile
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,17 @@ class Entry:
     """One line of the ledger, as it is hashed. kind: "signal", or "unfreeze" for the person's act.
 
     epsilon is what the budget adds, per_distance stands beside it where the mechanism has one.
-    signal is a digest of the stored signal, or empty.
+    signal is the stored signal. salt is random: a link that is announced, and whose entry a crash
+    then takes back, tells nothing of the signal that was drawn for it and never charged.
     """
 
     kind: str
     space_version: str
     slot: str
     epsilon: Fraction
-    per_distance: Fraction | None = None
-    signal: str = ""
+    per_distance: Fraction | None
+    salt: str
+    signal: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Head:
 
     def extended(self, entry: Entry) -> Head:
         """The head after one more entry."""
-        said = [entry.kind, entry.space_version, entry.slot, entry.signal]
+        signal = None if entry.signal is None else hashlib.sha256(entry.signal).hexdigest()
+        said = [entry.kind, entry.space_version, entry.slot, entry.salt, signal]
         numbers = [str(entry.epsilon), str(entry.per_distance)]
         text = json.dumps([self.count, self.link, *said, *numbers])
         link = hashlib.sha256(text.encode()).hexdigest()
@@ -64,6 +69,32 @@ def heads(entries: Iterable[Entry]) -> list[Head]:
     return found
 
 
+@dataclass(frozen=True)
+class Anchored:
+    """What an anchor remembers: every link that was kept, what their entries spent, and the link
+    that may have been committed since then.
+    """
+
+    links: tuple[str, ...] = ()
+    spent: Fraction = Fraction(0)
+    announced: str | None = None
+
+
+def kept(found: list[Head]) -> Anchored:
+    """What an anchor has to remember of a chain with these heads."""
+    return Anchored(tuple(head.link for head in found[1:]), found[-1].spent)
+
+
+def trusted(found: list[Head], anchor: Anchored | None) -> int:
+    """How many entries, from the oldest, are this program's own: the anchor knows their links."""
+    if anchor is None:
+        return 0
+    if found[-1].link == anchor.announced:
+        return len(found) - 1
+    pairs = zip((head.link for head in found[1:]), anchor.links, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 class Standing(Enum):
     """What a chain and its anchor say together; the value is what the person is told."""
 
@@ -71,15 +102,20 @@ class Standing(Enum):
     BEHIND = " "  # the crash window: the anchor is brought up to date
     UNANCHORED = "its anchor is missing: the ledger was put here from somewhere else, or only it"
     SHORTER = "it has fewer entries than its anchor: an older copy was put back"
-    ANOTHER = "it and its anchor tell two different stories: one of them was put back"
+    ANOTHER = (
+        "it and its anchor tell two different stories: one of them was put back, or somebody else "
+        "wrote entries"
+    )
 
 
-def standing(found: list[Head], anchor: Head | None) -> Standing:
+def standing(found: list[Head], anchor: Anchored | None) -> Standing:
     """How a chain with these heads stands to its anchor; None for an anchor that is missing."""
+    count = len(found) - 1
     if anchor is None:
-        return Standing.BEHIND if len(found) == 1 else Standing.UNANCHORED
-    if anchor == found[-1]:
-        return Standing.ANCHORED
-    if len(found) > 1 and anchor == found[-2]:
+        return Standing.UNANCHORED if count else Standing.ANCHORED
+    if found[-1].link == anchor.announced:
         return Standing.BEHIND
-    return Standing.SHORTER if anchor.count >= len(found) else Standing.ANOTHER
+    if kept(found) == replace(anchor, announced=None):
+        return Standing.ANCHORED
+    older = trusted(found, anchor) == count < len(anchor.links)
+    return Standing.SHORTER if older else Standing.ANOTHER

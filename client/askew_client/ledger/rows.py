@@ -1,17 +1,18 @@
-"""The rows of the ledger's file: signals and entries, to and from SQL."""
+"""The rows of the ledger's file: entries and their signals, to and from SQL."""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Sequence
+from typing import Any
 
-from askew.errors import LedgerError
-from askew.signal import Signal
+from askew.errors import LedgerError, ParameterError
 from askew_client.ledger.chain import Entry, Head, heads
-from askew_client.ledger.record import decode_signal, encode_signal
+from askew_client.ledger.rationals import rational_of
+from askew_client.ledger.slots import check_slot
 
+VERSION = 3
+# A signal's space and slot are its entry's alone: what no link covers could be changed.
 SCHEMA = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY,
@@ -20,66 +21,58 @@ CREATE TABLE charges (
     slot TEXT NOT NULL,
     epsilon TEXT NOT NULL CHECK (epsilon GLOB '[1-9]*' OR (kind = 'unfreeze' AND epsilon = '0')),
     per_distance TEXT CHECK (per_distance GLOB '[1-9]*'),
+    salt TEXT NOT NULL,
     link TEXT NOT NULL UNIQUE
 ) STRICT;
+CREATE UNIQUE INDEX one_signal ON charges (space_version, slot) WHERE kind = 'signal';
 CREATE TABLE signals (
-    space_version TEXT NOT NULL,
-    slot TEXT NOT NULL,
-    charge INTEGER NOT NULL UNIQUE REFERENCES charges (id),
-    record BLOB NOT NULL,
-    PRIMARY KEY (space_version, slot)
+    charge INTEGER PRIMARY KEY REFERENCES charges (id),
+    record BLOB NOT NULL
 ) STRICT
 """
 
 
-def find(database: sqlite3.Connection, space_version: str, slot: str) -> Signal | None:
-    """The stored signal of (space version, slot). Raises LedgerError if it is damaged."""
-    row = database.execute(
-        "SELECT record FROM signals WHERE space_version = ? AND slot = ?", (space_version, slot)
-    ).fetchone()
-    return None if row is None else decode_signal(space_version, row[0])
-
-
 def entries(database: sqlite3.Connection) -> list[Entry]:
-    """Every entry, oldest first. Raises LedgerError when the chain does not hold."""
+    """Every entry, oldest first. Raises LedgerError when the chain does not hold, and for what this
+    program never writes: an entry that gives budget back, a signal for nothing, other text.
+    """
     rows = database.execute(
-        "SELECT c.kind, c.space_version, c.slot, c.epsilon, c.per_distance, s.record, c.link"
-        " FROM charges AS c LEFT JOIN signals AS s ON s.charge = c.id ORDER BY c.id"
+        "SELECT c.link, c.kind, c.space_version, c.slot, c.epsilon, c.per_distance, c.salt,"
+        " s.record FROM charges AS c LEFT JOIN signals AS s ON s.charge = c.id ORDER BY c.id"
     ).fetchall()
     try:
-        found = [
-            Entry(kind, space, slot, Fraction(epsilon), _optional(near), _digest(record))
-            for kind, space, slot, epsilon, near, record, _ in rows
-        ]
-    except (ValueError, TypeError, ZeroDivisionError):
+        found = [_entry(row[1:]) for row in rows]
+    except (ValueError, TypeError, ParameterError):
         raise LedgerError("the ledger is damaged; it is not used") from None
-    if [head.link for head in heads(found)[1:]] != [row[-1] for row in rows]:
+    if [head.link for head in heads(found)[1:]] != [row[0] for row in rows]:
         raise LedgerError("the ledger was altered: its chain does not hold; it is not used")
     return found
 
 
-def append(
-    database: sqlite3.Connection, head: Head, entry: Entry, signal: Signal | None = None
-) -> None:
-    """Write one entry behind `head`, with its signal if it has one."""
-    record = None if signal is None else encode_signal(signal)
-    entry = replace(entry, signal=_digest(record))
+def append(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
+    """Write one entry behind `head`, with its signal if it has one. Where the chain then ends."""
     near = None if entry.per_distance is None else str(entry.per_distance)
-    where = (entry.space_version, entry.slot)
+    following = head.extended(entry)
     cursor = database.execute(
-        "INSERT INTO charges (kind, space_version, slot, epsilon, per_distance, link)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (entry.kind, *where, str(entry.epsilon), near, head.extended(entry).link),
+        "INSERT INTO charges (kind, space_version, slot, epsilon, per_distance, salt, link)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(entry.kind, entry.space_version, entry.slot),
+            *(str(entry.epsilon), near, entry.salt, following.link),
+        ),
     )
-    if record is not None:
-        database.execute(
-            "INSERT INTO signals VALUES (?, ?, ?, ?)", (*where, cursor.lastrowid, record)
-        )
+    if entry.signal is not None:
+        row = (cursor.lastrowid, entry.signal)
+        database.execute("INSERT INTO signals VALUES (?, ?)", row)
+    return following
 
 
-def _digest(record: bytes | None) -> str:
-    return "" if record is None else hashlib.sha256(record).hexdigest()
-
-
-def _optional(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
+def _entry(row: Sequence[Any]) -> Entry:
+    """Raises ValueError, TypeError and ParameterError for what this program never writes."""
+    kind, space_version, slot, epsilon, near, salt, record = row
+    check_slot(slot)
+    per_distance = None if near is None else rational_of(near)
+    entry = Entry(kind, space_version, slot, rational_of(epsilon), per_distance, salt, record)
+    if per_distance == 0 or (entry.epsilon == 0 and kind != "unfreeze"):
+        raise ValueError
+    return entry

@@ -2,16 +2,16 @@
 
 A signal and its charge are written in one transaction, before anything is sent. So a crash loses
 budget, never privacy, and a retry, a restart or a changed setting finds the stored signal. The
-charges form a chain whose head is also kept in the anchor (see `chain`): who puts back an older
-copy of the file, and with it a budget that was spent, finds that nothing more is spent.
+charges form a chain that the anchor knows too (see `chain`): the order is announce in the anchor,
+commit, keep in the anchor, return. Who puts back an older copy of the file, and with it a budget
+that was spent, or writes an entry that gives some back, finds that nothing more is spent.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -24,17 +24,29 @@ from askew.errors import (
     SecondSpace,
 )
 from askew.privacy import SignalCharge
+from askew.randomness import SystemBits
 from askew.signal import Signal
-from askew_client.ledger import rows
+from askew_client.ledger import rows as ledger_rows
 from askew_client.ledger.anchor import Anchor
-from askew_client.ledger.chain import Entry, Head, Standing, heads, standing
-from askew_client.ledger.record import Remembered
+from askew_client.ledger.chain import (
+    Anchored,
+    Entry,
+    Head,
+    Standing,
+    heads,
+    kept,
+    standing,
+    trusted,
+)
+from askew_client.ledger.record import Remembered, decode_signal, encode_signal
 from askew_client.ledger.slots import check_slot, day_after, months_between
 from askew_client.settings.ranges import Caps
 from askew_client.storage.private_database import PrivateDatabase
 
 MAX_JUMP = 12  # slots; a clock that jumps further is not believed
 _ROUND = 2**20
+_FORMAT = (ledger_rows.VERSION, ledger_rows.SCHEMA)
+_SALT_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class SignalStore:
         """anchor: by default in a directory of its own beside the file."""
         self._anchor = Anchor(anchor or path.parent / "anchor" / f"{path.stem}.json")
         self._caps = caps
-        self._file = PrivateDatabase(path, "ledger", 0x41736B77, 2, rows.SCHEMA, LedgerError)
+        self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
 
     def with_caps(self, caps: Caps) -> SignalStore:
         """The same store under other caps."""
@@ -85,7 +97,9 @@ class SignalStore:
     def find(self, space_version: str, slot: str) -> tuple[str, Signal | None]:
         """The slot by the ledger's clock, and the signal that would be sent again, if any."""
         with self._file.transaction() as database:
-            return _find(database, rows.entries(database), space_version, slot)
+            known = ledger_rows.entries(database)
+            anchored, _ = self._compare(heads(known))
+        return _find(known[: trusted(heads(known), anchored)], space_version, slot)
 
     def remember(
         self,
@@ -108,31 +122,27 @@ class SignalStore:
             raise ParameterError("charge", str(charge.epsilon), "positive")
         check_slot(slot)
         with self._file.transaction() as database:
-            known = rows.entries(database)
-            frozen, head = self._frozen_after_settling(heads(known)), heads(known)[-1]
-            slot, signal = _find(database, known, space_version, slot)
+            known = ledger_rows.entries(database)
+            found = heads(known)
+            anchored, frozen = self._settled(found)
+            slot, signal = _find(known[: trusted(found, anchored)], space_version, slot)
             if signal is not None:
-                return Remembered(signal, fresh=False, spent=head.spent)
+                return Remembered(signal, fresh=False, spent=found[-1].spent)
             if frozen:
                 raise LedgerFrozen(_refusal(frozen))
             self._check(known, slot, charge.epsilon)
             if not second_space and any(_is_signal_of(entry, slot) for entry in known):
                 raise SecondSpace(slot)
             signal = draw()
-            near = charge.epsilon_per_distance
-            entry = Entry("signal", signal.space_version, slot, charge.epsilon, near)
-            rows.append(database, head, entry, signal)
+            self._append(database, anchored, found[-1], _entry_of(signal, slot, charge))
         self._settle()
-        return Remembered(signal, fresh=True, spent=head.extended(entry).spent)
+        return Remembered(signal, fresh=True, spent=found[-1].spent + charge.epsilon)
 
     def account(self) -> Account:
         """Every charge, oldest first, their sum, and whether spending is frozen."""
         with self._file.transaction() as database:
-            known = rows.entries(database)
-        try:
-            frozen = standing(heads(known), self._anchor.read()).value.strip()
-        except LedgerFrozen as error:
-            frozen = str(error)
+            known = ledger_rows.entries(database)
+            _, frozen = self._compare(heads(known))
         charges = tuple(
             Charge(e.space_version, e.slot, e.epsilon, e.per_distance, e.kind) for e in known
         )
@@ -154,32 +164,44 @@ class SignalStore:
         """
         check_slot(slot)
         with self._file.transaction() as database:
-            found = heads(rows.entries(database))
-            anchored = None
-            with suppress(LedgerFrozen):  # a damaged anchor remembers nothing
-                anchored = self._anchor.read()
+            found = heads(ledger_rows.entries(database))
+            anchored, _ = self._settled(found)  # what is damaged remembers nothing
             lost = Fraction(0) if anchored is None else anchored.spent - found[-1].spent
             lost = max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
-            entry = Entry("unfreeze", "", slot, lost)
-            rows.append(database, found[-1], entry)
-        with self._file.transaction() as database:
-            self._anchor.write(heads(rows.entries(database))[-1])
+            entry = Entry("unfreeze", "", slot, lost, None, _new_salt())
+            self._append(database, anchored, found[-1], entry)
+        self._settle()
         return lost
 
-    def _frozen_after_settling(self, found: list[Head]) -> str:
-        """Why the ledger is frozen, or "", after closing the window that a crash left open."""
+    def _append(
+        self, database: sqlite3.Connection, anchored: Anchored | None, head: Head, entry: Entry
+    ) -> None:
+        """Write an entry and announce its link: the last step before the commit."""
+        following = ledger_rows.append(database, head, entry)
+        self._anchor.write(replace(anchored or Anchored(), announced=following.link))
+
+    def _compare(self, found: list[Head]) -> tuple[Anchored | None, str]:
+        """What the anchor remembers, and why the ledger is frozen or ""."""
         try:
-            now = standing(found, self._anchor.read())
+            anchored = self._anchor.read()
         except LedgerFrozen as error:
-            return str(error)
-        if now is Standing.BEHIND:
-            self._anchor.write(found[-1])
-        return now.value.strip()
+            return None, str(error)
+        return anchored, standing(found, anchored).value.strip()
+
+    def _settled(self, found: list[Head]) -> tuple[Anchored | None, str]:
+        """The same, after closing the window that a crash left open: a link that was announced and
+        committed is kept before anything else is written.
+        """
+        anchored, frozen = self._compare(found)
+        if standing(found, anchored) is Standing.BEHIND:
+            anchored = kept(found)
+            self._anchor.write(anchored)
+        return anchored, frozen
 
     def _settle(self) -> None:
         """Bring the anchor up to date, under the lock, so that it never runs back."""
         with self._file.transaction() as database:
-            frozen = self._frozen_after_settling(heads(rows.entries(database)))
+            _, frozen = self._settled(heads(ledger_rows.entries(database)))
         if frozen:
             raise LedgerFrozen(_refusal(frozen))
 
@@ -204,15 +226,29 @@ class SignalStore:
             )
 
 
-def _find(
-    database: sqlite3.Connection, known: list[Entry], space_version: str, slot: str
-) -> tuple[str, Signal | None]:
-    """The slot by the ledger's own clock, and the signal of it."""
-    signal = rows.find(database, space_version, slot)
-    if signal is None and known:
+def _find(known: list[Entry], space_version: str, slot: str) -> tuple[str, Signal | None]:
+    """The slot by the clock of these entries, and the signal of it."""
+    stored = {e.slot: e.signal for e in known if e.space_version == space_version and e.signal}
+    if slot not in stored and known:
         slot = max(slot, known[-1].slot)
-        signal = rows.find(database, space_version, slot)
-    return slot, signal
+    record = stored.get(slot)
+    return slot, None if record is None else decode_signal(space_version, record)
+
+
+def _entry_of(signal: Signal, slot: str, charge: SignalCharge) -> Entry:
+    return Entry(
+        "signal",
+        signal.space_version,
+        slot,
+        charge.epsilon,
+        charge.epsilon_per_distance,
+        _new_salt(),
+        encode_signal(signal),
+    )
+
+
+def _new_salt() -> str:
+    return SystemBits().read(_SALT_BYTES).hex()
 
 
 def _is_signal_of(entry: Entry | Charge, slot: str) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from askew.errors import AskewError
+from askew_client.storage.private_file import check_own
 
 _PATIENCE = 10  # seconds to wait for another process
 _TRIES = 100
@@ -81,8 +83,10 @@ class PrivateDatabase:
             self.path.touch(mode=0o600)
         if not self.path.is_file():
             raise self.error(f"the {self.name} {self.path} is no regular file")
+        self._check_own()
         database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
         try:
+            database.execute("PRAGMA trusted_schema = OFF")
             self._create_if_new(database)
             self.path.chmod(0o600)
             write_ahead(database)
@@ -94,25 +98,32 @@ class PrivateDatabase:
             raise
         return database
 
+    def _check_own(self) -> None:
+        """The file and its journal are this account's alone to write."""
+        real = self.path.resolve()  # SQLite keeps its journal beside the file that a link names
+        for ending in ("", "-wal", "-shm"):
+            check_own(real.with_name(real.name + ending), self.name, self.error)
+
     def _create_if_new(self, database: sqlite3.Connection) -> None:
         """Make the tables in an empty file; refuse a file that is not ours, leaving it alone."""
         database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, others wait
         version = _pragma(database, "user_version")
         if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-            for statement in self._statements():
+            database.execute(f"PRAGMA application_id = {self.application}")
+            for statement in self.schema.split(";"):
                 database.execute(statement)
+            database.execute(f"PRAGMA user_version = {self.version}")
             version = self.version
         elif _pragma(database, "application_id") != self.application:
             raise self.error(f"{self.path} is not a {self.name} of this program")
         if version != self.version:
             text = f"has version {version}, this program reads {self.version}"
             raise self.error(f"the {self.name} {self.path} {text}")
+        # One more trigger would copy what is written; one less check would let anything in.
+        if _objects(database) != _made(self.schema):
+            text = "has tables that are not as this program makes them"
+            raise self.error(f"the {self.name} {self.path} {text}")
         database.execute("COMMIT")
-
-    def _statements(self) -> Iterator[str]:
-        yield f"PRAGMA application_id = {self.application}"
-        yield from self.schema.split(";")
-        yield f"PRAGMA user_version = {self.version}"
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
@@ -126,6 +137,20 @@ def write_ahead(database: sqlite3.Connection) -> None:
                 raise
             database.execute("BEGIN IMMEDIATE")
             database.execute("ROLLBACK")
+
+
+def _objects(database: sqlite3.Connection) -> frozenset[tuple[str, str, str, str | None]]:
+    """Every table, index, trigger and view of a file."""
+    return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@cache
+def _made(schema: str) -> frozenset[tuple[str, str, str, str | None]]:
+    """What these statements make."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        for statement in schema.split(";"):
+            database.execute(statement)
+        return _objects(database)
 
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:

@@ -1,9 +1,31 @@
-"""A small file for the person alone, replaced whole: after a crash it is the old one or the new."""
+"""Files for the person alone: who may write one, and how a small one is replaced whole, so that
+after a crash it is the old one or the new.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+
+from askew.errors import AskewError
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def check_own(path: Path, name: str, error: type[AskewError]) -> None:
+    """A file, if it is there, is this account's and written by no other, where accounts are
+    POSIX's. Who can write its directory can still replace it. Raises `error`, OSError.
+    """
+    if os.name != "posix":
+        return
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return
+    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
+        text = f"the {name} {path} cannot be used: others may write it. It must be yours, and"
+        raise error(f"{text} writable by you alone (chmod go-w)")
 
 
 def replace_file(path: Path, text: str) -> None:
