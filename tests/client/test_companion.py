@@ -157,7 +157,7 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert isinstance(quote, Quote)
     assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
     assert quote.cost.between_any_two == 8
-    assert (quote.cost.epsilon, quote.cost.metric) == (Fraction(2), True)
+    assert quote.cost.epsilon == quote.cost.epsilon_per_distance == Fraction(2)
     reach = device.network.card.space.encoder.reach()
     assert quote.cost.one_rating == float(2 * reach.one_rating) < 8
     assert quote.cost.spent == quote.spent_this_slot == 0
@@ -410,7 +410,11 @@ async def test_the_budget_is_told_in_words_and_in_both_units(rated: Device) -> N
     assert (budget.spent, budget.cap, budget.frozen) == (Fraction(8), Fraction(16), None)
     assert budget.next_slot == datetime.date(2026, 12, 1)
     (line,) = budget.lines
-    assert (line.slot, line.epsilon, line.between_any_two) == ("2026-11", Fraction(2), 8.0)
+    assert (line.slot, line.epsilon_per_distance, line.between_any_two) == (
+        "2026-11",
+        Fraction(2),
+        8.0,
+    )
     assert "e^(2 r) better than by guessing" in budget.words[1]
 
 

@@ -167,7 +167,7 @@ def test_an_entry_that_was_not_announced_is_no_crash(path: Path) -> None:
     "change",
     [
         "UPDATE charges SET epsilon = '1' WHERE id = 1",
-        "UPDATE charges SET per_distance = '1' WHERE id = 2",
+        "UPDATE charges SET epsilon_per_distance = '1' WHERE id = 2",
         "UPDATE charges SET slot = '2026-09' WHERE id = 1",
         "UPDATE charges SET space_version = 'x' WHERE id = 2",
         "UPDATE signals SET record = x'00' WHERE charge = 1",

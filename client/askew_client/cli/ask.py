@@ -188,9 +188,10 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
 def _in_three_units(cost: Cost) -> str:
     from askew_client.views.rounding import at_most
 
-    near = f"epsilon {float(cost.epsilon):.3g} per unit distance, " if cost.metric else ""
+    rate = cost.epsilon_per_distance
+    metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "
     return (
-        f"{near}{at_most(cost.one_rating, 3)} for one rating, at most "
+        f"{metric}{at_most(cost.one_rating, 3)} for one rating, at most "
         f"{at_most(cost.between_any_two, 3)} between any two people"
     )
 
@@ -206,10 +207,14 @@ def _as_json(found: Answer) -> dict[str, object]:
         "unused_ratings": found.unused,
         "fresh": found.departure.fresh,
         "cost": {
-            "epsilon_per_distance": float(cost.epsilon) if cost.metric else None,
+            "epsilon_per_distance": _optional(cost.epsilon_per_distance),
             "epsilon_per_rating": cost.one_rating,
             "epsilon_between_any_two": cost.between_any_two,
             "spent": float(cost.spent),
             "lifetime_cap": float(cost.cap),
         },
     }
+
+
+def _optional(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)

@@ -92,7 +92,9 @@ def _as_json(found: Budget) -> dict[str, object]:
                 "slot": line.slot,
                 "space_version": line.space_version,
                 "kind": line.kind,
-                "epsilon_per_distance": float(line.epsilon) if line.metric else None,
+                "epsilon_per_distance": (
+                    None if line.epsilon_per_distance is None else float(line.epsilon_per_distance)
+                ),
                 "epsilon_between_any_two": line.between_any_two,
             }
             for line in found.lines

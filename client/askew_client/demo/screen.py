@@ -122,9 +122,9 @@ class DemoScreen:
         """What it cost."""
         self._heading("5  What the budget ledger says")
         for charge in charges:
-            near = charge.epsilon_per_distance
-            rate = f" (epsilon {_number(near)} per unit distance)" if near is not None else ""
-            self._say(f"  {charge.slot}   one signal, {_number(charge.epsilon)}{rate}")
+            rate = charge.epsilon_per_distance
+            metric = "" if rate is None else f" (epsilon {_number(rate)} per unit distance)"
+            self._say(f"  {charge.slot}   one signal, {_number(charge.epsilon)}{metric}")
         spent = sum((charge.epsilon for charge in charges), Fraction(0))
         cap = settings.lifetime_cap
         self._say(f"  spent {_number(spent)} of a lifetime cap of {_number(cap)}, counted as plain")
@@ -135,8 +135,8 @@ class DemoScreen:
 
     def meaning(self, loss: SignalLoss, reach: Reach) -> None:
         """The guarantee in words, in its three units."""
-        near = loss.epsilon_per_distance or loss.epsilon
-        one, typical, widest = map(_odds, (loss.epsilon_per_rating, near, loss.epsilon))
+        distance = loss.epsilon_per_distance or loss.epsilon
+        one, typical, widest = map(_odds, (loss.epsilon_per_rating, distance, loss.epsilon))
         self._say("")
         self._say("  In words: whoever sees the signal and must tell which of two people sent it")
         self._say("  gains odds of at most")

@@ -28,25 +28,24 @@ def budget_of(store: SignalStore, today: datetime.date) -> Budget:
 
 
 def _line(charge: Charge) -> LedgerLine:
-    near, far = charge.epsilon_per_distance, float(charge.epsilon)
+    epsilon_per_distance, far = charge.epsilon_per_distance, float(charge.epsilon)
     if charge.kind == "unfreeze":
         words = (
             f"accepted by you; {at_most(far)} was booked for what the ledger had lost, "
             "as far as its anchor knew"
         )
-    elif near is None:
+    elif epsilon_per_distance is None:
         words = f"one signal, epsilon {at_most(far)} between any two people"
     else:
         words = (
-            f"one signal, epsilon {float(near):g} per unit distance, times the diameter "
+            f"one signal, epsilon {float(epsilon_per_distance):g} per unit distance, times the diameter "
             f"{at_most(far)}: the most between any two people"
         )
     return LedgerLine(
         slot=charge.slot,
         space_version=charge.space_version,
         kind=charge.kind,
-        epsilon=charge.epsilon if near is None else near,
-        metric=near is not None,
+        epsilon_per_distance=epsilon_per_distance,
         between_any_two=far,
         words=words,
     )
@@ -63,24 +62,24 @@ def _words(account: Account) -> Iterator[str]:
         return
     for space in dict.fromkeys(c.space_version for c in account.charges if c.space_version):
         yield from _words_of_space(space, [c for c in account.charges if c.space_version == space])
-    near = any(charge.epsilon_per_distance is not None for charge in account.charges)
+    metric = any(charge.epsilon_per_distance is not None for charge in account.charges)
     yield (
         f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
-        f"{_odds(spent)}." + (" You hide best among people like you." if near else "")
+        f"{_odds(spent)}." + (" You hide best among people like you." if metric else "")
     )
 
 
 def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
     """What the signals of one space say together about near people."""
-    near = sum((c.epsilon_per_distance or Fraction(0) for c in charges), Fraction(0))
+    per_distance = sum((c.epsilon_per_distance or Fraction(0) for c in charges), Fraction(0))
     flat = sum((c.epsilon for c in charges if c.epsilon_per_distance is None), Fraction(0))
-    if near:
-        exponent = f"{at_most(near, 6)} r" + (f" + {at_most(flat)}" if flat else "")
+    if per_distance:
+        exponent = f"{at_most(per_distance, 6)} r" + (f" + {at_most(flat)}" if flat else "")
         yield (
             f"On space {space[:8]}, from all signals together: someone who knows everything but "
             f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
-            f"by guessing, {_odds(float(near + flat))} at distance 1, which the server says is the "
-            "median distance between two people; a device cannot check that."
+            f"by guessing, {_odds(float(per_distance + flat))} at distance 1, which the server says is "
+            "the median distance between two people; a device cannot check that."
         )
 
 

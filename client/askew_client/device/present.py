@@ -164,10 +164,9 @@ def cost_of(
 ) -> Cost:
     """What a signal of this mechanism costs, beside what the settings would draw now."""
     loss = mechanism.privacy_loss(card.space.encoder.reach())
-    near = loss.epsilon_per_distance
     return Cost(
-        epsilon=loss.epsilon if near is None else near,
-        metric=near is not None,
+        epsilon=loss.epsilon_per_distance or loss.epsilon,
+        epsilon_per_distance=loss.epsilon_per_distance,
         one_rating=float(loss.epsilon_per_rating),
         between_any_two=float(loss.epsilon),
         wanted=wanted.epsilon_per_distance or wanted.epsilon,

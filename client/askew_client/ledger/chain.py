@@ -26,8 +26,8 @@ from itertools import takewhile
 class Entry:
     """One line of the ledger, as it is hashed. kind: "signal", or "unfreeze" for the person's act.
 
-    epsilon is what the budget adds, per_distance stands beside it where the mechanism has one.
-    signal is the stored signal. salt is random: a link that is announced, and whose entry a crash
+    epsilon is what the budget adds; epsilon_per_distance stands beside it where the mechanism has
+    one. signal is the stored signal. salt is random: a link that is announced, and whose entry a crash
     then takes back, tells nothing of the signal that was drawn for it and never charged.
     """
 
@@ -35,7 +35,7 @@ class Entry:
     space_version: str
     slot: str
     epsilon: Fraction
-    per_distance: Fraction | None
+    epsilon_per_distance: Fraction | None
     salt: str
     signal: bytes | None = None
 
@@ -52,7 +52,7 @@ class Head:
         """The head after one more entry."""
         signal = None if entry.signal is None else hashlib.sha256(entry.signal).hexdigest()
         said = [entry.kind, entry.space_version, entry.slot, entry.salt, signal]
-        numbers = [str(entry.epsilon), str(entry.per_distance)]
+        numbers = [str(entry.epsilon), str(entry.epsilon_per_distance)]
         text = json.dumps([self.count, self.link, *said, *numbers])
         link = hashlib.sha256(text.encode()).hexdigest()
         return Head(self.count + 1, link, self.spent + entry.epsilon)

@@ -20,7 +20,7 @@ CREATE TABLE charges (
     space_version TEXT NOT NULL,
     slot TEXT NOT NULL,
     epsilon TEXT NOT NULL CHECK (epsilon GLOB '[1-9]*' OR (kind = 'unfreeze' AND epsilon = '0')),
-    per_distance TEXT CHECK (per_distance GLOB '[1-9]*'),
+    epsilon_per_distance TEXT CHECK (epsilon_per_distance GLOB '[1-9]*'),
     salt TEXT NOT NULL,
     link TEXT NOT NULL UNIQUE
 ) STRICT;
@@ -37,7 +37,7 @@ def entries(database: sqlite3.Connection) -> list[Entry]:
     program never writes: an entry that gives budget back, a signal for nothing, other text.
     """
     rows = database.execute(
-        "SELECT c.link, c.kind, c.space_version, c.slot, c.epsilon, c.per_distance, c.salt,"
+        "SELECT c.link, c.kind, c.space_version, c.slot, c.epsilon, c.epsilon_per_distance, c.salt,"
         " s.record FROM charges AS c LEFT JOIN signals AS s ON s.charge = c.id ORDER BY c.id"
     ).fetchall()
     try:
@@ -51,14 +51,16 @@ def entries(database: sqlite3.Connection) -> list[Entry]:
 
 def append(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
     """Write one entry behind `head`, with its signal if it has one. Where the chain then ends."""
-    near = None if entry.per_distance is None else str(entry.per_distance)
+    epsilon_per_distance = (
+        None if entry.epsilon_per_distance is None else str(entry.epsilon_per_distance)
+    )
     following = head.extended(entry)
     cursor = database.execute(
-        "INSERT INTO charges (kind, space_version, slot, epsilon, per_distance, salt, link)"
+        "INSERT INTO charges (kind, space_version, slot, epsilon, epsilon_per_distance, salt, link)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             *(entry.kind, entry.space_version, entry.slot),
-            *(str(entry.epsilon), near, entry.salt, following.link),
+            *(str(entry.epsilon), epsilon_per_distance, entry.salt, following.link),
         ),
     )
     if entry.signal is not None:
@@ -69,10 +71,14 @@ def append(database: sqlite3.Connection, head: Head, entry: Entry) -> Head:
 
 def _entry(row: Sequence[Any]) -> Entry:
     """Raises ValueError, TypeError and ParameterError for what this program never writes."""
-    kind, space_version, slot, epsilon, near, salt, record = row
+    kind, space_version, slot, epsilon, epsilon_per_distance, salt, record = row
     check_slot(slot)
-    per_distance = None if near is None else rational_of(near)
-    entry = Entry(kind, space_version, slot, rational_of(epsilon), per_distance, salt, record)
-    if per_distance == 0 or (entry.epsilon == 0 and kind != "unfreeze"):
+    epsilon_per_distance = (
+        None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
+    )
+    entry = Entry(
+        kind, space_version, slot, rational_of(epsilon), epsilon_per_distance, salt, record
+    )
+    if epsilon_per_distance == 0 or (entry.epsilon == 0 and kind != "unfreeze"):
         raise ValueError
     return entry

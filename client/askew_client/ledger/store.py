@@ -144,7 +144,8 @@ class SignalStore:
             known = ledger_rows.entries(database)
             _, frozen = self._compare(heads(known))
         charges = tuple(
-            Charge(e.space_version, e.slot, e.epsilon, e.per_distance, e.kind) for e in known
+            Charge(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance, e.kind)
+            for e in known
         )
         return Account(charges, heads(known)[-1].spent, self._caps, frozen or None)
 

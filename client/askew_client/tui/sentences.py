@@ -113,7 +113,8 @@ def departure(left: Departure, cost: Cost) -> Text:
 
 def _append_loss(text: Text, cost: Cost) -> None:
     """A loss in its three units."""
-    text.append(f"ε {number(cost.epsilon)} {_unit(metric=cost.metric)}, at most ")
+    unit = "between any two people" if cost.epsilon_per_distance is None else "per unit of distance"
+    text.append(f"ε {number(cost.epsilon)} {unit}, at most ")
     text.append(f"{at_most(cost.one_rating)} for one rating and ")
     text.append(f"{at_most(cost.between_any_two)} between any two people.\n")
 
@@ -128,10 +129,6 @@ def pick(answer: Answer) -> Text:
     text.append(f"{best.title.label}\n", "bold")
     text.append(best.why)
     return text
-
-
-def _unit(*, metric: bool) -> str:
-    return "per unit of distance" if metric else "between any two people"
 
 
 def _integers(values: tuple[int, ...]) -> str:

@@ -93,14 +93,14 @@ class Departure:
 class Cost:
     """What this slot's signal costs, and what this device has spent in all.
 
-    epsilon is in the unit of the settings: per unit distance if metric is set, else between any two
-    people. between_any_two, the plain local epsilon, is what the budget adds: the unit of spent and
-    cap. one_rating bounds what one rating can show. wanted is the epsilon of the settings, which
-    counts from the next slot on if it is another.
+    epsilon is in the unit of the settings: epsilon_per_distance where the mechanism has one, else
+    between any two people. between_any_two, the plain local epsilon, is what the budget adds: the
+    unit of spent and cap. one_rating bounds what one rating can show. wanted is the epsilon of the
+    settings, which counts from the next slot on if it is another.
     """
 
     epsilon: Fraction
-    metric: bool
+    epsilon_per_distance: Fraction | None
     one_rating: float
     between_any_two: float
     wanted: Fraction
@@ -205,15 +205,14 @@ class NoisePicture:
 class LedgerLine:
     """One line of the ledger. kind: "signal", or "unfreeze" for what the person accepted.
 
-    epsilon is per unit distance where the mechanism has that unit (metric), else between any two
-    people, which between_any_two is always; the budget adds the latter.
+    The budget adds between_any_two; epsilon_per_distance stands beside it for a mechanism that has
+    this unit.
     """
 
     slot: str
     space_version: str
     kind: str
-    epsilon: Fraction
-    metric: bool
+    epsilon_per_distance: Fraction | None
     between_any_two: float
     words: str
 
