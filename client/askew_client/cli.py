@@ -33,6 +33,7 @@ from askew_client.cli_tui import tui
     # A name that is not there would mean the defaults, with another epsilon.
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     envvar="ASKEW_CONFIG",
+    show_envvar=True,
     help="The configuration file, in TOML.",
 )
 @click.pass_context

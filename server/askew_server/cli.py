@@ -12,6 +12,7 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ParameterError
+from askew_server.commands import Commands
 from askew_server.evaluation.cli import evaluate
 from askew_server.explain_cli import explain
 from askew_server.ledger_cli import ledger
@@ -32,7 +33,9 @@ _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+)
 @click.version_option(__version__)
 def cli() -> None:
     """Train a recommendation model, answer noisy signals, publish popularity lists."""
@@ -169,7 +172,7 @@ def _source(table: RatingTable) -> str:
 
 def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, dict[str, ItemRow]]:
     if out.exists() or out.is_symlink():
-        raise ParameterError("--out", str(out), "a directory that does not exist yet")
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
     table = _loaded(read_ratings, ratings, "Reading ratings")
     return table, _loaded(read_items, items, "Reading items")
 
@@ -227,8 +230,9 @@ def main() -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
-    except (AskewError, OSError, RuntimeError) as error:  # a taken port is a RuntimeError
-        click.echo(f"askew-server: {error}", err=True)
+    except (AskewError, OSError) as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        click.echo(f"askew-server: {error}{notes}", err=True)
         sys.exit(_exit_code(error))
 
 

@@ -136,9 +136,9 @@ def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
 ) -> None:
     before = contents(opened)
     arguments = ("--events", "log.csv", "--epsilon", 1, "--mechanism", "canonical")
-    assert run("release", *arguments) == FAILED
-    shown = capsys.readouterr().err
-    assert len(shown.splitlines()) == 1
+    assert run("release", *arguments) == USAGE
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.startswith("Error: Invalid value for '--mechanism': ")
     assert "would show that this person is in the data" in shown
     assert contents(opened) == before
 
@@ -212,6 +212,12 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "a lot"),
         (*KNOWN, "--epsilon", "1e999"),
         (*KNOWN, "--epsilon", "1/0"),
+        (*KNOWN, "--epsilon", "0"),
+        (*KNOWN, "--epsilon", "-1"),
+        (*KNOWN, "--k", "0"),
+        (*KNOWN, "--delta", "0.1"),
+        (*KNOWN, "--max-items-per-unit", "0"),
+        (*KNOWN, "--mechanism", "guess"),
         (*KNOWN, "--format", "xml"),
         ("releases", "show", "0"),
         ("serve-releases", "--token-key", "key"),
@@ -230,12 +236,6 @@ def test_what_cannot_be_meant_is_a_usage_error(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (*KNOWN, "--epsilon", "0"),
-        (*KNOWN, "--epsilon", "-1"),
-        (*KNOWN, "--k", "0"),
-        (*KNOWN, "--delta", "0.1"),
-        (*KNOWN, "--max-items-per-unit", "0"),
-        (*KNOWN, "--mechanism", "guess"),
         (*KNOWN, "--dataset", "books"),
         (*KNOWN, "--engine", "oracle:"),
         (*KNOWN, "--events", "none.csv"),
@@ -255,6 +255,19 @@ def test_what_cannot_be_done_is_one_line_and_spends_nothing(
     shown = capsys.readouterr().err.splitlines()
     assert sum(line.startswith("askew-server: ") for line in shown) == 1
     assert spent(run, capsys) == "0"
+
+
+def test_a_ledger_that_a_variable_names_in_vain_is_named_with_it(
+    opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the variable named also where an option was typed."""
+    monkeypatch.setenv("ASKEW_LEDGER", "none.sqlite")
+    assert run("ledger", "show") == FAILED
+    assert capsys.readouterr().err.endswith(" (ASKEW_LEDGER in the environment names it)\n")
+    assert run("ledger", "show", "--ledger", "neither.sqlite") == FAILED
+    shown = capsys.readouterr().err
+    assert "neither.sqlite" in shown
+    assert "ASKEW_LEDGER" not in shown
 
 
 HOLES = {

@@ -60,7 +60,7 @@ class Protocol:
         if not all(1 <= k <= 64 for k in self.ks):
             raise ParameterError("k", self.ks, "from 1 to 64")
         if not all(1 / 64 <= epsilon <= 16 for epsilon in self.epsilons):
-            raise ParameterError("epsilon", self.epsilons, "from 1/64 to 16")
+            raise ParameterError("epsilons", self.epsilons, "from 1/64 to 16")
 
 
 @dataclass(frozen=True)
