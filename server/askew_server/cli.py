@@ -17,6 +17,7 @@ from askew_server.evaluation.cli import evaluate
 from askew_server.explain_cli import explain
 from askew_server.ledger_cli import ledger
 from askew_server.prior_options import PriorOptions, prior_options
+from askew_server.progress import Steps
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
 from askew_server.release_cli import release
 from askew_server.releases_cli import releases
@@ -97,6 +98,8 @@ def train(
     Example:
       askew-server train --ratings ratings.csv --items movies.csv --out model
     """
+    from threadpoolctl import threadpool_limits
+
     from askew_server import artifact
     from askew_server.disclosure import FIXED, LEARNED
     from askew_server.item_model import train as fit
@@ -116,11 +119,20 @@ def train(
         seed=seed,
     )
     table, rows = _training_data(ratings, items, out)
-    click.echo("Training ...", err=True)
     vectors = _vectors(vectors_from)
-    with prior.source() as people:
-        model = fit(table, rows, options, source=_source(table), prior=people, vectors=vectors)
-    artifact.save(model, out)
+    # On small matrices, more threads wait for each other: more CPU time, no faster.
+    with prior.source() as people, Steps.shown() as steps, threadpool_limits(1):
+        model = fit(
+            table,
+            rows,
+            options,
+            source=_source(table),
+            prior=people,
+            vectors=vectors,
+            step=lambda name: steps.step(f"training: {name}"),
+        )
+        steps.step("writing the model")
+        artifact.save(model, out)
     _report(model, table, out, FIXED if vectors.fixed else LEARNED)
 
 

@@ -16,6 +16,7 @@ import click
 if TYPE_CHECKING:
     from rich.status import Status
 
+Clock = Callable[[], float]
 _PAUSE = 10.0  # seconds between two lines that say how far one step is
 
 
@@ -24,16 +25,20 @@ class Steps:
     """Tells the steps of one piece of work. status: where there is a terminal."""
 
     status: Status | None = None
+    clock: Clock = time.monotonic
     _step: str = "checking"
-    _started: float = field(default_factory=time.monotonic)
-    _said: float = field(default_factory=time.monotonic)
+    _started: float = field(init=False)
+    _said: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._started = self._said = self.clock()
 
     @classmethod
     @contextmanager
-    def shown(cls) -> Iterator[Steps]:
+    def shown(cls, clock: Clock = time.monotonic) -> Iterator[Steps]:
         """Until the work is done."""
         if not sys.stderr.isatty():
-            yield cls()
+            yield cls(clock=clock)
             return
         from rich.console import Console
 
@@ -53,7 +58,7 @@ class Steps:
         """How much of the step is done, from 0 to 1."""
         if self.status is not None:
             self.status.update(f"{self._step} ... {done:.0%}")
-        elif time.monotonic() - self._said >= _PAUSE:
+        elif self.clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
     def pause(self) -> None:
@@ -62,17 +67,17 @@ class Steps:
             self.status.stop()
 
     def _line(self, text: str) -> None:
-        self._said = time.monotonic()
+        self._said = self.clock()
         click.echo(f"{self._said - self._started:6.0f} s  {text}", err=True)
 
 
 @contextmanager
-def shown_share() -> Iterator[Callable[[str, float], None]]:
+def shown_share(clock: Clock = time.monotonic) -> Iterator[Callable[[str, float], None]]:
     """For work whose length is known: what is told what is being done, and the part of all that is
     done. A bar on a terminal, a line for each step in a log.
     """
     if not sys.stderr.isatty():
-        steps = Steps()
+        steps = Steps(clock=clock)
         yield lambda doing, done: steps.step(f"{done:4.0%}  {doing}")
         return
     from rich.console import Console

@@ -143,6 +143,15 @@ def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
     assert contents(opened) == before
 
 
+def test_a_log_of_a_release_has_a_line_for_each_step(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN) == 0
+    lines = capsys.readouterr().err.splitlines()
+    steps = [line.partition(" s  ")[2] for line in lines if " s  " in line]
+    assert steps == ["charging", "counting", "selecting", "storing"]
+
+
 # -- what it spends -------------------------------------------------------------------------------
 
 
@@ -176,8 +185,9 @@ def test_a_budget_that_does_not_suffice_is_exit_code_3(
 ) -> None:
     assert run(*KNOWN, "--epsilon", 41) == BUDGET
     shown = capsys.readouterr()
-    assert shown.err.startswith("askew-server: ")
-    assert len(shown.err.splitlines()) == 1
+    charging, refusal = shown.err.splitlines()
+    assert charging.endswith("charging")
+    assert refusal.startswith("askew-server: ")
     assert spent(run, capsys) == "0"
 
 

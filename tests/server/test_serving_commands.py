@@ -280,6 +280,23 @@ def test_an_existing_out_is_refused_before_anything_is_read_or_written(
     assert before == sorted(tmp_path.rglob("*"))
 
 
+def test_a_log_of_a_training_has_a_line_for_each_part(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
+    assert not run("train", *files, "--min-ratings", 2)
+    lines = capsys.readouterr().err.splitlines()
+    parts = [line.partition(" s  ")[2] for line in lines if " s  " in line]
+    assert parts == [
+        "training: item vectors",
+        "training: signal directions",
+        "training: the space and the shared slate",
+        "training: the prior, and a comparison of rules",
+        "writing the model",
+    ]
+
+
 def test_what_cannot_be_trained_on_leaves_no_model(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -159,7 +159,7 @@ def _packed(findings: Findings) -> bytes:
 
 
 def _unpacked(path: Path) -> Findings:
-    with np.load(path, allow_pickle=False) as stored:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     told = json.loads(str(arrays["text"]))
     return Findings(
