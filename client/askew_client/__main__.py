@@ -1,5 +1,5 @@
 """`python -m askew_client`."""
 
-from askew_client.cli import main
+from askew_client.start import main
 
 main()

@@ -1,5 +1,5 @@
 """`python -m askew_server`."""
 
-from askew_server.cli import main
+from askew_server.start import main
 
 main()

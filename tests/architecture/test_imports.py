@@ -139,6 +139,7 @@ NETWORKED = {
     "askew_client.demo",
     "askew_client.demo_server",
     "askew_client.grpc_transport",
+    "askew_client.start",
     "askew_client.tui",
     "askew_server.__main__",
     "askew_server.analyst_service",
@@ -149,6 +150,7 @@ NETWORKED = {
     "askew_server.serve_cli",
     "askew_server.serve_releases_cli",
     "askew_server.serving",
+    "askew_server.start",
 }
 
 
