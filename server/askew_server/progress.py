@@ -61,6 +61,10 @@ class Steps:
         elif self.clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
+    def of_total(self, done: int, total: int) -> None:
+        """The same of a file's bytes."""
+        self.share(done / max(total, 1))
+
     def pause(self) -> None:
         """Leaves the terminal to what is said or asked now."""
         if self.status is not None:

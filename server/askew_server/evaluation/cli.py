@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew_server.progress import shown_share, when_stopped
+from askew_server.progress import Steps, shown_share, when_stopped
 
 if TYPE_CHECKING:
     from askew_server.evaluation.parts import Findings
@@ -83,7 +83,9 @@ def evaluate(ratings: Path | None, out: Path, **given: Any) -> None:
     from askew_server.evaluation.study import collected, played
 
     protocol = _protocol(simulated=ratings is None, **given)
-    table = simulated_table() if ratings is None else read_table(ratings)
+    with Steps.shown() as steps:
+        steps.step("reading ratings")
+        table = simulated_table() if ratings is None else read_table(ratings, steps.of_total)
     source = SIMULATED if ratings is None else ratings.name
     kept = KeptParts(out / "unfinished", identity_of(table, protocol))
     found: list[Findings] = []
