@@ -14,7 +14,14 @@ from pathlib import Path
 import click
 
 from askew import __version__
-from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, SecondSpace, TransportError
+from askew.errors import (
+    AskewError,
+    BudgetExceeded,
+    LedgerFrozen,
+    SecondSpace,
+    ServerFailed,
+    TransportError,
+)
 from askew_client import core_dumps
 from askew_client.cli_ask import ask, catalog
 from askew_client.cli_budget import budget
@@ -83,8 +90,8 @@ def main() -> None:
 
 
 def _in_words(error: Exception) -> str:
-    if not isinstance(error, TransportError):
-        return str(error)
+    if not isinstance(error, TransportError) or isinstance(error, ServerFailed):
+        return str(error)  # one that failed is there
     from askew_client.setbacks import setback_of
 
     return f"{error}. {setback_of(error).hint}"

@@ -7,6 +7,7 @@ would install for the extras.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -103,6 +104,26 @@ def test_a_missing_extra_is_one_line_that_says_how_to_install_it(
     start, _, command = advice.partition(".*")
     assert said.startswith(start)
     assert command in said
+
+
+def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> None:
+    """The server runs in a process of its own, which is all that this one hears of."""
+    package = tmp_path / "askew_server"
+    package.mkdir()
+    for name in ("__init__", "__main__", "start"):
+        shutil.copy(ROOT / f"server/askew_server/{name}.py", package)
+    (package / "cli.py").write_text("raise ModuleNotFoundError(name='scipy')")
+    found = subprocess.run(
+        [sys.executable, "-m", "askew_client", "demo"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    start = "askew: askew-server did not start: askew-server: scipy is not installed; "
+    assert found.stderr.splitlines()[-1].startswith(start)
+    assert found.stderr.strip().endswith("pip install 'askew[server]'")
+    assert found.returncode == 4
 
 
 @pytest.mark.parametrize(
