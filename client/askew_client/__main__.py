@@ -1,5 +1,5 @@
 """`python -m askew_client`."""
 
-from askew_client.cli.main import main
+from askew_client.cli.start import main
 
 main()

@@ -1,5 +1,5 @@
 """`python -m askew_server`."""
 
-from askew_server.cli.main import main
+from askew_server.cli.start import main
 
 main()

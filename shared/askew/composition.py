@@ -180,7 +180,7 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
     for loss in losses:
         check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
         if not 0 <= check_magnitude("delta", exact_rational("delta", delta_of(loss))) < 1:
-            raise ParameterError("delta", str(delta_of(loss)), "from 0 to below 1")
+            raise ParameterError("delta", delta_of(loss), "from 0 to below 1")
         rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
         if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds < 2**32:
             raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
@@ -191,7 +191,7 @@ def check_slack(slack: object) -> Fraction:
     """A probability strictly between 0 and 1. Raises ParameterError."""
     exact = check_magnitude("slack", positive_rational("slack", slack))
     if exact >= 1:
-        raise ParameterError("slack", str(exact), "below 1")
+        raise ParameterError("slack", exact, "below 1")
     return exact
 
 

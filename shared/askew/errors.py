@@ -41,6 +41,17 @@ if TYPE_CHECKING:  # commands that only print their help do without
     from fractions import Fraction
 
 
+_LONGEST_SHOWN = 200  # characters
+
+
+def shown(value: object) -> str:
+    """A value as a person would type it: text in quotes, and a number of any type by its digits."""
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value)) or "none"
+    text = repr(value) if isinstance(value, (str, bytes)) else str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
 class AskewError(Exception):
     """Root of every deliberate error."""
 
@@ -52,7 +63,7 @@ class ParameterError(AskewError, ValueError):
     """
 
     def __init__(self, name: str, value: object, limit: str) -> None:
-        super().__init__(f"{name} must be {limit}, got {value!r} ({type(value).__name__})")
+        super().__init__(f"{name} must be {limit}, got {shown(value)}")
         self.name, self.value, self.limit = name, value, limit
 
 

@@ -76,7 +76,7 @@ class Lattice:
         wire. Raises ParameterError outside [1/1024, 1024].
         """
         if not Fraction(1, 1024) <= epsilon <= 1024:
-            raise ParameterError("epsilon", str(epsilon), "between 1/1024 and 1024")
+            raise ParameterError("epsilon", epsilon, "between 1/1024 and 1024")
         exponent = next(
             s for s in range(1, MAX_STEP_EXPONENT + 1) if (1 << s) / epsilon >= _LEAST_INVERSE_RATE
         )

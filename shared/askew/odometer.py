@@ -103,7 +103,7 @@ class PrivacyBudget:
         if self.slack and self.order is None:
             object.__setattr__(self, "order", order_for(self.epsilon, self.slack))
         if self.order is not None and not (self.slack and self.order > 1):
-            raise ParameterError("order", str(self.order), "above 1, and None without slack")
+            raise ParameterError("order", self.order, "above 1, and None without slack")
 
     def loss(self, spent: Spent, neighbors: NeighboringRelation) -> ApproximateDP:
         """What was spent, as one loss; never below a valid bound."""
@@ -167,7 +167,7 @@ class PayWhatYouGet:
             raise ParameterError("neighbors", self.neighbors.name, "ADD_OR_REMOVE_ONE")
         check_slack(self.delta)
         if self.total_loss().delta >= 1:
-            raise ParameterError("delta", str(self.delta), "so small that 2 l* delta + slack < 1")
+            raise ParameterError("delta", self.delta, "so small that 2 l* delta + slack < 1")
 
     def total_loss(self) -> ApproximateDP:
         """(epsilon*(k*), 2 l* delta + slack): what the whole of it costs the data set."""

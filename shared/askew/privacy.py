@@ -180,5 +180,5 @@ def positive_rational(name: str, value: object) -> Fraction:
     """As `exact_rational`, above zero. Raises ParameterError."""
     exact = exact_rational(name, value)
     if exact <= 0:
-        raise ParameterError(name, str(exact), "above 0")
+        raise ParameterError(name, exact, "above 0")
     return exact

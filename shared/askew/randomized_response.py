@@ -45,7 +45,7 @@ class RandomizedResponse:
         most = _largest_odds(Fraction(MAX_EPSILON))
         if not 1 < self.odds <= most or (self.odds * 2**ODDS_BITS).denominator != 1:
             limit = f"a multiple of 2**-{ODDS_BITS} above 1 and at most e**{MAX_EPSILON}"
-            raise ParameterError("odds", str(self.odds), limit)
+            raise ParameterError("odds", self.odds, limit)
 
     @classmethod
     def for_epsilon(cls, buckets: int, epsilon: Fraction) -> RandomizedResponse:
@@ -54,7 +54,7 @@ class RandomizedResponse:
         Raises ParameterError outside [1/1024, 20].
         """
         if not _LEAST_EPSILON <= epsilon <= MAX_EPSILON:
-            raise ParameterError("epsilon", str(epsilon), f"between 1/1024 and {MAX_EPSILON}")
+            raise ParameterError("epsilon", epsilon, f"between 1/1024 and {MAX_EPSILON}")
         return cls(buckets, _largest_odds(epsilon))
 
     @property

@@ -92,7 +92,7 @@ OUT_OF_RANGE: dict[str, str] = {
     "tui --demo --web -k 0": "'-k': it must be a whole number",
     "tui --demo --web --port 0": "'--port': 0 is not in the range",
     "tui --demo --web --port 65536": "'--port': 65536 is not in the range",
-    "--config no-such-file ask": "'--config': File 'no-such-file' does not exist",
+    "--config no-such-file ask": r"'--config' .*: File 'no-such-file' does not exist",
 }
 
 
@@ -193,9 +193,9 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
         asked.append(text)
         raise click.Abort
 
-    monkeypatch.setattr("askew_client.cli.ask.click.confirm", no)
+    monkeypatch.setattr("askew_client.cli.main.ask.click.confirm", no)
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("askew_client.cli.ask.sys", terminal)
+    monkeypatch.setattr("askew_client.cli.main.ask.sys", terminal)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
     assert askew(*command, stdin=RATINGS).code == 130
     assert ["a second one tells more about you" in text for text in asked] == [True]
@@ -242,7 +242,7 @@ def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[s
         address = f"127.0.0.1:{holder.getsockname()[1]}"
         data = ("--data", tmp_path / "data") if "ask" in command else ()
         found = askew(*command, "--server", address, *data, stdin=RATINGS)
-    refused(found, 4, r"no connection to the server\. Is the server running at this address\?$")
+    refused(found, 4, rf"no connection to {address}\. Is the server running at this address\?$")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -318,9 +318,41 @@ def test_a_value_of_the_file_out_of_range_is_an_error_that_names_it(
     askew: Askew, tmp_path: Path
 ) -> None:
     """Not wrong usage: nothing that was typed is wrong. A flag in its place mends it."""
-    (tmp_path / "config.toml").write_text("epsilon = 2000\n")
+    path = tmp_path / "config.toml"
+    path.write_text("epsilon = 2000\n")
+    command = ("--config", path, "budget", "--data", tmp_path / "data")
+    reason = rf"epsilon \({path}\) must be between 1/1024 and 1024 for geo_laplace, got 2000$"
+    refused(askew(*command), 1, reason)
+
+
+def test_a_name_that_no_setting_has_is_named_with_its_file(askew: Askew, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("epsilonn = 2\n")
+    command = ("--config", path, "budget", "--data", tmp_path / "data")
+    refused(askew(*command), 1, rf"a name of a setting \({path}\) must be .*, got 'epsilonn'$")
+
+
+@pytest.mark.parametrize(("name", "value"), [("k", "many"), ("epsilon", "0"), ("server", "here")])
+def test_a_value_of_the_environment_is_an_error_that_names_its_variable(
+    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Also where the file says something else, which counts less.
+
+    Planted bug: the file named whatever the environment says.
+    """
+    (tmp_path / "config.toml").write_text('k = 3\nepsilon = 1\nserver = "localhost:1"\n')
+    monkeypatch.setenv(f"ASKEW_{name.upper()}", value)
     command = ("--config", tmp_path / "config.toml", "budget", "--data", tmp_path / "data")
-    refused(askew(*command), 1, "epsilon must be between 1/1024 and 1024 for geo_laplace")
+    refused(askew(*command), 1, rf"{name} \(ASKEW_{name.upper()}\) must be .*, got '?{value}'?$")
+
+
+def test_a_configuration_that_is_not_there_is_named_with_its_variable(
+    askew: Askew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKEW_CONFIG", "no-such-file")
+    found = askew("budget")
+    assert found.code == 2
+    assert "ASKEW_CONFIG" in found.err.splitlines()[-1]
 
 
 def test_a_refusal_of_the_real_program_has_no_traceback(tmp_path: Path) -> None:

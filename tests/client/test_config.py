@@ -144,7 +144,7 @@ def test_a_configuration_that_is_named_and_not_there_is_refused(
 ) -> None:
     """Planted bug: a wrong name, and the defaults draw a signal with another epsilon."""
     found = askew("--config", tmp_path / "no-such-file", "ask", "--data", tmp_path)
-    assert (found.code, "'--config': File" in found.err) == (2, True)
+    assert (found.code, "no-such-file' does not exist" in found.err) == (2, True)
 
 
 def test_a_configuration_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import default_bound, kinds
 from askew_server.release.words import noise_in_words
 
-FAILED = 1
+FAILED, USAGE = 1, 2
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
 MakePlan = Callable[..., ReleasePlan]
@@ -83,23 +83,30 @@ def test_words_and_csv_say_the_same(run: Run, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--items", 9), "at least k, 20"),
-        ((), "delta must be above 0"),
-        (("--items", 90, "--mechanism", "guess"), "one of canonical"),
+        ((), "'--delta': it must be above 0"),
+        (("--items", 90, "--mechanism", "guess"), "'--mechanism': it must be one of canonical"),
         (("--mechanism", "canonical"), "where no --catalog makes the items public"),
-        (("--items", 90, "--k", 0), "k must be from 1"),
-        (("--items", 90, "--epsilon", 0), "epsilon"),
-        (("--items", 90, "--max-items-per-unit", 0), "max_items_per_unit must be"),
-        (("--delta", "1e-6", "--neighbors", "replace"), "ADD_OR_REMOVE_ONE"),
+        (("--items", 90, "--k", 0), "'--k': it must be from 1 to 10000, got 0"),
+        (("--items", 90, "--epsilon", 0), "'--epsilon': it must be above 0, got 0"),
+        (("--items", 90, "--max-items-per-unit", 0), "'--max-items-per-unit': it must be"),
+        (("--delta", "1e-6", "--neighbors", "replace"), "'--neighbors': it must be ADD_OR_REMOVE"),
     ],
 )
-def test_numbers_that_make_no_release_are_refused_in_one_line(
+def test_an_option_that_makes_no_release_is_named_as_it_is_typed(
     run: Run, capsys: Captured, arguments: tuple[object, ...], message: str
 ) -> None:
-    assert run("explain", *arguments) == FAILED
+    """Planted bug: the name and the type that Python has for it."""
+    assert run("explain", *arguments) == USAGE
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert message in shown.err.splitlines()[-1]
+
+
+def test_too_few_items_are_refused_in_one_line(run: Run, capsys: Captured) -> None:
+    assert run("explain", "--items", 9) == FAILED
     shown = capsys.readouterr()
     assert (shown.out, len(shown.err.splitlines())) == ("", 1)
-    assert message in shown.err
+    assert "at least k, 20" in shown.err
 
 
 # -- in the plan ----------------------------------------------------------------------------------

@@ -137,11 +137,20 @@ def test_without_a_catalog_the_tool_says_why_canonical_is_refused(
 ) -> None:
     before = contents(opened)
     arguments = ("--events", "log.csv", "--epsilon", 1, "--mechanism", "canonical")
-    assert run("release", *arguments) == FAILED
-    shown = capsys.readouterr().err
-    assert len(shown.splitlines()) == 1
+    assert run("release", *arguments) == USAGE
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.startswith("Error: Invalid value for '--mechanism': ")
     assert "would show that this person is in the data" in shown
     assert contents(opened) == before
+
+
+def test_a_log_of_a_release_has_a_line_for_each_step(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*KNOWN) == 0
+    lines = capsys.readouterr().err.splitlines()
+    steps = [line.partition(" s  ")[2] for line in lines if " s  " in line]
+    assert steps == ["charging", "counting", "selecting", "storing"]
 
 
 # -- what it spends -------------------------------------------------------------------------------
@@ -177,8 +186,9 @@ def test_a_budget_that_does_not_suffice_is_exit_code_3(
 ) -> None:
     assert run(*KNOWN, "--epsilon", 41) == BUDGET
     shown = capsys.readouterr()
-    assert shown.err.startswith("askew-server: ")
-    assert len(shown.err.splitlines()) == 1
+    charging, refusal = shown.err.splitlines()
+    assert charging.endswith("charging")
+    assert refusal.startswith("askew-server: ")
     assert spent(run, capsys) == "0"
 
 
@@ -260,6 +270,19 @@ def test_what_cannot_be_done_is_one_line_and_spends_nothing(
     shown = capsys.readouterr().err.splitlines()
     assert sum(line.startswith("askew-server: ") for line in shown) == 1
     assert spent(run, capsys) == "0"
+
+
+def test_a_ledger_that_a_variable_names_in_vain_is_named_with_it(
+    opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the variable named also where an option was typed."""
+    monkeypatch.setenv("ASKEW_LEDGER", "none.sqlite")
+    assert run("ledger", "show") == FAILED
+    assert capsys.readouterr().err.endswith(" (ASKEW_LEDGER in the environment names it)\n")
+    assert run("ledger", "show", "--ledger", "neither.sqlite") == FAILED
+    shown = capsys.readouterr().err
+    assert "neither.sqlite" in shown
+    assert "ASKEW_LEDGER" not in shown
 
 
 HOLES = {

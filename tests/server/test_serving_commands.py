@@ -277,9 +277,27 @@ def test_an_existing_out_is_refused_before_anything_is_read_or_written(
     before = sorted(tmp_path.rglob("*"))
     code = run("train", "--ratings", "no.csv", "--items", "no.csv", "--out", out)
     shown = capsys.readouterr()
-    expected = f"askew-server: --out must be a directory that does not exist yet, got '{out}' (str)"
-    assert (1, "", [expected]) == (code, shown.out, shown.err.splitlines())
+    expected = f"'--out': it must be a directory that does not exist yet, got '{out}'"
+    assert (code, shown.out) == (2, "")
+    assert shown.err.splitlines()[-1] == f"Error: Invalid value for {expected}"
     assert before == sorted(tmp_path.rglob("*"))
+
+
+def test_a_log_of_a_training_has_a_line_for_each_part(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings, items = movielens_csv(tmp_path)
+    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
+    assert not run("train", *files, "--min-ratings", 2)
+    lines = capsys.readouterr().err.splitlines()
+    parts = [line.partition(" s  ")[2] for line in lines if " s  " in line]
+    assert parts == [
+        "training: item vectors",
+        "training: signal directions",
+        "training: the space and the shared slate",
+        "training: the prior, and a comparison of rules",
+        "writing the model",
+    ]
 
 
 def test_what_cannot_be_trained_on_leaves_no_model(
@@ -431,5 +449,26 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
         out, err = server.communicate(timeout=PATIENCE)
     expected = (1, "", 1)
     assert expected == (server.returncode, out, len(err.splitlines())), err
-    assert err.startswith("askew-server: ")
-    assert str(port) in err
+    assert err == (
+        f"askew-server: cannot listen on 127.0.0.1:{port}: the port is taken by another program; "
+        "--port names another\n"
+    )
+
+
+def test_a_host_that_is_none_is_named_with_the_reason(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    server = start("--port", 0, "--host", "no-such-host.invalid")
+    out, err = server.communicate(timeout=PATIENCE)
+    assert (server.returncode, out) == (1, "")
+    where = "no-such-host.invalid:0"
+    assert err == f"askew-server: cannot listen on {where}: this machine knows no such host\n"
+
+
+def test_the_two_servers_have_ports_of_their_own() -> None:
+    """With one for both, whoever follows the README cannot start the second."""
+    found = {
+        name: next(each.default for each in cli.cli.commands[name].params if each.name == "port")
+        for name in ("serve", "serve-releases")
+    }
+    assert found == {"serve": 7571, "serve-releases": 7572}

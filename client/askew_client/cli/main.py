@@ -14,7 +14,14 @@ from pathlib import Path
 import click
 
 from askew import __version__
-from askew.errors import AskewError, BudgetExceeded, LedgerFrozen, SecondSpace, TransportError
+from askew.errors import (
+    AskewError,
+    BudgetExceeded,
+    LedgerFrozen,
+    SecondSpace,
+    ServerFailed,
+    TransportError,
+)
 from askew_client.cli.ask import ask, catalog
 from askew_client.cli.budget import budget
 from askew_client.cli.completion import completion
@@ -33,6 +40,7 @@ from askew_client.storage import core_dumps
     # A name that is not there would mean the defaults, with another epsilon.
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     envvar="ASKEW_CONFIG",
+    show_envvar=True,
     help="The configuration file, in TOML.",
 )
 @click.pass_context
@@ -82,8 +90,8 @@ def main() -> None:
 
 
 def _in_words(error: Exception) -> str:
-    if not isinstance(error, TransportError):
-        return str(error)
+    if not isinstance(error, TransportError) or isinstance(error, ServerFailed):
+        return str(error)  # one that failed is there
     from askew_client.views.problems import setback_of
 
     return f"{error}. {setback_of(error).hint}"

@@ -97,17 +97,21 @@ def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Co
 def load(context: click.Context, **flags: object) -> Config:
     """The configuration of this run: defaults < file < environment < flags.
 
-    A flag out of range is wrong usage; the same value in the file or the environment is an error.
+    A flag out of range is wrong usage; the same value in the file or the environment is an error,
+    which says where it stands.
     """
     from askew_client.settings.file import read_file
-    from askew_client.settings.sources import configured
+    from askew_client.settings.sources import configured, source_of
 
+    path = config_path(context)
+    file = read_file(path)
     try:
-        return configured(flags, os.environ, read_file(config_path(context)))
+        return configured(flags, os.environ, file)
     except ParameterError as error:
         given = flags.get(error.name)
         if given is None:
-            raise
+            source = source_of(error.name, os.environ, path)
+            raise ParameterError(f"{error.name} ({source})", error.value, error.limit) from None
         flag = next((each for each in context.command.params if each.name == error.name), None)
         text = f"it must be {error.limit}, got {given}"
         raise click.BadParameter(text, context, flag) from None

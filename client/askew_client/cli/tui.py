@@ -74,11 +74,8 @@ def tui(
         switches = [flag for flag, on in (("--demo", demo), ("--light", light)) if on]
         _serve(context, [*switches, *_words(flags)], port)
         return
-    try:
-        from askew_client.settings.file import ConfigFile
-        from askew_client.tui.app import AskewApp
-    except ImportError:
-        raise click.UsageError("the app needs Textual: install askew[tui]") from None
+    from askew_client.settings.file import ConfigFile
+    from askew_client.tui.app import AskewApp
 
     def opening() -> AbstractAsyncContextManager[Companion]:
         return _companion(config, demo=demo)
@@ -105,11 +102,8 @@ def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Com
 
 
 def _serve(context: click.Context, arguments: list[str], port: int) -> None:
-    try:
-        from askew_client.tui.web import BrowserServer
-    except ImportError:
-        raise click.UsageError("--web needs textual-serve: install askew[web]") from None
     from askew.randomness import SystemBits
+    from askew_client.tui.web import BrowserServer
 
     config = ["--config", str(context.obj)] if context.obj else []
     BrowserServer([*config, "tui", *arguments], port, SystemBits()).serve()

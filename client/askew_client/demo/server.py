@@ -58,7 +58,7 @@ async def _address(process: Process) -> str:
         raise ServerFailed("askew-server did not start in time") from None
     if not line:
         last = (await complaints.read()).decode(errors="replace").strip().rpartition("\n")[2]
-        raise ServerFailed(f"askew-server did not start (is askew[server] installed?): {last}")
+        raise ServerFailed(f"askew-server did not start: {last}")
     return line.decode().removeprefix("listening on ").partition(",")[0].strip()
 
 

@@ -27,8 +27,8 @@ class Entry:
     """One line of the ledger, as it is hashed. kind: "signal", or "unfreeze" for the person's act.
 
     epsilon is what the budget adds; epsilon_per_distance stands beside it where the mechanism has
-    one. signal is the stored signal. salt is random: a link that is announced, and whose entry a crash
-    then takes back, tells nothing of the signal that was drawn for it and never charged.
+    one. signal is the stored signal. salt is random: a link that is announced, and whose entry a
+    crash then takes back, tells nothing of the signal that was drawn for it and never charged.
     """
 
     kind: str

@@ -119,7 +119,7 @@ class SignalStore:
         the clock jumped far ahead, and ParameterError for a charge that is not positive or no slot.
         """
         if charge.epsilon <= 0:
-            raise ParameterError("charge", str(charge.epsilon), "positive")
+            raise ParameterError("charge", charge.epsilon, "positive")
         check_slot(slot)
         with self._file.transaction() as database:
             known = ledger_rows.entries(database)

@@ -48,14 +48,14 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     (low, high), epsilon = EPSILONS[mechanism], chosen.get("epsilon", 1)
     if not low <= epsilon <= high:  # written so that NaN is refused too, here and below
         limit = f"between {low} and {high} for {mechanism}"
-        raise ParameterError("epsilon", str(epsilon), limit)
+        raise ParameterError("epsilon", epsilon, limit)
     if type(k) is not int or k < 1:
         raise ParameterError("k", k, "a whole number of at least 1")
     for name in _POSITIVE:
         if not 0 < (value := chosen.get(name, 1)) < float("inf"):
-            raise ParameterError(name, str(value), "positive and finite")
-    if chosen.get("pace", 1) < _SHORTEST_PACE:
-        raise ParameterError("pace", str(chosen["pace"]), f"at least {_SHORTEST_PACE} seconds")
+            raise ParameterError(name, value, "positive and finite")
+    if (pace := chosen.get("pace", 1)) < _SHORTEST_PACE:
+        raise ParameterError("pace", pace, f"at least {_SHORTEST_PACE} seconds")
     for name in ("timeout", "pace"):
         if (seconds := chosen.get(name, 1)) > _LONGEST_WAIT:
-            raise ParameterError(name, str(seconds), f"at most {_LONGEST_WAIT} seconds")
+            raise ParameterError(name, seconds, f"at most {_LONGEST_WAIT} seconds")

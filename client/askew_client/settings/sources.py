@@ -110,6 +110,11 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
 NAMES = ("server", "data", "theme", *_PARSERS)
 
 
+def source_of(name: str, environment: Mapping[str, str], file: Path) -> str:
+    """Where a setting that is no flag was found: its variable, or the file."""
+    return _variable(name) if environment.get(_variable(name)) else str(file)
+
+
 def configured(
     flags: Mapping[str, object], environment: Mapping[str, str], file: Mapping[str, object]
 ) -> Config:
@@ -120,11 +125,11 @@ def configured(
     """
     for name in file:
         if name not in NAMES:
-            raise ParameterError("a name in the configuration", name, f"one of {', '.join(NAMES)}")
+            raise ParameterError("a name of a setting", name, f"one of {', '.join(NAMES)}")
     values = dict(file)
     for name in NAMES:
-        if environment.get(f"ASKEW_{name.upper()}"):
-            values[name] = environment[f"ASKEW_{name.upper()}"]
+        if environment.get(_variable(name)):
+            values[name] = environment[_variable(name)]
         if flags.get(name) is not None:
             values[name] = flags[name]
     chosen = {name: parse(name, values[name]) for name, parse in _PARSERS.items() if name in values}
@@ -137,3 +142,8 @@ def configured(
         theme=_theme("theme", values.get("theme", "dark")),
         chosen=chosen,
     )
+
+
+def _variable(name: str) -> str:
+    """What a setting is called in the environment."""
+    return f"ASKEW_{name.upper()}"

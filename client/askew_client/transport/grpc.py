@@ -54,6 +54,7 @@ class GrpcTransport:
 
     def __init__(self, target: str, timeout: float) -> None:
         host = host_of(target)
+        self._target = target
         self._timeout = timeout
         if is_loopback(host):
             self.channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
@@ -91,7 +92,7 @@ class GrpcTransport:
                 if size > _MAX_CATALOG_BYTES or len(chunks) > card.n_items:
                     raise Malformed("the catalog is larger than its card says")
         except grpc.aio.AioRpcError as error:
-            raise status.error_of(error.code()) from None
+            raise status.error_of(error.code(), self._target) from None
         return _checked(lambda: convert.catalog_from_chunks(chunks, card))
 
     async def retrieve(self, query: Query, card: ModelCard) -> Slate:
@@ -108,7 +109,7 @@ class GrpcTransport:
         try:
             reply = await call(request, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
-            raise status.error_of(error.code()) from None
+            raise status.error_of(error.code(), self._target) from None
         if reply is None:  # a status of success without a message
             raise Malformed("the server's answer is empty")
         return reply

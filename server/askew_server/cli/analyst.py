@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from askew_server.cli.options import DEFAULT_PORT
+from askew_server.cli.options import RELEASES_PORT
 from askew_server.cli.releases import release_in
 from askew_server.release.tables import headed
 
@@ -23,7 +23,7 @@ def _asking_options(command: _Command) -> _Command:
     options = (
         click.option(
             "--server",
-            default=f"127.0.0.1:{DEFAULT_PORT}",
+            default=f"127.0.0.1:{RELEASES_PORT}",
             show_default=True,
             envvar="ASKEW_ANALYST_SERVER",
             help="host:port. TLS, unless it is this machine.",

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from askew.rule_kind import RuleKind
+from askew_server.cli.progress import Steps, shown_share, when_stopped
 
 if TYPE_CHECKING:
+    from askew_server.evaluation.parts import Findings
     from askew_server.evaluation.study import Protocol, Study
 
 _WIDE = 120
@@ -67,33 +69,53 @@ def evaluate(ratings: Path | None, out: Path, **given: Any) -> None:
     encoded, bent by simulated noise and answered by each rule; the client picks. Same ratings and
     options, same figures.
 
+    Stopped by Ctrl-C or SIGTERM, it writes the figures that it has; the same command goes on from
+    there.
+
     \b
     Examples:
       askew-server evaluate
       askew-server evaluate --ratings ml-1m/ratings.dat --seeds 0,1,2
     """
+    from threadpoolctl import threadpool_limits
+
     from askew_server.evaluation.data import read_table, simulated_table
-    from askew_server.evaluation.study import study
+    from askew_server.evaluation.parts import KeptParts, identity_of
+    from askew_server.evaluation.study import collected, played
 
     protocol = _protocol(simulated=ratings is None, **given)
-    table = simulated_table() if ratings is None else read_table(ratings)
+    with Steps.shown() as steps:
+        steps.step("reading ratings")
+        table = simulated_table() if ratings is None else read_table(ratings, steps.of_total)
     source = SIMULATED if ratings is None else ratings.name
-    with _bar() as bar:
-        task = bar.add_task("starting", total=1.0)
+    kept = KeptParts(out / "unfinished", identity_of(table, protocol))
+    found: list[Findings] = []
+    with when_stopped(lambda: _stopped(collected(found, table, protocol, source), out)):
+        # On small matrices, more threads wait for each other: four times the CPU time, no faster.
+        with threadpool_limits(1), shown_share() as progress:
+            for each in played(table, protocol, progress, kept):
+                found.append(each)
+        whole = collected(found, table, protocol, source)
+        _write(whole, out)
+        _draw(whole, out)
+    kept.remove()
+    _show(whole, out)
 
-        def progress(doing: str, done: float) -> None:
-            bar.update(task, description=doing, completed=done)
 
-        found = study(table, protocol, source, progress)
+def _stopped(found: Study, out: Path) -> None:
+    """Write what there is."""
     _write(found, out)
-    _show(found, out)
+    click.echo(
+        f"stopped: {len(found.cells)} cells are in {out}; the same command goes on from there",
+        err=True,
+    )
 
 
 def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) -> Protocol:
     from askew_server.evaluation.study import Protocol
 
     chosen: dict[str, Any] = {}
-    if quick or simulated:  # the default answers within a minute
+    if quick or simulated:  # the default answers within a minute of one core
         chosen = {"seeds": (0,), "epsilons": (1.0, 4.0), "dimensions": (1, 2, 4)}
         chosen["sizes"] = (2, 4, 8, 16)
     if quick:
@@ -102,21 +124,15 @@ def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) ->
     return Protocol(**chosen, learned=not principal)
 
 
-def _bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
-    text = TextColumn("{task.description}")
-    return Progress(*columns, text, console=Console(stderr=True), transient=True)
-
-
 def _write(found: Study, out: Path) -> None:
     from askew_server.evaluation.report import as_csv, as_json
 
     out.mkdir(parents=True, exist_ok=True)
     (out / "cells.csv").write_text(as_csv((*found.cells, *found.by_dimension)), encoding="utf-8")
     (out / "study.json").write_text(as_json(found), encoding="utf-8")
+
+
+def _draw(found: Study, out: Path) -> None:
     if find_spec("matplotlib") is None:
         click.echo("no pictures: matplotlib is not installed (askew[plots])", err=True)
         return

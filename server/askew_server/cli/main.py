@@ -14,10 +14,12 @@ from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ParameterError, Refused
 from askew.rule_kind import RuleKind
 from askew_server.cli.analyst import analyst
+from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
 from askew_server.cli.ledger import ledger
 from askew_server.cli.prior_options import PriorOptions, prior_options
+from askew_server.cli.progress import Steps
 from askew_server.cli.release import release
 from askew_server.cli.releases import releases
 from askew_server.cli.serve import serve
@@ -34,7 +36,9 @@ _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+)
 @click.version_option(__version__)
 def cli() -> None:
     """Train a recommendation model, answer noisy signals, publish popularity lists."""
@@ -100,6 +104,8 @@ def train(
     Example:
       askew-server train --ratings ratings.csv --items movies.csv --out model
     """
+    from threadpoolctl import threadpool_limits
+
     from askew_server.model import artifact
     from askew_server.model.item_model import train as fit
     from askew_server.training.disclosure import FIXED, LEARNED
@@ -119,11 +125,20 @@ def train(
         seed=seed,
     )
     table, rows = _training_data(ratings, items, out)
-    click.echo("Training ...", err=True)
     vectors = _vectors(vectors_from)
-    with prior.source() as people:
-        model = fit(table, rows, options, source=_source(table), prior=people, vectors=vectors)
-    artifact.save(model, out)
+    # On small matrices, more threads wait for each other: more CPU time, no faster.
+    with prior.source() as people, Steps.shown() as steps, threadpool_limits(1):
+        model = fit(
+            table,
+            rows,
+            options,
+            source=_source(table),
+            prior=people,
+            vectors=vectors,
+            step=lambda name: steps.step(f"training: {name}"),
+        )
+        steps.step("writing the model")
+        artifact.save(model, out)
     _report(model, table, out, FIXED if vectors.fixed else LEARNED)
 
 
@@ -175,7 +190,7 @@ def _source(table: RatingTable) -> str:
 
 def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, dict[str, ItemRow]]:
     if out.exists() or out.is_symlink():
-        raise ParameterError("--out", str(out), "a directory that does not exist yet")
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
     table = _loaded(read_ratings, ratings, "Reading ratings")
     return table, _loaded(read_items, items, "Reading items")
 
@@ -233,8 +248,9 @@ def main() -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
-    except (AskewError, OSError, RuntimeError) as error:  # a taken port is a RuntimeError
-        click.echo(f"askew-server: {error}", err=True)
+    except (AskewError, OSError) as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        click.echo(f"askew-server: {error}{notes}", err=True)
         sys.exit(_exit_code(error))
 
 

@@ -13,7 +13,8 @@ import click
 from askew.errors import LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
-DEFAULT_PORT = 7571
+# Of their own, so that both servers run on one machine.
+SERVE_PORT, RELEASES_PORT = 7571, 7572
 DEFAULT_LEDGER = "askew-ledger.sqlite"
 NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
 FORMATS = ("table", "json", "csv")
@@ -153,7 +154,7 @@ def engine_options(command: _Command) -> _Command:
     return command
 
 
-def listening_options(command: _Command) -> _Command:
+def listening_options(default_port: int) -> Callable[[_Command], _Command]:
     """--host, --port and the hidden --with-parent."""
     options = (
         click.option(
@@ -161,7 +162,7 @@ def listening_options(command: _Command) -> _Command:
         ),
         click.option(
             "--port",
-            default=DEFAULT_PORT,
+            default=default_port,
             show_default=True,
             type=click.IntRange(0, 65535),
             help="Port; 0 takes a free one.",
@@ -170,9 +171,13 @@ def listening_options(command: _Command) -> _Command:
             "--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes."
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+    def decorated(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
 
 
 def address_of(host: str, port: int) -> str:

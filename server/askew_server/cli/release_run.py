@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +19,7 @@ from askew.randomness import SystemBits
 from askew.release import PRIVACY_UNIT, Release, release_from_bytes
 from askew_server.cli.engine import EventCounter, opened_engine
 from askew_server.cli.options import Workplace
+from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in
 from askew_server.counting import ContributionBound, CountingTask, Engine
 from askew_server.counting.bounding import require_countable, uncounted_events
@@ -33,9 +32,6 @@ from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.release.selectors import default_bound, default_mechanism
 from askew_server.release.tables import headed, rows_in
 from askew_server.release.words import losses, plan_in_words
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 DEMO_EPSILON = Fraction(1)
 _SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
@@ -100,7 +96,7 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
         book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
         data = _dataset(book, order.dataset)
         plan = order.plan(data, place.engine)
-        steps = stack.enter_context(_Steps.on_a_terminal())
+        steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
         n_items = require_countable(engine, plan.task, plan.least_items)
         steps.pause()
@@ -193,38 +189,3 @@ def _dataset(book: Ledger, name: str | None) -> Dataset:
         names = ", ".join(each.name for each in datasets) or "none yet; see ledger open --help"
         raise LedgerError(f"name the data set that pays with --dataset: {names}")
     return datasets[0]
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """Says each step on a terminal, and how far a count is; nothing anywhere else."""
-
-    status: Status | None
-
-    @classmethod
-    @contextmanager
-    def on_a_terminal(cls) -> Iterator[_Steps]:
-        """Until the work is done."""
-        if not sys.stderr.isatty():
-            yield cls(None)
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status("checking ...") as status:
-            yield cls(status)
-
-    def step(self, name: str) -> None:
-        """A step begins."""
-        if self.status is not None:
-            self.status.update(f"{name} ...")
-            self.status.start()
-
-    def share(self, done: float) -> None:
-        """How much of the counting is done."""
-        if self.status is not None:
-            self.status.update(f"counting ... {done:.0%}")
-
-    def pause(self) -> None:
-        """Leaves the terminal to what is said or asked now."""
-        if self.status is not None:
-            self.status.stop()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.model_card import Catalog, ModelCard
-from askew_server.cli.options import address_of, existing, listening_options
+from askew_server.cli.options import SERVE_PORT, address_of, existing, listening_options
 
 if TYPE_CHECKING:
     from askew_server.network.grpc_server import Service
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--popularity", type=click.IntRange(1), help="The charge of the release shown on a cold start."
 )
-@listening_options
+@listening_options(SERVE_PORT)
 def serve(
     model: Path | None,
     demo: bool,

@@ -12,6 +12,7 @@ import click
 
 from askew_server.cli.options import (
     PLACES,
+    RELEASES_PORT,
     Workplace,
     address_of,
     engine_options,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 )
 @engine_options
 @ledger_options
-@listening_options
+@listening_options(RELEASES_PORT)
 def serve_releases(
     token_key: Path | None,
     dataset: str | None,

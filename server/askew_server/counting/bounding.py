@@ -17,6 +17,7 @@ from askew.errors import DataError, ParameterError
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, TopCounts
 from askew_server.counting.engines import is_text_file
+from askew_server.counting.engines.csv_header import is_header
 from askew_server.counting.public_catalog import require_public
 from askew_server.counting.statements import Names, carried
 
@@ -109,9 +110,7 @@ def _texts(
     kinds = {}
     for stand_in, column in wanted.items():
         if column not in types:
-            # The first line of a text file may be somebody's event instead of the header.
-            has = "" if is_text_file(source) else "; it has " + ", ".join(map(repr, types))
-            raise DataError(f"{source}: there is no column {column!r}{has}")
+            raise DataError(_no_column(source, column, tuple(types), tuple(wanted.values())))
         kinds[stand_in] = _kind(types[column], engine.dialect)
         if kinds[stand_in] not in _IDS:
             raise DataError(
@@ -119,6 +118,15 @@ def _texts(
                 " ids must be text, integers or UUIDs, which every engine writes alike"
             )
     return frozenset(stand_in for stand_in, kind in kinds.items() if kind in _TEXTS)
+
+
+def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
+    """Names the columns that are there, unless they may be somebody's event."""
+    if is_text_file(source) and not is_header(columns, wanted):
+        there = "its first line must name the columns, and is not shown, as it may be an event"
+    else:
+        there = "it has " + ", ".join(map(repr, columns))
+    return f"{source}: there is no column {column!r}; {there}"
 
 
 def _kind(type_name: str, dialect: str) -> object:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from askew_server.evaluation import rules
 from askew_server.evaluation.cells import Cell, Label, Run, cell_of
 from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee
 from askew_server.evaluation.leak import Leak, leak
+from askew_server.evaluation.parts import Findings, Keeper, NothingKept, Part
 from askew_server.evaluation.rules import RULES, Signals
 from askew_server.evaluation.scene import Dealt, Scene, Slates
 from askew_server.evaluation.split import deal
@@ -26,7 +28,6 @@ from askew_server.training.quality import DEPTH, Outcome, best_slates, outcome
 
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5
-_Runs = defaultdict[Label, list[Run]]
 Progress = Callable[[str, float], None]
 """Told what is being done, and the part of all that is done."""
 
@@ -61,12 +62,14 @@ class Protocol:
         if not all(1 <= k <= 64 for k in self.ks):
             raise ParameterError("k", self.ks, "from 1 to 64")
         if not all(1 / 64 <= epsilon <= 16 for epsilon in self.epsilons):
-            raise ParameterError("epsilon", self.epsilons, "from 1/64 to 16")
+            raise ParameterError("epsilons", self.epsilons, "from 1/64 to 16")
 
 
 @dataclass(frozen=True)
 class Study:
-    """What came out. by_dimension: cells of the posterior rule at other signal dimensions."""
+    """What came out. by_dimension: cells of the posterior rule at other signal dimensions. whole:
+    false where it was stopped, and cells or seeds are missing.
+    """
 
     protocol: Protocol
     source: str
@@ -75,6 +78,7 @@ class Study:
     cells: tuple[Cell, ...]
     by_dimension: tuple[Cell, ...]
     leaks: tuple[Leak, ...]
+    whole: bool = True
 
 
 def study(table: RatingTable, protocol: Protocol, source: str, progress: Progress) -> Study:
@@ -82,46 +86,85 @@ def study(table: RatingTable, protocol: Protocol, source: str, progress: Progres
 
     Raises DataError when there are too few people or items to split.
     """
-    cells: _Runs = defaultdict(list)
-    by_dimension: _Runs = defaultdict(list)
-    leaks: list[Leak] = []
-    steps = len(protocol.seeds) * len(protocol.truths) * (len(protocol.epsilons) + 1)
-    done = 0
-    for seed in protocol.seeds:
-        dealt = Dealt.of(deal(table, seed, protocol.min_ratings), seed)
-        for name in protocol.truths:
-            progress(f"seed {seed}, {name}: scores", done / steps)
-            scene = Scene.of(dealt, name)
-            bench = _Bench(scene, protocol, cells)
-            bench.without_signals()
-            for epsilon in protocol.epsilons:
-                progress(f"seed {seed}, {name}, epsilon {epsilon:g}", done / steps)
-                leaks += bench.with_signals(epsilon)
-                done += 1
-            progress(f"seed {seed}, {name}: signal dimensions", done / steps)
-            _Bench(scene, protocol, by_dimension).at_all_dimensions()
-            done += 1
+    found = played(table, protocol, progress, NothingKept())
+    return collected(found, table, protocol, source)
+
+
+def parts_of(protocol: Protocol) -> tuple[Part, ...]:
+    """All parts, in the order of the table."""
+    return tuple(
+        part
+        for seed in protocol.seeds
+        for truth in protocol.truths
+        for part in (
+            Part(seed, truth),
+            *(Part(seed, truth, epsilon) for epsilon in protocol.epsilons),
+            Part(seed, truth, dimensions=True),
+        )
+    )
+
+
+def played(
+    table: RatingTable, protocol: Protocol, progress: Progress, kept: Keeper
+) -> Iterator[Findings]:
+    """What each part finds: now, or earlier, where it was kept. Raises DataError as `study`."""
+    deals = lru_cache(1)(lambda seed: Dealt.of(deal(table, seed, protocol.min_ratings), seed))
+    benches = lru_cache(1)(lambda seed, truth: _Bench(Scene.of(deals(seed), truth), protocol))
+    parts = parts_of(protocol)
+    for done, part in enumerate(parts):
+        found = kept.found(part)
+        if found is None:
+            progress(part.doing, done / len(parts))
+            found = benches(part.seed, part.truth).play(part)
+            kept.keep(part, found)
+        yield found
     progress("done", 1.0)
+
+
+def collected(
+    found: Iterable[Findings], table: RatingTable, protocol: Protocol, source: str
+) -> Study:
+    """The study of all parts, or of those that there are."""
+    found = list(found)
+    tables: tuple[dict[Label, list[Run]], ...] = (defaultdict(list), defaultdict(list))
+    for label, run in (each for findings in found for each in findings.runs):
+        tables[label.dimension > 0][label].append(run)
+    cells, by_dimension = (
+        tuple(cell_of(label, runs) for label, runs in each.items()) for each in tables
+    )
     return Study(
         protocol=protocol,
         source=source,
         n_people=table.n_people,
         n_ratings=len(table),
-        cells=tuple(cell_of(label, runs) for label, runs in cells.items()),
-        by_dimension=tuple(cell_of(label, runs) for label, runs in by_dimension.items()),
-        leaks=tuple(leaks),
+        cells=cells,
+        by_dimension=by_dimension,
+        leaks=tuple(leak for findings in found for leak in findings.leaks),
+        whole=len(found) == len(parts_of(protocol)),
     )
 
 
 class _Bench:
-    """One scene, and what every rule is compared with in it; keeps runs in `found`."""
+    """One scene, and what every rule is compared with in it."""
 
-    def __init__(self, scene: Scene, protocol: Protocol, found: _Runs) -> None:
-        self.scene, self.protocol, self.found = scene, protocol, found
+    def __init__(self, scene: Scene, protocol: Protocol) -> None:
+        self.scene, self.protocol = scene, protocol
+        self.found: list[tuple[Label, Run]] = []
         self.ks = tuple(k for k in protocol.ks if k <= len(scene.shared))
         self.shared = rules.shared_slates(scene, (1, *self.ks))
         self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
         self.single = self.none[1]
+
+    def play(self, part: Part) -> Findings:
+        """What one part of this scene finds."""
+        self.found, leaks = [], list[Leak]()
+        if part.dimensions:
+            self.at_all_dimensions()
+        elif part.epsilon is None:
+            self.without_signals()
+        else:
+            leaks = self.with_signals(part.epsilon)
+        return Findings(self.found, leaks)
 
     def without_signals(self) -> None:
         """The zero-information slate, and what there would be to get in the open."""
@@ -197,4 +240,4 @@ class _Bench:
                 guarantee=cost,
                 size=size,
             )
-            self.found[Label(self.scene.name, k, *what)].append(run)
+            self.found.append((Label(self.scene.name, k, *what), run))

@@ -6,7 +6,7 @@ what a model tells about them is in `disclosure`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -32,6 +32,7 @@ from askew_server.training.pool import favorites, pool_of
 from askew_server.training.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
+Step = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +60,10 @@ def train(  # noqa: PLR0913 - what a model is made of
     simulated: bool = False,
     prior: PriorSource | None = None,
     vectors: VectorSource = LEARNED_VECTORS,
+    step: Step = lambda _: None,
 ) -> ItemModel:
     """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
+    step is told each part of the work as it begins.
 
     Raises ParameterError for a rule that needs a prior where there is none. DataError when too few
     people, items or ratings are left to make d dimensions, or when what they make is no space that
@@ -68,35 +71,40 @@ def train(  # noqa: PLR0913 - what a model is made of
     """
     check_needs(options.kind, prior)
     try:
-        return _fit(table, rows, options, prior, vectors, source=source, simulated=simulated)
+        return _fit(table, rows, options, prior, vectors, step, source=source, simulated=simulated)
     except OutOfRange as error:
         raise DataError(f"these ratings make no usable space: {error}") from None
 
 
-def _fit(  # noqa: PLR0913 - as train
+def _fit(  # noqa: PLR0913, PLR0917 - as train
     table: RatingTable,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
     prior: PriorSource | None,
     vectors: VectorSource,
+    step: Step,
     *,
     source: str,
     simulated: bool,
 ) -> ItemModel:
+    step("item vectors")
     told = vectors.express(table, options)
     options, people = told.options, told.people
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
     tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
     boosts = boosts_of(people.likes, options.boost_exponent)
     scoring = told.vectors * boosts[:, None]
+    step("signal directions")
     directions = _directions(tastes, scoring, options) if options.learned else None
     d = options.signal_dimension
+    step("the space and the shared slate")
     space = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
     slate = shared_slate(tastes, scoring, rng)
     catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
     trained = Trained(
         told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
     )
+    step("the prior, and a comparison of rules")
     known = None if prior is None else prior.people(trained)
     choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
     rule = ServingRule(

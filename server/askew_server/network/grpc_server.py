@@ -6,7 +6,10 @@ of a message that it could not parse. Nothing of a request is ever logged.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -78,7 +81,7 @@ class RunningServer:
     """A gRPC server with health checks on one port."""
 
     def __init__(self, services: Sequence[Service], address: str) -> None:
-        """Binds the port. Raises RuntimeError when it is taken."""
+        """Binds the port. Raises OSError, which says why not, as when it is taken."""
         self._server = grpc.aio.server(
             options=SERVER_OPTIONS, maximum_concurrent_rpcs=_MAX_CONCURRENT_CALLS
         )
@@ -86,7 +89,10 @@ class RunningServer:
         self._names = ["", *(service.name for service in services)]
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        self.port = self._server.add_insecure_port(address)
+        try:
+            self.port = self._server.add_insecure_port(address)
+        except RuntimeError:
+            raise OSError(f"cannot listen on {address}: {_why_not(address)}") from None
 
     async def start(self) -> None:
         """Serve, and say so to health checks."""
@@ -98,3 +104,21 @@ class RunningServer:
         """Turn new calls away, finish those under way within `grace` seconds."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace)
+
+
+def _why_not(address: str) -> str:
+    """What gRPC does not say: found out by trying to listen there once more."""
+    host, _, port = address.rpartition(":")
+    try:
+        places = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in places:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                trial.bind(place)
+    except socket.gaierror:
+        return "this machine knows no such host"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return "the port is taken by another program; --port names another"
+        return os.strerror(error.errno or 0).lower()
+    return "gRPC refuses this address"

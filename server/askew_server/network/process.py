@@ -20,7 +20,7 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
 
-    announce(port) is called once, when the server answers. Raises RuntimeError for a taken port.
+    announce(port) is called once, when the server answers. Raises OSError for a taken port.
     """
     server = RunningServer(services, address)
     stop = asyncio.Event()

@@ -65,7 +65,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not Fraction(1, 100) <= self.epsilon <= 100:
-            raise ParameterError("epsilon", str(self.epsilon), "from 1/100 to 100")
+            raise ParameterError("epsilon", self.epsilon, "from 1/100 to 100")
 
     @property
     def loss(self) -> PureDP:

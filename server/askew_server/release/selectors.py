@@ -140,9 +140,9 @@ def kind_of(name: str, *, known_domain: bool, delta: Fraction) -> Kind:
         )
         raise ParameterError("mechanism", name, limit)
     if kind.needs_delta and not 0 < delta < 1:
-        raise ParameterError("delta", str(delta), f"above 0 and below 1 for {name}")
+        raise ParameterError("delta", delta, f"above 0 and below 1 for {name}")
     if not kind.needs_delta and delta:
-        raise ParameterError("delta", str(delta), f"0 for {name}, which needs none")
+        raise ParameterError("delta", delta, f"0 for {name}, which needs none")
     return kind
 
 

@@ -67,7 +67,7 @@ class Canonical:
         check_neighbors(self.neighbors)
         check_family(self.noise)
         if not 0 <= exact_rational("gamma", self.gamma) <= 1:
-            raise ParameterError("gamma", str(self.gamma), "from 0 to 1")
+            raise ParameterError("gamma", self.gamma, "from 0 to 1")
 
     @property
     def rate(self) -> Fraction:

@@ -23,13 +23,13 @@ def check_positive_int(name: str, value: object) -> None:
 def check_positive(name: str, value: object) -> None:
     """Raises ParameterError unless value is an int or a Fraction above 0."""
     if exact_rational(name, value) <= 0:
-        raise ParameterError(name, str(value), "above 0")
+        raise ParameterError(name, value, "above 0")
 
 
 def check_probability(name: str, value: object) -> None:
     """Raises ParameterError unless value is a Fraction strictly between 0 and 1."""
     if not 0 < exact_rational(name, value) < 1:
-        raise ParameterError(name, str(value), "strictly between 0 and 1")
+        raise ParameterError(name, value, "strictly between 0 and 1")
 
 
 def check_neighbors(neighbors: object) -> None:

@@ -78,8 +78,11 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
     return grpc.StatusCode.INTERNAL, FIXED_TEXT
 
 
-def error_of(code: grpc.StatusCode) -> AskewError:
-    """The error that a device raises for a status code. The server's own text is never shown."""
+def error_of(code: grpc.StatusCode, server: str = "the server") -> AskewError:
+    """The error that a device raises for a status code. The server's own text is never shown.
+
+    server: what the device calls it, such as its address.
+    """
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:
             return Malformed("the server did not understand the question")
@@ -92,9 +95,9 @@ def error_of(code: grpc.StatusCode) -> AskewError:
         case grpc.StatusCode.NOT_FOUND:
             return NotFound("release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
-            return Unreachable("no connection to the server")
+            return Unreachable(f"no connection to {server}")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
-            return TooSlow("the server did not answer in time")
+            return TooSlow(f"{server} did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             return Overloaded("the server is too busy, or a message was over the limit")
         case _:

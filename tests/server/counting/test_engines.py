@@ -157,6 +157,33 @@ class TestDuckDBFiles:
             engine.close()
         assert not {"alice", "secret"} & set(re.findall(r"\w+", str(refused.value)))
 
+    @pytest.mark.parametrize(
+        ("line", "shown"),
+        [
+            ("userId,movieId,rating,timestamp", True),
+            ("Person ID,Film", True),
+            ("item,x1,x2", True),  # one of the columns asked for
+            ("alice,book", False),  # an item may be called as a column is
+            ("u1,i1", False),
+        ],
+    )
+    def test_a_first_line_is_shown_where_it_can_be_no_event(
+        self, tmp_path: Path, line: str, shown: bool
+    ) -> None:
+        """Planted bugs: one usual word enough; nothing shown of a csv file."""
+        path = tmp_path / "log.csv"
+        path.write_text(f"{line}\np,a,1,2\n")
+        asked = CountingTask(events=str(path), bound=ContributionBound(3), limit=5)
+        engine = DuckDBEngine()
+        try:
+            with pytest.raises(DataError, match="no column 'unit'") as refused:
+                require_countable(engine, asked)
+        finally:
+            engine.close()
+        columns = ", ".join(map(repr, line.split(",")))
+        assert (f"it has {columns}" in str(refused.value)) == shown
+        assert ("its first line must name the columns" in str(refused.value)) != shown
+
     def test_a_csv_may_be_zipped(self, tmp_path: Path) -> None:
         import gzip
 

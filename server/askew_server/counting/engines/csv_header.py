@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
@@ -11,6 +12,14 @@ from typing import BinaryIO
 from askew.errors import DataError
 
 _LONGEST = 1 << 20
+# Words that columns are called, without "id", case and marks.
+_COLUMN_WORDS = """
+account amount app artist book brand category city client content country created customer date
+device event film game genre genres hits item listener member movie order patron person playcount
+plays price product quantity rating reader score seller session shop sku song stars subject
+timestamp title topic track type unit url user username value video viewer views visitor visits
+watched weight year
+"""
 
 
 def columns_of(paths: Sequence[str]) -> tuple[str, ...]:
@@ -29,6 +38,16 @@ def columns_of(paths: Sequence[str]) -> tuple[str, ...]:
     if len({name.casefold() for name in columns}) < len(columns):
         raise DataError(f"{first}: two columns of its header line have one name")
     return tuple(columns)
+
+
+def is_header(columns: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a first line names columns beyond doubt: one of the wanted, or two that many files
+    have. A log without a header begins with somebody's event, which no message may repeat.
+    """
+    words = [re.sub("[^a-z]", "", name.lower()) for name in columns]
+    usual = _COLUMN_WORDS.split()
+    found = sum(word.removesuffix("id") in usual for word in words)
+    return found >= 2 or any(name in columns for name in wanted)
 
 
 def has_returns_at_ends(path: str) -> bool:

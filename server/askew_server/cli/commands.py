@@ -1,0 +1,62 @@
+"""Commands whose errors name what a person typed: the option, or the variable it came from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from askew.errors import AskewError, ParameterError
+
+
+class Commands(click.Group):
+    """A group that explains the errors of its commands."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """As click's. A ParameterError of an option becomes wrong usage of it, and another error
+        that repeats what a variable of the environment says gets a note that names the variable.
+        """
+        _explain(cmd)
+        super().add_command(cmd, name)
+
+
+def _explain(command: click.Command) -> None:
+    """This command, or all of a group, which is complete by now."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _explain(each)
+    elif command.callback is not None:
+        command.callback = _explained(command.callback)
+
+
+def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(callback)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return callback(*args, **kwargs)
+        except AskewError as error:
+            context = click.get_current_context()
+            option = _option(context, error)
+            if option is None or not isinstance(error, ParameterError):
+                _name_variables(context, error)
+                raise
+            text = str(error).removeprefix(error.name)
+            raise click.BadParameter(f"it{text}", context, option) from None
+
+    return explained
+
+
+def _option(context: click.Context, error: AskewError) -> click.Parameter | None:
+    """The option that the error is about, if there is one."""
+    name = f"--{error.name.replace('_', '-')}" if isinstance(error, ParameterError) else ""
+    return next((each for each in context.command.params if name in each.opts), None)
+
+
+def _name_variables(context: click.Context, error: AskewError) -> None:
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if source is ParameterSource.ENVIRONMENT and str(context.params[each.name]) in str(error):
+            error.add_note(f"{each.envvar} in the environment names it")

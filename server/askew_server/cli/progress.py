@@ -1,0 +1,118 @@
+"""What long work shows on standard error: a moving line on a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+Clock = Callable[[], float]
+_PAUSE = 10.0  # seconds between two lines that say how far one step is
+
+
+@dataclass
+class Steps:
+    """Tells the steps of one piece of work. status: where there is a terminal."""
+
+    status: Status | None = None
+    clock: Clock = time.monotonic
+    _step: str = "checking"
+    _started: float = field(init=False)
+    _said: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._started = self._said = self.clock()
+
+    @classmethod
+    @contextmanager
+    def shown(cls, clock: Clock = time.monotonic) -> Iterator[Steps]:
+        """Until the work is done."""
+        if not sys.stderr.isatty():
+            yield cls(clock=clock)
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status(f"{cls._step} ...") as status:
+            yield cls(status)
+
+    def step(self, name: str) -> None:
+        """A step begins."""
+        self._step = name
+        if self.status is None:
+            self._line(name)
+        else:
+            self.status.update(f"{name} ...")
+            self.status.start()
+
+    def share(self, done: float) -> None:
+        """How much of the step is done, from 0 to 1."""
+        if self.status is not None:
+            self.status.update(f"{self._step} ... {done:.0%}")
+        elif self.clock() - self._said >= _PAUSE:
+            self._line(f"{self._step}, {done:.0%}")
+
+    def of_total(self, done: int, total: int) -> None:
+        """The same of a file's bytes."""
+        self.share(done / max(total, 1))
+
+    def pause(self) -> None:
+        """Leaves the terminal to what is said or asked now."""
+        if self.status is not None:
+            self.status.stop()
+
+    def _line(self, text: str) -> None:
+        self._said = self.clock()
+        click.echo(f"{self._said - self._started:6.0f} s  {text}", err=True)
+
+
+@contextmanager
+def shown_share(clock: Clock = time.monotonic) -> Iterator[Callable[[str, float], None]]:
+    """For work whose length is known: what is told what is being done, and the part of all that is
+    done. A bar on a terminal, a line for each step in a log.
+    """
+    if not sys.stderr.isatty():
+        steps = Steps(clock=clock)
+        yield lambda doing, done: steps.step(f"{done:4.0%}  {doing}")
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
+    text = TextColumn("{task.description}")
+    with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda doing, done: bar.update(task, description=doing, completed=done)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def when_stopped(save: Callable[[], None]) -> Iterator[None]:
+    """Ends a process that Ctrl-C or SIGTERM stops in order: with what `save` does, and the exit
+    code that a shell gives the signal.
+    """
+
+    def terminate(_: int, __: FrameType | None) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        save()
+        number = signal.SIGTERM if isinstance(stop, _Terminated) else signal.SIGINT
+        sys.exit(128 + number)
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,20 @@
+"""Where the command `askew-server` starts: it says in one line which extra is missing, if any."""
+
+from __future__ import annotations
+
+import sys
+
+from askew.extras import advice
+
+
+def main() -> None:
+    """Run the command. Nothing is imported before, since bare `askew` installs numpy alone."""
+    try:
+        from askew_server.cli.main import main as run
+
+        run()
+    except ModuleNotFoundError as error:
+        line = advice(error, "server")
+        if line is None:
+            raise
+        sys.exit(f"askew-server: {line}")

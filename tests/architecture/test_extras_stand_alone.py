@@ -1,0 +1,154 @@
+"""What each extra installs is enough for its commands, and what it lacks is one friendly line.
+
+The programs run in processes that find no module of any other distribution than those that pip
+would install for the extras.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WITHOUT = """
+import runpy, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+absent, module = set(sys.argv[1].split()), sys.argv[2]
+sys.meta_path.insert(0, Absent())
+sys.argv = [module, *sys.argv[3:]]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+def installed_by(requirements: list[str], extras: frozenset[str] = frozenset()) -> set[str]:
+    """The distributions that these requirements bring, with all that they need in turn."""
+    found: set[str] = set()
+    for requirement in map(Requirement, requirements):
+        contexts = [{"extra": extra} for extra in extras or {""}]
+        if requirement.marker and not any(map(requirement.marker.evaluate, contexts)):
+            continue
+        name = canonicalize_name(requirement.name)
+        found.add(name)
+        try:
+            needed = requires(name) or []
+        except PackageNotFoundError:  # not for this system
+            continue
+        found |= installed_by(needed, frozenset(requirement.extras))
+    return found
+
+
+@cache
+def absent_with(extras: tuple[str, ...]) -> str:
+    wanted = [*PROJECT["dependencies"]]
+    for extra in extras:
+        wanted += PROJECT["optional-dependencies"][extra]
+    present = installed_by(wanted) | {"askew"}
+    return " ".join(
+        module
+        for module, distributions in packages_distributions().items()
+        if not present & set(map(canonicalize_name, distributions))
+    )
+
+
+def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
+    program, *arguments = line.split()
+    module = {"askew": "askew_client", "askew-server": "askew_server"}[program]
+    words = [absent_with(tuple(extras.split())), module, *arguments]
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT, *words],
+        env={**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""},
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(
+    ("extras", "line", "advice"),
+    [
+        ("", "askew", "askew: click is not installed; .* 'askew[client]'"),
+        ("", "askew tui", "askew: click is not installed; .* 'askew[client]'"),
+        ("", "askew-server --help", "askew-server: click is not installed; .* 'askew[server]'"),
+        ("client", "askew-server", "askew-server: .* 'askew[server]'"),
+        ("client", "askew-server serve --demo", "askew-server: .* 'askew[server]'"),
+        ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
+        ("client tui", "askew tui --demo --web", "askew: .* 'askew[client,web]'"),
+        ("server", "askew budget", "askew: platformdirs .* 'askew[client]'"),
+        ("client", "askew profile encrypt --keyring", "askew: .*askew[vault]"),
+    ],
+)
+def test_a_missing_extra_is_one_line_that_says_how_to_install_it(
+    tmp_path: Path, extras: str, line: str, advice: str
+) -> None:
+    """Planted bug: a program that imports before it looks: a traceback of the entry point."""
+    found = run(extras, line, tmp_path)
+    assert (found.returncode, found.stdout) == (1, ""), found.stderr
+    [said] = found.stderr.splitlines()
+    start, _, command = advice.partition(".*")
+    assert said.startswith(start)
+    assert command in said
+
+
+def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> None:
+    """The server runs in a process of its own, which is all that this one hears of."""
+    package = tmp_path / "askew_server"
+    package.mkdir()
+    for name in ("__init__", "__main__", "start"):
+        shutil.copy(ROOT / f"server/askew_server/{name}.py", package)
+    (package / "cli.py").write_text("raise ModuleNotFoundError(name='scipy')")
+    found = subprocess.run(
+        [sys.executable, "-m", "askew_client", "demo"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    start = "askew: askew-server did not start: askew-server: scipy is not installed; "
+    assert found.stderr.splitlines()[-1].startswith(start)
+    assert found.stderr.strip().endswith("pip install 'askew[server]'")
+    assert found.returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("extras", "line"),
+    [
+        ("client", "askew budget"),
+        ("client", "askew ask --help"),
+        ("client", "askew completion bash"),
+        ("server", "askew-server --help"),
+        ("server", "askew-server explain --k 3 --epsilon 1 --items 90"),
+        ("server", "askew-server release --demo --k 3 --mechanism peeling"),
+    ],
+)
+def test_an_extra_is_enough_for_its_own_commands(tmp_path: Path, extras: str, line: str) -> None:
+    """Planted bugs: a requirement left out of an extra; the server's libraries needed for help."""
+    found = run(extras, line, tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout != ""
+
+
+def test_what_is_missing_of_our_own_is_no_missing_extra(tmp_path: Path) -> None:
+    """A fault of this program must not be told as something to install."""
+    broken = "import sys; sys.modules['askew_client.cli.main'] = None; import askew_client.__main__"
+    found = subprocess.run(
+        [sys.executable, "-c", broken], capture_output=True, text=True, check=False
+    )
+    assert "ModuleNotFoundError" in found.stderr
+    assert "pip install" not in found.stderr
