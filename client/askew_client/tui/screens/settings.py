@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult, SystemCommand
-from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
+from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widgets import Button, Input, Label, Static
 
 from askew_client.outcomes import Budget
@@ -18,6 +18,7 @@ from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.messages import ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.window import Window
 
 if TYPE_CHECKING:
     from askew_client.companion import Companion
@@ -40,7 +41,7 @@ class SettingsScreen(FrameScreen):
 
     def body(self) -> ComposeResult:
         """Parts side by side where there is room."""
-        with VerticalScroll(id="form", can_focus=False), Grid(id="parts"):
+        with Window(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
                 _field("ε of one signal", "epsilon"),

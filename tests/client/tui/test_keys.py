@@ -1,0 +1,147 @@
+"""Keys: those that work while a search is typed, the one that tries again, and one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from client.tui.person import Device
+from textual.binding import Binding
+from textual.events import Key
+from textual.widgets import Footer, Input
+
+from askew.errors import ParameterError, Unreachable
+from askew_client.app_keys import COMMANDS, chosen_keys
+from askew_client.config import configured
+from askew_client.config_file import ConfigFile, read_file
+from askew_client.tui.app import AskewApp
+from askew_client.tui.screens.profile import ProfileScreen
+from askew_client.tui.widgets.title_list import TitleList
+
+
+def stars(device: Device) -> dict[str, float | None]:
+    return {rated.label: rated.rating for rated in device.companion().ratings()}
+
+
+async def test_every_key_of_the_titles_works_with_alt_while_a_search_is_typed(
+    device: Device,
+) -> None:
+    async with device.opened() as person:
+        await person.write("film 4")
+        await person.press("alt+4")
+        assert stars(device) == {"Film 4 (1964)": 4}
+        await person.press("alt+l")
+        assert stars(device) == {"Film 4 (1964)": None}
+        await person.press("alt+u")
+        assert stars(device) == {"Film 4 (1964)": 4}
+        await person.press("alt+x")
+        assert stars(device) == {}
+        await person.press("ctrl+z")
+        search = person.app.screen.query_one(Input)
+        assert (search.value, search.has_focus) == ("film 4", True)
+        await person.press("alt+o")
+        person.reads("1 rated")
+
+
+async def test_a_letter_that_a_terminal_sends_along_with_alt_is_not_typed(device: Device) -> None:
+    """Planted bug: Textual's own field, which types the 5 of Alt+5 and never sees the key."""
+    async with device.opened() as person:
+        search = person.app.screen.query_one(Input)
+        person.app.post_message(Key("alt+5", "5"))
+        await person.settled()
+        assert search.value == ""
+        assert list(stars(device).values()) == [5]
+
+
+async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -> None:
+    """Planted bug: "? Help" below a search, in which a question mark is text."""
+    async with device.opened(size=(120, 30)) as person:
+        footer = person.app.screen.query_one(Footer)
+        row = person.sees().splitlines()[footer.region.y]
+        assert all(part in row for part in ("alt+1-5 Rate", "alt+x Unrate", "F1 Help"))
+        assert "? Help" not in row
+        await person.press("escape")
+        row = person.sees().splitlines()[footer.region.y]
+        assert all(part in row for part in (" 1-5 Rate", " x Unrate", "? Help"))
+
+
+async def test_r_connects_again_after_a_failure_and_only_then(device: Device) -> None:
+    device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with device.opened() as person:
+        person.reads("The server cannot be reached.", "r tries again")
+        device.network.unreachable = None
+        await person.press("escape", "r")
+        person.reads("12 found")
+        assert not person.shows("cannot be reached")
+        first = person.app.connection
+        await person.press("r")
+        assert person.app.connection is first
+    assert device.network.asked == []
+
+
+async def test_alt_r_connects_again_from_the_search_and_says_so_if_it_fails(
+    device: Device,
+) -> None:
+    device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with device.opened() as person:
+        await person.press("alt+r")
+        person.reads("The server cannot be reached.")
+        device.network.unreachable = None
+        await person.press("alt+r")
+        person.reads("12 found")
+
+
+async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) -> None:
+    device.file.path.write_text('[keys]\nlike = "f7"\nonly-rated = "ctrl+o,g"\n')
+    keys = configured({}, {}, read_file(device.file.path)).keys
+    async with device.opened() as person:
+        person.app.own_keys = keys
+        person.app.set_keymap(dict(keys))
+        await person.press("f7")
+        assert list(stars(device).values()) == [None]
+        await person.press("escape", "g")
+        person.reads("1 rated")
+        await person.press("o", "l")
+        person.reads("1 rated")
+        await person.press("f1", "end")
+        person.reads("Your own keys", "ctrl+o,g", "only-rated")
+
+
+def bindings() -> Iterator[Binding]:
+    classes = (AskewApp, TitleList, ProfileScreen, *AskewApp.MODES.values())
+    for each in classes:
+        yield from (one for one in each.__dict__["BINDINGS"] if isinstance(one, Binding)) if (
+            "BINDINGS" in each.__dict__
+        ) else ()
+
+
+def test_every_command_with_a_key_can_be_given_another() -> None:
+    moves = {"move", "page"}
+    named = {each.id for each in bindings() if each.action.partition("(")[0] not in moves}
+    assert named == set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("z", "a table of commands"),
+        ({"fly": "z"}, "a name in keys"),
+        ({"undo": ""}, r"keys\.undo"),
+        ({"undo": "z y"}, r"keys\.undo"),
+        ({"undo": 3}, r"keys\.undo"),
+        ({"undo": "z", "like": "g,z"}, "undo's"),
+    ],
+)
+def test_keys_that_cannot_be_are_refused_by_name(table: object, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        chosen_keys(table)
+
+
+def test_the_app_keeps_settings_before_the_table_of_keys(tmp_path: Path) -> None:
+    """Planted bug: a setting appended to the file, and so to its last table."""
+    file = ConfigFile(tmp_path / "config.toml")
+    file.path.write_text('k = 4  # few\n\n[keys]\nundo = "z"\n')
+    file.keep({"theme": "light", "k": 8})
+    assert read_file(file.path) == {"k": 8, "theme": "light", "keys": {"undo": "z"}}
+    assert "# few" in file.path.read_text()
