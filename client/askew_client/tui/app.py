@@ -43,6 +43,7 @@ from askew_client.tui.screens.settings import SettingsScreen
 from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.themes import DARK, INKS, LIGHT
 from askew_client.tui.widgets.bent_header import BentHeader
+from askew_client.tui.widgets.search_field import read_alt_and_digits
 
 if TYPE_CHECKING:
     from askew_client.companion import Companion
@@ -79,7 +80,7 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         Binding("left_square_bracket", "step(-1)", "Previous", show=False, id="previous-screen"),
         Binding("right_square_bracket", "step(1)", "Next", show=False, id="next-screen"),
         Binding("ctrl+t", "flip_theme", "Light or dark", show=False, id="flip-theme"),
-        *typed("r", "retry", "Connect again", "retry", show=False),
+        *typed(Binding("r", "retry", "Connect again", show=False, id="retry")),
     ]
 
     companion: reactive[Companion | None] = reactive(None)
@@ -101,6 +102,7 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         that are changed here, or None. keys: keys in place of those of the commands named.
         """
         super().__init__()
+        read_alt_and_digits()
         self._opening, self.file = opening, file
         self._turn = asyncio.Lock()
         self.note, self.own_keys = note, keys

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from client.tui.person import Device
+from textual._xterm_parser import XTermParser
 from textual.binding import Binding
 from textual.events import Key
 from textual.widgets import Footer, Input
@@ -54,6 +55,21 @@ async def test_a_letter_that_a_terminal_sends_along_with_alt_is_not_typed(device
         assert list(stars(device).values()) == [5]
 
 
+async def test_what_a_terminal_sends_for_alt_and_a_digit_is_that_key_and_a_pound_is_text(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: Textual's table, by which Alt+3 is a British keyboard's pound sign."""
+    monkeypatch.setattr("textual.constants.ESCAPE_DELAY", 0.0)
+    async with device.opened():
+        parser = XTermParser()
+        sent = [*parser.feed("\x1b3"), *parser.tick()]
+        assert [(each.key, each.character) for each in sent if isinstance(each, Key)] == [
+            ("alt+3", "3")
+        ]
+        typed = [*parser.feed("£")]
+        assert [each.character for each in typed if isinstance(each, Key)] == ["£"]
+
+
 async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -> None:
     """Planted bug: "? Help" below a search, in which a question mark is text."""
     async with device.opened(size=(120, 30)) as person:
@@ -61,6 +77,7 @@ async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -
         row = person.sees().splitlines()[footer.region.y]
         assert all(part in row for part in ("alt+1-5 Rate", "alt+x Unrate", "F1 Help"))
         assert "? Help" not in row
+        assert "/ Search" not in row
         await person.press("escape")
         row = person.sees().splitlines()[footer.region.y]
         assert all(part in row for part in (" 1-5 Rate", " x Unrate", "? Help"))
@@ -111,9 +128,11 @@ async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) 
 def bindings() -> Iterator[Binding]:
     classes = (AskewApp, TitleList, ProfileScreen, *AskewApp.MODES.values())
     for each in classes:
-        yield from (one for one in each.__dict__["BINDINGS"] if isinstance(one, Binding)) if (
-            "BINDINGS" in each.__dict__
-        ) else ()
+        yield from (
+            (one for one in each.__dict__["BINDINGS"] if isinstance(one, Binding))
+            if ("BINDINGS" in each.__dict__)
+            else ()
+        )
 
 
 def test_every_command_with_a_key_can_be_given_another() -> None:

@@ -32,15 +32,11 @@ TABS: Final = (
 _AGAIN: Final = " r tries again, Alt+R while you type."
 
 
-def typed(
-    key: str, action: str, says: str, name: str, *, show: bool = True, key_display: str = ""
-) -> tuple[Binding, Binding]:
+def typed(binding: Binding) -> tuple[Binding, Binding]:
     """A key that is text where something is typed, and the same key with Alt, which never is."""
-    shown = key_display or key
-    return (
-        Binding(key, action, says, show=show, key_display=shown, id=name),
-        Binding(f"alt+{key}", action, says, show=show, key_display=f"alt+{shown}", id=name),
-    )
+    shown = binding.key_display or binding.key
+    alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}")
+    return replace(binding, key_display=shown), alt
 
 
 class FrameScreen(Screen[None]):
@@ -76,7 +72,9 @@ class FrameScreen(Screen[None]):
 
     def explain(self) -> None:
         """Open the help."""
-        self.app.push_screen(HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS, self.desk.own_keys))
+        self.app.push_screen(
+            HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS, self.desk.own_keys)
+        )
 
     def on_mount(self) -> None:
         """Watch the connection: every screen says so when there is none."""

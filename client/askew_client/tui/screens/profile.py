@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
@@ -14,9 +13,9 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.outcomes import Connection, Match, Rated, Title
+from askew_client.outcomes import Connection, Match, Title
 from askew_client.setbacks import Setback
-from askew_client.tui import sentences
+from askew_client.tui import profile_words, sentences
 from askew_client.tui.messages import Found, ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen, typed
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from askew_client.companion import Companion
 
 _LIMIT = 500  # titles that a search lists
-_LATELY = 12  # ratings beside the bars, newest first
 
 
 class ProfileScreen(FrameScreen):
@@ -58,18 +56,18 @@ class ProfileScreen(FrameScreen):
         ("Alt+key", "the same while you type a search"),
     )
     BINDINGS = [
-        *typed("1", "rate(1)", "Rate", "rate-1", key_display="1-5"),
+        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", id="rate-1")),
         *(
             each
             for n in range(2, STARS + 1)
-            for each in typed(str(n), f"rate({n})", "Rate", f"rate-{n}", show=False)
+            for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False, id=f"rate-{n}"))
         ),
-        *typed("l", "like", "Like", "like"),
-        *typed("x", "unrate", "Unrate", "unrate"),
+        *typed(Binding("l", "like", "Like", id="like")),
+        *typed(Binding("x", "unrate", "Unrate", id="unrate")),
         Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="forget"),
         Binding("slash", "search", "Search", key_display="/", id="search"),
-        *typed("o", "flip_rated", "Rated", "only-rated"),
-        *typed("u", "undo", "Undo", "undo"),
+        *typed(Binding("o", "flip_rated", "Rated", id="only-rated")),
+        *typed(Binding("u", "undo", "Undo", id="undo")),
         Binding("ctrl+z", "undo", "Undo", show=False, id="undo"),
         Binding("escape", "titles", "To the titles", show=False, id="titles"),
     ]
@@ -158,9 +156,15 @@ class ProfileScreen(FrameScreen):
 
     def _show_profile(self, profile: ProfileView) -> None:
         connected = isinstance(self.desk.connection, Connection)
-        self.query_one(ProfileBars).show(profile.bars, _why_no_bars(profile, connected=connected))
-        self.query_one("#summary", Static).update(_summary(profile, connected=connected))
-        self.query_one("#lately", Static).update(_lately(profile, self.query_one(TitleList).stars))
+        self.query_one(ProfileBars).show(
+            profile.bars, profile_words.why_no_bars(profile, connected=connected)
+        )
+        self.query_one("#summary", Static).update(
+            profile_words.summary(profile, connected=connected)
+        )
+        self.query_one("#lately", Static).update(
+            profile_words.lately(profile, self.query_one(TitleList).stars)
+        )
         self._search_again()
 
     def _search_again(self) -> None:
@@ -188,6 +192,10 @@ class ProfileScreen(FrameScreen):
         return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
 
     # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Who types a search is there already."""
+        return not (action == "search" and isinstance(self.focused, Input))
 
     def action_rate(self, stars: int) -> None:
         """Rate the title that is marked, also while a search is typed."""
@@ -256,41 +264,3 @@ def _found(device: Companion, text: str, only_rated: bool) -> tuple[Match, ...]:
 def _undo(device: Companion) -> str:
     changed = device.undo()
     return "Undone." if changed else "There is nothing to undo."
-
-
-def _why_no_bars(profile: ProfileView, *, connected: bool) -> str:
-    """What stands in place of the bars; nothing where another line says why."""
-    if profile.lock is None:
-        return ""
-    if not profile.ratings:
-        return "Nothing is rated yet."
-    if not connected:
-        return "Bars need the catalog, which is not here."
-    return "" if any(rated.known for rated in profile.ratings) else sentences.NONE_KNOWN
-
-
-def _summary(profile: ProfileView, *, connected: bool) -> Text:
-    unknown = sum(not rated.known for rated in profile.ratings)
-    if profile.lock is None:
-        return Text("Your profile is locked: its passphrase was not typed.")
-    if not profile.ratings:
-        return Text(f"{sentences.RATE_A_FEW if connected else sentences.RATE_LATER}\n")
-    text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
-    if unknown == len(profile.ratings):
-        text.append("They are kept, and unused.\n")
-    elif unknown:
-        text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
-    return text
-
-
-def _lately(profile: ProfileView, scale: Stars) -> Text:
-    """The newest ratings, a line each."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    for rated in profile.ratings[:_LATELY]:
-        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
-        text.append(f"{stars} {rated.label}\n")
-    return text
-
-
-def _rated(ratings: tuple[Rated, ...]) -> str:
-    return f"{len(ratings)} title{'s' * (len(ratings) != 1)} rated."

@@ -73,7 +73,7 @@ class ResultList(Widget):
         return line
 
     def _lines(self, result: Result, width: int) -> list[str]:
-        """A title on at most two rows, and its note at the right, on a row of its own if need be."""
+        """A title on two rows at most, and its note at the right, below it if need be."""
         room, note = width - _PLACE, _note(result)
         lines = wrapped(result.title.label, room, 2)
         if note and cell_len(lines[-1]) + 2 + len(note) > room:
