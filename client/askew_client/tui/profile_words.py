@@ -24,6 +24,7 @@ def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
 
 
 def summary(profile: ProfileView, *, connected: bool) -> Text:
+    """How many ratings there are, and where they stay."""
     unknown = sum(not rated.known for rated in profile.ratings)
     if profile.lock is None:
         return Text("Your profile is locked: its passphrase was not typed.")

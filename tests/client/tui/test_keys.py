@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +157,14 @@ def test_every_command_with_a_key_can_be_given_another() -> None:
 def test_keys_that_cannot_be_are_refused_by_name(table: object, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         chosen_keys(table)
+
+
+def test_the_page_about_the_app_names_every_command() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "app.md").read_text()
+    text = page.replace("`rate-1` to `rate-5`", " ".join(f"`rate-{n}`" for n in range(1, 6)))
+    assert [each for each in COMMANDS if f"`{each}`" not in text] == []
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert configured({}, {}, tomllib.loads(example)).keys == {"like": "f7", "undo": "z,ctrl+z"}
 
 
 def test_the_app_keeps_settings_before_the_table_of_keys(tmp_path: Path) -> None:
