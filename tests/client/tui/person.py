@@ -23,7 +23,8 @@ from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.companion import Companion
-from askew_client.config_file import ConfigFile
+from askew_client.config import configured
+from askew_client.config_file import ConfigFile, read_file
 from askew_client.local_transport import LocalTransport
 from askew_client.profile_store import ProfileStore
 from askew_client.settings import ClientSettings
@@ -119,7 +120,8 @@ class Device:
         async def companion() -> AsyncIterator[Companion]:
             yield self.companion()
 
-        desk = AskewApp(companion, light=light, file=self.file)
+        keys = configured({}, {}, read_file(self.file.path)).keys
+        desk = AskewApp(companion, light=light, file=self.file, keys=keys)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import Device
@@ -21,6 +22,9 @@ from askew_client.config_file import ConfigFile, read_file
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.widgets.title_list import TitleList
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
 
 
 def stars(device: Device) -> dict[str, float | None]:
@@ -113,10 +117,7 @@ async def test_alt_r_connects_again_from_the_search_and_says_so_if_it_fails(
 
 async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) -> None:
     device.file.path.write_text('[keys]\nlike = "f7"\nonly-rated = "ctrl+o,g"\n')
-    keys = configured({}, {}, read_file(device.file.path)).keys
     async with device.opened() as person:
-        person.app.own_keys = keys
-        person.app.set_keymap(dict(keys))
         await person.press("f7")
         assert list(stars(device).values()) == [None]
         await person.press("escape", "g")
@@ -125,6 +126,16 @@ async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) 
         person.reads("1 rated")
         await person.press("f1", "end")
         person.reads("Your own keys", "ctrl+o,g", "only-rated")
+
+
+def test_the_command_gives_the_app_the_keys_of_the_configuration(
+    device: Device, askew: Askew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device.file.path.write_text('[keys]\nlike = "f7"\n')
+    given: list[object] = []
+    monkeypatch.setattr(AskewApp, "run", lambda app: given.append(dict(app.own_keys)))
+    askew("--config", device.file.path, "tui")
+    assert given == [{"like": "f7"}]
 
 
 def bindings() -> Iterator[Binding]:

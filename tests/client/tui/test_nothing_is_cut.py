@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from client.tui.person import Device, Network, Person
+from client.tui.test_pictures import SteadyBits
 
 from askew.errors import Unreachable
+from askew.model_card import Item
 from askew_client.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.frame import TABS
 from askew_client.tui.simulation import simulated_companion
+from askew_client.tui.widgets.result_list import ResultList
 from askew_client.tui.widgets.title_list import TitleList
 from askew_client.tui.widgets.window import Window
 
@@ -19,8 +23,11 @@ PHONE = (54, 50)  # cells in a browser of 390 x 844 pixels, with its letters of 
 
 
 @pytest.fixture
-async def demo(request: pytest.FixtureRequest) -> AsyncIterator[Person]:
+async def demo(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Person]:
     """The demo's person, with ten ratings, two directions and eight results."""
+    monkeypatch.setattr("askew_client.client.SystemBits", SteadyBits)
     app = AskewApp(lambda: simulated_companion(ClientSettings()), note="demo")
     app.animation_level = "none"
     async with app.run_test(size=request.param, notifications=False) as pilot:
@@ -56,6 +63,22 @@ async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: Device) -> Non
                 break
         await person.press("end")
         person.reads("the same size for everybody.")
+
+
+async def test_a_long_title_and_its_note_are_both_whole(rated: Device) -> None:
+    """Planted bug: a pick that is cut to make room for the words that it is the pick."""
+    items = tuple(Item(f"The One Film With a Longer Name, {n}") for n in range(12))
+    catalog = replace(rated.network._catalog, items=items)
+    card = replace(rated.network._card, catalog_version=catalog.version)
+    rated.network.become(card, catalog)
+    async with rated.opened() as person:
+        await person.press("f3", "a")
+        results = person.app.screen.query_one(ResultList).results
+        picked = next(each for each in results if each.picked)
+        person.reads(f"{picked.place} {picked.title.label} ◀ your pick")
+        await person.press("f5")
+        person.reads(picked.title.label)
+        assert "…" not in person.sees()
 
 
 @pytest.mark.parametrize("demo", [PHONE], indirect=True, ids=str)
