@@ -78,7 +78,7 @@ async def test_what_a_terminal_sends_for_alt_and_a_digit_is_that_key_and_a_pound
 
 async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -> None:
     """Planted bug: "? Help" below a search, in which a question mark is text."""
-    async with device.opened(size=(120, 30)) as person:
+    async with device.opened() as person:
         footer = person.app.screen.query_one(Footer)
         row = person.sees().splitlines()[footer.region.y]
         assert all(part in row for part in ("alt+1-5 Rate", "alt+x Unrate", "F1 Help"))

@@ -37,12 +37,10 @@ class ProfileScreen(FrameScreen):
     MODE = "profile"
     TITLE = "Profile"
     PURPOSE = (
-        "Rate titles that you know. Your ratings make a profile, the bars on the right; both are "
-        "kept in a file on this device and never leave it. Each bar lies between the two titles "
-        "of this catalog that are furthest apart along it, the same two for everybody. Start "
-        "typing to search the catalog, press Enter or the down arrow to go to the titles, and "
-        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well. While you "
-        "type, the same keys work with Alt: Alt+5 rates the title that is marked."
+        "Your ratings make a profile, the bars on the right; both stay in a file on this device. "
+        "Each bar lies between the two titles of this catalog that are furthest apart along it, "
+        "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
+        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
     )
     KEYS = (
         ("/", "search; Enter or ↓ goes to the titles"),
@@ -66,7 +64,8 @@ class ProfileScreen(FrameScreen):
         *typed(Binding("x", "unrate", "Unrate", id="unrate")),
         Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="forget"),
         Binding("slash", "search", "Search", key_display="/", id="search"),
-        *typed(Binding("o", "flip_rated", "Rated", id="only-rated")),
+        Binding("o", "flip_rated", "Rated", id="only-rated"),
+        Binding("alt+o", "flip_rated", "Rated", show=False, id="only-rated"),
         *typed(Binding("u", "undo", "Undo", id="undo")),
         Binding("ctrl+z", "undo", "Undo", show=False, id="undo"),
         Binding("escape", "titles", "To the titles", show=False, id="titles"),
