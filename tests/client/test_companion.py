@@ -382,12 +382,31 @@ async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:
 
 async def test_the_bars_are_the_profile_and_none_without_ratings(rated: Device) -> None:
     bars = rated.companion.bars()
-    assert [(bar.name, bar.lowest, bar.highest, bar.value) for bar in bars] == [
-        ("direction 1", 0, 2, 1.5),
-        ("direction 2", 0, 2, 1.5),
-    ]
+    assert [(bar.lowest, bar.highest, bar.value) for bar in bars] == [(0, 2, 1.5), (0, 2, 1.5)]
     rated.companion.unrate("Film 9 (1969)")
     assert rated.companion.bars() == ()
+
+
+async def test_a_bar_is_named_by_the_titles_furthest_apart_along_it_the_same_for_everybody(
+    rated: Device, pair: Pair
+) -> None:
+    """Planted bug: names from the person's own ratings, which a picture would give away."""
+    directions = pair.card.space.encoder.directions
+    labels = [item.label for item in pair.catalog.items]
+
+    def ends(axis: int) -> tuple[str, str]:
+        along = [float(each @ directions[:, axis]) for each in pair.catalog.scoring]
+        return labels[along.index(min(along))], labels[along.index(max(along))]
+
+    def names() -> list[tuple[str, str]]:
+        return [(bar.toward_lowest, bar.toward_highest) for bar in rated.companion.bars()]
+
+    expected = [ends(0), ends(1)]
+    assert names() == expected
+    assert all(low != high for low, high in expected)
+    for label in labels:
+        rated.companion.rate(label, 5)
+        assert names() == expected
 
 
 async def test_a_forecast_sends_nothing_and_charges_nothing(rated: Device) -> None:

@@ -84,6 +84,7 @@ def tui(
         opening,
         note="demo" if demo else "",
         light=light or config.theme == "light",
+        keys=config.keys,
         file=None if demo else ConfigFile(options.config_path(context)),
     ).run()
     if error is not None:

@@ -112,7 +112,20 @@ def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
     """The private point that noise is added to, coordinate by coordinate."""
     unit = exchange.card.space.encoder.unit
     values = exchange.profile.point.tolist()
-    return tuple(Bar(f"direction {n}", 0.0, unit, value) for n, value in enumerate(values, 1))
+    ends = ends_of(exchange.card, exchange.catalog)
+    return tuple(Bar(*names, 0.0, unit, value) for names, value in zip(ends, values, strict=True))
+
+
+def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """The labels that score most at the low and at the high end of each coordinate.
+
+    By the card and the catalog alone, so the names are the same for everybody. Ties go to the
+    lower id. O(n_items D d).
+    """
+    scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
+    labels = [item.label for item in catalog.items]
+    ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
+    return tuple((labels[low], labels[high]) for low, high in ends)
 
 
 def answer_of(  # noqa: PLR0913

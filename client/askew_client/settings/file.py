@@ -70,7 +70,12 @@ class ConfigFile:
 
 
 def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """A configuration's text with some settings replaced, all else as it was."""
+    """A configuration's text with some settings replaced, all else as it was.
+
+    Settings stand before the first table, such as that of the keys.
+    """
+    table = re.search(r"(?m)^[ \t]*\[", text)
+    text, tables = (text[: table.start()], text[table.start() :]) if table else (text, "")
     for name, value in values.items():
         line = f"{name} = {_as_toml(value)}"
         verbatim = line.replace("\\", "\\\\")
@@ -78,7 +83,8 @@ def changed_text(text: str, values: Mapping[str, object]) -> str:
         text, found = re.subn(pattern, verbatim, text, count=1)
         if not found:
             text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
-    return text
+            text += "\n" if tables else ""
+    return text + tables
 
 
 def _checked_text(text: str, values: Mapping[str, object]) -> str:

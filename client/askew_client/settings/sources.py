@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askew.address import host_of
 from askew.errors import ParameterError
+from askew_client.settings.app_keys import chosen_keys
 from askew_client.settings.ranges import check_settings
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ DEFAULT_SERVER = "127.0.0.1:7571"
 class Config:
     """What a command works with. data is None for the platform's own places.
 
-    chosen holds what was set of ClientSettings, each within its range.
+    chosen holds what was set of ClientSettings, each within its range. keys: the app's, of the
+    file alone.
     """
 
     server: str
     data: Path | None
     theme: Theme
     chosen: Mapping[str, Any]
+    keys: Mapping[str, str]
 
     @cached_property
     def settings(self) -> ClientSettings:
@@ -124,7 +127,7 @@ def configured(
     out of range.
     """
     for name in file:
-        if name not in NAMES:
+        if name not in (*NAMES, "keys"):
             raise ParameterError("a name of a setting", name, f"one of {', '.join(NAMES)}")
     values = dict(file)
     for name in NAMES:
@@ -141,6 +144,7 @@ def configured(
         data=_directory("data", values["data"]) if "data" in values else None,
         theme=_theme("theme", values.get("theme", "dark")),
         chosen=chosen,
+        keys=chosen_keys(file.get("keys", {})),
     )
 
 

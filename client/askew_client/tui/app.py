@@ -6,7 +6,7 @@ Workers bring messages; handlers set the app's state; screens watch the state an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from askew.errors import AskewError
+from askew_client.settings.app_keys import NO_KEYS
 from askew_client.tui.crash import DiscreetApp
 from askew_client.tui.keeping import keep_theme
 from askew_client.tui.messages import (
@@ -32,7 +33,7 @@ from askew_client.tui.messages import (
 )
 from askew_client.tui.palette import commands_of
 from askew_client.tui.screens.ask import AskScreen
-from askew_client.tui.screens.frame import TABS, FrameScreen
+from askew_client.tui.screens.frame import TABS, FrameScreen, typed
 from askew_client.tui.screens.history import HistoryScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
@@ -40,6 +41,7 @@ from askew_client.tui.screens.settings import SettingsScreen
 from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.themes import DARK, INKS, LIGHT
 from askew_client.tui.widgets.bent_header import BentHeader
+from askew_client.tui.widgets.search_field import read_alt_and_digits
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import Budget, Connection
 
@@ -64,17 +66,21 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         "history": HistoryScreen,
         "settings": SettingsScreen,
     }
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
-        Binding("f1,question_mark", "explain", "Help", key_display="?", priority=False),
+        Binding("question_mark", "explain", "Help", key_display="?", id="help"),
+        Binding("f1", "explain", "Help", key_display="F1", id="help"),  # `?` is text in a search
         *(
-            Binding(tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False, priority=True)
+            Binding(
+                tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False, id=f"go-{tab.mode}"
+            )
             for tab in TABS
         ),
-        Binding("left_square_bracket", "step(-1)", "Previous screen", show=False),
-        Binding("right_square_bracket", "step(1)", "Next screen", show=False),
-        Binding("ctrl+t", "flip_theme", "Light or dark", show=False, priority=True),
+        Binding("left_square_bracket", "step(-1)", "Previous", show=False, id="previous-screen"),
+        Binding("right_square_bracket", "step(1)", "Next", show=False, id="next-screen"),
+        Binding("ctrl+t", "flip_theme", "Light or dark", show=False, id="flip-theme"),
+        *typed(Binding("r", "retry", "Connect again", show=False, id="retry")),
     ]
 
     companion: reactive[Companion | None] = reactive(None)
@@ -89,15 +95,18 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         note: str = "",
         light: bool = False,
         file: ConfigFile | None = None,
+        keys: Mapping[str, str] = NO_KEYS,
     ) -> None:
         """`opening` is called in a thread after the first screen stands, since its imports are
         heavy; what it returns is entered for as long as the app runs. file: what keeps settings
-        that are changed here, or None.
+        that are changed here, or None. keys: keys in place of those of the commands named.
         """
         super().__init__()
+        read_alt_and_digits()
         self._opening, self.file = opening, file
         self._turn = asyncio.Lock()
-        self.note = note
+        self.note, self.own_keys = note, keys
+        self.set_keymap(dict(keys))
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = LIGHT.name if light else DARK.name
@@ -217,6 +226,17 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         self.action_go(message.mode)
 
     # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is nothing to try again but a connection that failed."""
+        if action == "retry":
+            return isinstance(self.connection, Setback)
+        return super().check_action(action, parameters)
+
+    def action_retry(self) -> None:
+        """Connect again after a failure; the notice goes while it is tried."""
+        self.connection = None
+        self.connect()
 
     def action_go(self, mode: str) -> None:
         """Show a screen, unless a dialog wants an answer first."""

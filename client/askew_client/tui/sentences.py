@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual.content import Content
@@ -21,6 +21,9 @@ from askew_client.views.values import (
     Quote,
 )
 
+if TYPE_CHECKING:
+    from askew_client.profile.editor import Forgotten
+
 BEFORE_ASKING: Final = "or press a: one question, one answer"
 WHAT_LEAVES: Final = (
     "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
@@ -32,6 +35,10 @@ SECOND_SPACE: Final = (
     "This month has a signal for another feature space already. A server can make a new space "
     "whenever it likes, and a second signal tells more about you. Ask all the same?"
 )
+REMOVED: Final = "Removed; u brings it back, for undo keeps it. X forgets it for good."
+NONE_KNOWN: Final = "Nothing that you rated is in this catalog."
+RATE_A_FEW: Final = "Rate a few titles that you know. Ratings stay on this device."
+RATE_LATER: Final = "Rate a few titles once the catalog is here. Ratings stay on this device."
 FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
@@ -177,6 +184,22 @@ def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
         f"{', for good' if kept else ''}? All signals together could then tell more about you, "
         "and what has left cannot be called back."
     )
+
+
+def forget_title(label: str) -> str:
+    """What forgetting one title means, as a question."""
+    return (
+        f"Forget {label} for good? No undo brings its rating back, and past answers that name it "
+        "are forgotten too."
+    )
+
+
+def forgotten(gone: Forgotten) -> str:
+    """What was forgotten, without a title."""
+    if not gone.titles and not gone.answers:
+        return "Nothing of it was kept here."
+    answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
+    return f"Forgotten for good, and {answers} with it."
 
 
 def at_rest(lock: str | None) -> str:

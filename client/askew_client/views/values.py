@@ -64,9 +64,14 @@ class Match:
 
 @dataclass(frozen=True)
 class Bar:
-    """One number of the private profile, between public bounds, to be drawn as a bar."""
+    """One number of the private profile, between public bounds, to be drawn as a bar.
 
-    name: str
+    toward_lowest and toward_highest are the titles that score most at either end: text from
+    outside, public, and the same for everybody.
+    """
+
+    toward_lowest: str = field(repr=False)
+    toward_highest: str = field(repr=False)
     lowest: float
     highest: float
     value: float = field(repr=False)

@@ -25,8 +25,9 @@ from askew.signal import Query
 from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.file import ConfigFile
+from askew_client.settings.file import ConfigFile, read_file
 from askew_client.settings.settings import ClientSettings
+from askew_client.settings.sources import configured
 from askew_client.transport.in_process import LocalTransport
 from askew_client.tui.app import AskewApp
 
@@ -119,7 +120,8 @@ class Device:
         async def companion() -> AsyncIterator[Companion]:
             yield self.companion()
 
-        desk = AskewApp(companion, light=light, file=self.file)
+        keys = configured({}, {}, read_file(self.file.path)).keys
+        desk = AskewApp(companion, light=light, file=self.file, keys=keys)
         desk.animation_level = "none"
         async with desk.run_test(size=size, notifications=True) as pilot:
             person = Person(desk, pilot, self.network)

@@ -29,7 +29,7 @@ async def test_somebody_rates_three_films_and_sees_the_bars_move(device: Device)
         for key in ("5", "4", "5"):
             await person.press(key, "down")
             seen.append(bars(person))
-        person.reads("3 titles rated", "direction 1", "direction 2")
+        person.reads("3 titles rated", "◂ Film", "▸")
     assert seen[0] == []
     assert len({tuple(each) for each in seen}) == 4
     assert sorted(str(each) for each in stars(device).values()) == ["4.0", "5.0", "5.0"]
@@ -91,10 +91,10 @@ async def test_a_like_an_unrate_and_an_undo(device: Device) -> None:
 
 async def test_only_the_rated_titles_when_asked_for(rated: Device) -> None:
     async with rated.opened() as person:
-        await person.press("escape", "r")
+        await person.press("escape", "o")
         person.reads("3 rated")
         assert len(person.app.screen.query_one(TitleList).matches) == 3
-        await person.press("r")
+        await person.press("o")
         person.reads("12 found")
 
 

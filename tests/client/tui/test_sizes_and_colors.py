@@ -16,8 +16,8 @@ async def test_what_matters_can_be_read_at_every_size(rated: Device, size: tuple
     async with rated.opened(size=size) as person:
         lines = person.sees().splitlines()
         assert len(lines) == size[1]
-        person.reads("search 12 titles", "12 found", "Your profile", "direction 1", "direction 2")
-        person.reads("3 titles rated", "★★★★★", "F6 Settings", "? Help")
+        person.reads("search 12 titles", "12 found", "Your profile", "◂ Film", "▸")
+        person.reads("3 titles rated", "★★★★★", "F6 Settings", "F1 Help")
         await person.press("f3")
         person.reads("Ask", "or press a", "your pick made here, never sent")
         await person.press("a")

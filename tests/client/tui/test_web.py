@@ -37,6 +37,23 @@ async def test_the_page_needs_nothing_from_anywhere_else(server: BrowserServer) 
             assert (await client.get(name)).status == 200
 
 
+async def test_the_keys_go_to_the_app_at_once_and_a_narrow_page_has_smaller_letters(
+    server: BrowserServer,
+) -> None:
+    """The script is our own and stands behind the key; what it does was seen in a browser."""
+    async with TestClient(TestServer(await server._make_app())) as client:
+        page = await (await client.get(path(server))).text()
+        assert 'name="viewport" content="width=device-width' in page
+        (name,) = re.findall(r'<script src="(page[^"]*)"', page)
+        reply = await client.get(path(server) + name)
+        assert reply.status == 200
+        assert reply.content_type in {"text/javascript", "application/javascript"}
+        script = await reply.text()
+        assert 'querySelector(".xterm-helper-textarea")?.focus()' in script
+        assert 'dataset.fontSize = "12"' in script
+        assert (await client.get(f"/{name}")).status == 404
+
+
 @pytest.mark.parametrize("guess", ["/", "/ws", "/" + "0" * 32 + "/", "/" + "0" * 32 + "/ws"])
 async def test_without_the_key_there_is_nothing(server: BrowserServer, guess: str) -> None:
     """Planted bug: a fixed address, which any page in the browser could open a socket to."""

@@ -8,7 +8,7 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from askew_client.tui import sentences
@@ -19,6 +19,7 @@ from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
 from askew_client.tui.widgets.result_list import ResultList
+from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
 from askew_client.views.values import Answer, Connection, Departure, NoisePicture, Quote
 
@@ -40,14 +41,14 @@ class AskScreen(FrameScreen):
         ("Esc", "stop waiting"),
     )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a"),
-        Binding("escape", "stop", "Stop asking"),
+        Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
+        Binding("escape", "stop", "Stop asking", id="stop"),
     ]
 
     def body(self) -> ComposeResult:
         """What leaves on the left, what comes of it on the right."""
         with Horizontal(id="asking"):
-            with VerticalScroll(id="leaving", can_focus=False):
+            with Window(id="leaving"):
                 yield Static("What leaves", classes="heading")
                 yield Static(sentences.WHAT_LEAVES, id="before", markup=False)
                 yield Static("", id="price", markup=False)
@@ -58,7 +59,7 @@ class AskScreen(FrameScreen):
             with Vertical(id="arriving"):
                 yield Static("What comes back", classes="heading")
                 yield Static("", id="flow", markup=False)
-                with VerticalScroll(id="results-window", can_focus=False):
+                with Window(id="results-window"):
                     yield ResultList()
                 yield Static("", id="pick", markup=False)
         with Horizontal(id="bar"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Footer
 
@@ -25,6 +27,16 @@ TABS: Final = (
     Tab("history", "F5", "History", "Past answers, on this device only"),
     Tab("settings", "F6", "Settings", "Theme, signals, encryption, forgetting"),
 )
+
+
+_AGAIN: Final = " r tries again, Alt+R while you type."
+
+
+def typed(binding: Binding) -> tuple[Binding, Binding]:
+    """A key that is text where something is typed, and the same key with Alt, which never is."""
+    shown = binding.key_display or binding.key
+    alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}")
+    return replace(binding, key_display=shown), alt
 
 
 class FrameScreen(Screen[None]):
@@ -60,7 +72,9 @@ class FrameScreen(Screen[None]):
 
     def explain(self) -> None:
         """Open the help."""
-        self.app.push_screen(HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS))
+        self.app.push_screen(
+            HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS, self.desk.own_keys)
+        )
 
     def on_mount(self) -> None:
         """Watch the connection: every screen says so when there is none."""
@@ -68,6 +82,7 @@ class FrameScreen(Screen[None]):
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         if isinstance(connection, Setback):
-            self.query_one(Notice).tell(connection)
+            again = f"{connection.hint.removesuffix('.')}{_AGAIN}"
+            self.query_one(Notice).tell(replace(connection, hint=again))
         else:
             self.query_one(Notice).hush()

@@ -8,13 +8,14 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import OptionList, Static
 
 from askew_client.tui.messages import HistoryRead
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
 from askew_client.views.values import PastAnswer
 
@@ -32,7 +33,7 @@ class HistoryScreen(FrameScreen):
         ("↑ ↓", "another answer"),
         ("f", "forget all of them"),
     )
-    BINDINGS = [Binding("f", "forget", "Forget all")]
+    BINDINGS = [Binding("f", "forget", "Forget all", id="forget-all")]
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +43,7 @@ class HistoryScreen(FrameScreen):
         """Two columns."""
         with Horizontal(id="history"):
             yield OptionList(id="answers", markup=False)
-            with VerticalScroll(id="past", can_focus=False):
+            with Window(id="past"):
                 yield Static("", id="past-answer", markup=False)
 
     def on_mount(self) -> None:

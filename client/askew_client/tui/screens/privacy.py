@@ -53,8 +53,8 @@ class PrivacyScreen(FrameScreen):
         ("b", "back to the settings in force"),
     )
     BINDINGS = [
-        Binding("w", "apply", "Use these settings"),
-        Binding("b", "back", "Back to yours"),
+        Binding("w", "apply", "Use these settings", id="use"),
+        Binding("b", "back", "Back to yours", id="back"),
     ]
 
     def body(self) -> ComposeResult:

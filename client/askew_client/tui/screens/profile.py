@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
+from askew_client.tui import profile_words, sentences
 from askew_client.tui.messages import Found, ProfileView, Refused
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.confirm import ConfirmScreen
+from askew_client.tui.screens.frame import FrameScreen, typed
 from askew_client.tui.widgets.profile_bars import ProfileBars
+from askew_client.tui.widgets.search_field import SearchField
 from askew_client.tui.widgets.stars import STARS, Stars
 from askew_client.tui.widgets.title_list import TitleList
+from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
-from askew_client.views.values import Connection, Match, Rated, Title
+from askew_client.views.values import Connection, Match, Title
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
 
 _LIMIT = 500  # titles that a search lists
-_LATELY = 12  # ratings beside the bars, newest first
 
 
 class ProfileScreen(FrameScreen):
@@ -34,39 +37,55 @@ class ProfileScreen(FrameScreen):
     MODE = "profile"
     TITLE = "Profile"
     PURPOSE = (
-        "Rate titles that you know. Your ratings make a profile, the bars on the right; both are "
-        "kept in a file on this device and never leave it. Start typing to search the catalog, "
-        "press Enter or the down arrow to go to the titles, and rate with the keys 1 to 5 or by "
-        "clicking the stars. A like counts as well."
+        "Your ratings make a profile, the bars on the right; both stay in a file on this device. "
+        "Each bar lies between the two titles of this catalog that are furthest apart along it, "
+        "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
+        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
     )
     KEYS = (
         ("/", "search; Enter or ↓ goes to the titles"),
         ("1 to 5", "rate with stars; a click on a star does the same"),
         ("← →", "half a star less or more"),
         ("l", "like, without a number"),
-        ("x", "take a rating back"),
+        ("x", "take a rating back; undo keeps it"),
+        ("X", "forget a title for good"),
         ("u", "undo the last edit"),
-        ("r", "list only what is rated, or everything"),
+        ("o", "list only what is rated, or everything"),
+        ("Alt+key", "the same while you type a search"),
     )
     BINDINGS = [
-        Binding("slash", "search", "Search", key_display="/"),
-        Binding("r", "flip_rated", "Rated"),
-        Binding("u,ctrl+z", "undo", "Undo", key_display="u"),
-        Binding("escape", "titles", "To the titles", show=False),
+        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", id="rate-1")),
+        *(
+            each
+            for n in range(2, STARS + 1)
+            for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False, id=f"rate-{n}"))
+        ),
+        *typed(Binding("l", "like", "Like", id="like")),
+        *typed(Binding("x", "unrate", "Unrate", id="unrate")),
+        Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="forget"),
+        Binding("slash", "search", "Search", key_display="/", id="search"),
+        Binding("o", "flip_rated", "Rated", id="only-rated"),
+        Binding("alt+o", "flip_rated", "Rated", show=False, id="only-rated"),
+        *typed(Binding("u", "undo", "Undo", id="undo")),
+        Binding("ctrl+z", "undo", "Undo", show=False, id="undo"),
+        Binding("escape", "titles", "To the titles", show=False, id="titles"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._only_rated = False
+        self._removed: str | None = None  # the last edit took this rating back
 
     def body(self) -> ComposeResult:
         """Titles on the left, the person on the right."""
         with Horizontal(id="profile"):
             with Vertical(id="catalog"):
-                yield Input(placeholder="search the catalog", id="search", select_on_focus=False)
+                yield SearchField(
+                    placeholder="search the catalog", id="search", select_on_focus=False
+                )
                 yield Static("", id="listed", markup=False)
                 yield TitleList(id="titles")
-            with VerticalScroll(id="person", can_focus=False):
+            with Window(id="person"):
                 yield Static("Your profile", classes="heading")
                 yield ProfileBars()
                 yield Static("", id="summary", markup=False)
@@ -106,13 +125,15 @@ class ProfileScreen(FrameScreen):
     def on_title_list_starred(self, message: TitleList.Starred) -> None:
         """Rate, or take a rating back."""
         label, rating = message.label, message.rating
+        self._removed = label if rating is None else None
         if rating is None:
-            self.desk.edit(lambda device: device.unrate(label))
+            self.desk.edit(lambda device: device.unrate(label), sentences.REMOVED)
         else:
             self.desk.edit(lambda device: device.rate(label, rating))
 
     def on_title_list_liked(self, message: TitleList.Liked) -> None:
         """Like."""
+        self._removed = None
         self.desk.edit(lambda device: device.like(message.label))
 
     def on_key(self, event: Key) -> None:
@@ -128,12 +149,21 @@ class ProfileScreen(FrameScreen):
             scale = Stars(connection.lowest_rating, connection.highest_rating)
             self.query_one(TitleList).stars = scale
             self.query_one(Input).placeholder = f"search {connection.n_items} titles"
+        elif isinstance(connection, Setback):
+            self.query_one(Input).placeholder = "search your ratings"
         self._show_profile(self.desk.profile)
 
     def _show_profile(self, profile: ProfileView) -> None:
-        self.query_one(ProfileBars).show(profile.bars)
-        self.query_one("#summary", Static).update(_summary(profile))
-        self.query_one("#lately", Static).update(_lately(profile, self.query_one(TitleList).stars))
+        connected = isinstance(self.desk.connection, Connection)
+        self.query_one(ProfileBars).show(
+            profile.bars, profile_words.why_no_bars(profile, connected=connected)
+        )
+        self.query_one("#summary", Static).update(
+            profile_words.summary(profile, connected=connected)
+        )
+        self.query_one("#lately", Static).update(
+            profile_words.lately(profile, self.query_one(TitleList).stars)
+        )
         self._search_again()
 
     def _search_again(self) -> None:
@@ -143,14 +173,52 @@ class ProfileScreen(FrameScreen):
     def _listed(self, count: int) -> str:
         if self.desk.profile.lock is None:
             return "Locked."
-        if self._only_rated:
-            return f"{count} rated  (r: all titles)" if count else "Nothing is rated yet."
+        if not self.desk.profile.ratings and self._only_rated:
+            return "Nothing is rated yet."
         if not isinstance(self.desk.connection, Connection):
-            return "The catalog is not here yet; these are your ratings."
+            return self._listed_offline(count)
+        if self._only_rated:
+            return f"{count} rated  (o: all titles)"
         more = " or more" if count == _LIMIT else ""
         return f"{count}{more} found" if count else "No title has all these words."
 
+    def _listed_offline(self, count: int) -> str:
+        if count:
+            return "No catalog: these are your ratings."
+        if self.desk.profile.ratings:
+            return "No rating of yours has all these words."
+        waiting = self.desk.connection is None
+        return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
+
     # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Who types a search is there already."""
+        return not (action == "search" and isinstance(self.focused, Input))
+
+    def action_rate(self, stars: int) -> None:
+        """Rate the title that is marked, also while a search is typed."""
+        self.query_one(TitleList).action_rate(stars)
+
+    def action_like(self) -> None:
+        """Like it."""
+        self.query_one(TitleList).action_like()
+
+    def action_unrate(self) -> None:
+        """Take its rating back."""
+        self.query_one(TitleList).action_unrate()
+
+    def action_forget(self) -> None:
+        """Forget for good what was taken back just now, or else the title that is marked."""
+        label = self._removed or self.query_one(TitleList).chosen
+        if label is not None:
+            question = ConfirmScreen(sentences.forget_title(label), "Forget")
+            self.app.push_screen(question, partial(self._forget_if, label))
+
+    def _forget_if(self, label: str, sure: bool | None) -> None:
+        if sure:
+            self._removed = None
+            self.desk.edit(lambda device: sentences.forgotten(device.forget([label])))
 
     def action_search(self) -> None:
         """Type a search."""
@@ -167,11 +235,13 @@ class ProfileScreen(FrameScreen):
 
     def action_undo(self) -> None:
         """Take the last edit back."""
+        self._removed = None
         self.desk.edit(_undo)
 
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""
         yield SystemCommand("Search the catalog", "Type part of a title", self.action_search)
+        yield SystemCommand("Forget for good", "The marked title, past undo", self.action_forget)
         yield SystemCommand("Undo", "Take the last edit of the profile back", self.action_undo)
         yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
 
@@ -193,28 +263,3 @@ def _found(device: Companion, text: str, only_rated: bool) -> tuple[Match, ...]:
 def _undo(device: Companion) -> str:
     changed = device.undo()
     return "Undone." if changed else "There is nothing to undo."
-
-
-def _summary(profile: ProfileView) -> Text:
-    unknown = sum(not rated.known for rated in profile.ratings)
-    if profile.lock is None:
-        return Text("Your profile is locked: its passphrase was not typed.")
-    text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
-    if unknown:
-        text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
-    return text
-
-
-def _lately(profile: ProfileView, scale: Stars) -> Text:
-    """The newest ratings, a line each."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    for rated in profile.ratings[:_LATELY]:
-        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
-        text.append(f"{stars} {rated.label}\n")
-    return text
-
-
-def _rated(ratings: tuple[Rated, ...]) -> str:
-    if not ratings:
-        return "Rate a few titles that you know."
-    return f"{len(ratings)} title{'s' * (len(ratings) != 1)} rated."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult, SystemCommand
-from textual.containers import Grid, Horizontal, VerticalGroup, VerticalScroll
+from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widgets import Button, Input, Label, Static
 
 from askew_client.tui import sentences
@@ -16,6 +16,7 @@ from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.messages import ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
 from askew_client.views.values import Budget
 
@@ -40,7 +41,7 @@ class SettingsScreen(FrameScreen):
 
     def body(self) -> ComposeResult:
         """Parts side by side where there is room."""
-        with VerticalScroll(id="form", can_focus=False), Grid(id="parts"):
+        with Window(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
                 _field("ε of one signal", "epsilon"),

@@ -56,18 +56,17 @@ class BentHeader(Widget):
     def render(self) -> Text:
         """Both rows."""
         width = self.size.width
-        names, line = Text(no_wrap=True), Text(no_wrap=True)
+        names, line = Text(no_wrap=True, end=""), Text(no_wrap=True, end="")
         style = self.get_component_rich_style
         for part, name in ((" ask", "ask"), ("╱", "bend"), ("ew ", "ew")):
             names.append(part, style(f"header--{name}", partial=True))
         line.append("▁" * cell_len(_NAME))
         for tab in self._tabs:
             active = tab.mode == self._active
+            title = self._text(tab).removeprefix(f" {tab.key} ")
             names.append(f" {tab.key} ", style("header--key", partial=True))
-            names.append(
-                f"{tab.title} ", style(f"header--{'active' if active else 'tab'}", partial=True)
-            )
-            room = cell_len(tab.text)
+            names.append(title, style(f"header--{'active' if active else 'tab'}", partial=True))
+            room = cell_len(self._text(tab))
             line.append("╱" + "▔" * (room - 2) + "╲" if active else "▁" * room)
         line.append("▁" * max(0, width - line.cell_len))
         line.stylize(style("header--line", partial=True))
@@ -82,6 +81,13 @@ class BentHeader(Widget):
         """Go to the screen whose name was clicked."""
         left = cell_len(_NAME)
         for tab in self._tabs:
-            if left <= event.x < left + cell_len(tab.text):
+            room = cell_len(self._text(tab))
+            if left <= event.x < left + room:
                 self.post_message(self.Chosen(tab.mode))
-            left += cell_len(tab.text)
+            left += room
+
+    def _text(self, tab: Tab) -> str:
+        """A screen's place in the header: where names do not fit, all but one are keys alone."""
+        whole = cell_len(_NAME) + sum(cell_len(each.text) for each in self._tabs)
+        fits = whole <= self.size.width
+        return tab.text if fits or tab.mode == self._active else f" {tab.key} "

@@ -5,6 +5,18 @@ from __future__ import annotations
 from rich.cells import cell_len, set_cell_size
 
 
+def wrapped(text: str, width: int, rows: int) -> list[str]:
+    """The text on at most so many rows of `width` cells, words whole; what is too long is cut."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and cell_len(longer) > width and len(lines) < rows:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return [fitted(line, width).rstrip() for line in lines]
+
+
 def fitted(text: str, width: int) -> str:
     """The text on exactly `width` cells: padded, or cut with an ellipsis, wide characters whole."""
     if width <= 0:

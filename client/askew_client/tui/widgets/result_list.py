@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from askew_client.tui.widgets.plain_text import fitted
+from askew_client.tui.widgets.plain_text import fitted, wrapped
 from askew_client.views.values import Result
 
+_PLACE = 5  # cells before a title
 _BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats
 
 
@@ -46,8 +48,8 @@ class ResultList(Widget):
             self.set_timer(pause, self._beat)
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """A row a result."""
-        return len(self.results)
+        """A row a result, or more where a title and its note need them."""
+        return sum(len(self._lines(result, width)) for result in self.results)
 
     def render(self) -> Text:
         """What has arrived so far."""
@@ -61,14 +63,28 @@ class ResultList(Widget):
         )
 
     def _ranked_line(self, result: Result) -> Text:
-        note = "◀ your pick" if result.picked else "already rated" if result.seen else ""
         kind = "picked" if result.picked else "seen" if result.seen else "arrived"
+        first, *more = self._lines(result, self.size.width)
         line = Text(no_wrap=True, end="")
         line.append(f"{result.place:>3}  ", self._ink("results--place"))
-        note = f"  {note}" if note else ""
-        label = fitted(result.title.label, self.size.width - 5 - len(note))
-        line.append(label + note, self._ink(f"results--{kind}"))
+        line.append(first, self._ink(f"results--{kind}"))
+        for row in more:
+            line.append(f"\n{' ' * _PLACE}{row}", self._ink(f"results--{kind}"))
         return line
+
+    def _lines(self, result: Result, width: int) -> list[str]:
+        """A title on two rows at most, and its note at the right, below it if need be."""
+        room, note = width - _PLACE, _note(result)
+        lines = wrapped(result.title.label, room, 2)
+        if note and cell_len(lines[-1]) + 2 + len(note) > room:
+            lines.append("")
+        if note:
+            lines[-1] = fitted(lines[-1], room - len(note)) + note
+        return lines
 
     def _ink(self, component: str) -> Style:
         return self.get_component_rich_style(component, partial=True)
+
+
+def _note(result: Result) -> str:
+    return "◀ your pick" if result.picked else "already rated" if result.seen else ""

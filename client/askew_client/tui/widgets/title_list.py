@@ -32,12 +32,9 @@ class TitleList(ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home", "move(-1000000)", "First", show=False),
         Binding("end", "move(1000000)", "Last", show=False),
-        Binding("1", "rate(1)", "Rate", key_display="1-5"),
-        *(Binding(str(n), f"rate({n})", show=False) for n in range(2, STARS + 1)),
-        Binding("left", "nudge(-0.5)", "Half a star less", show=False),
-        Binding("right", "nudge(0.5)", "Half a star more", show=False),
-        Binding("l", "like", "Like"),
-        Binding("x,delete,backspace", "unrate", "Unrate", key_display="x"),
+        Binding("left", "nudge(-0.5)", "Half a star less", show=False, id="half-less"),
+        Binding("right", "nudge(0.5)", "Half a star more", show=False, id="half-more"),
+        Binding("delete,backspace", "unrate", "Unrate", show=False, id="unrate"),
     ]
 
     cursor: reactive[int] = reactive(0)
@@ -108,6 +105,11 @@ class TitleList(ScrollView, can_focus=True):
         if rated.rating is None:
             return "♥".ljust(STARS), ink("titles--stars")
         return self.stars.text(rated.rating), ink("titles--stars")
+
+    @property
+    def chosen(self) -> str | None:
+        """The title under the cursor."""
+        return self.matches[self.cursor].title.label if self.matches else None
 
     def action_move(self, by: int) -> None:
         """Move the cursor."""

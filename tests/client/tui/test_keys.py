@@ -1,0 +1,187 @@
+"""Keys: those that work while a search is typed, the one that tries again, and one's own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from client.tui.person import Device
+from textual._xterm_parser import XTermParser
+from textual.binding import Binding
+from textual.events import Key
+from textual.widgets import Footer, Input
+
+from askew.errors import ParameterError, Unreachable
+from askew_client.settings.app_keys import COMMANDS, chosen_keys
+from askew_client.settings.file import ConfigFile, read_file
+from askew_client.settings.sources import configured
+from askew_client.tui.app import AskewApp
+from askew_client.tui.screens.profile import ProfileScreen
+from askew_client.tui.widgets.title_list import TitleList
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
+
+
+def stars(device: Device) -> dict[str, float | None]:
+    return {rated.label: rated.rating for rated in device.companion().ratings()}
+
+
+async def test_every_key_of_the_titles_works_with_alt_while_a_search_is_typed(
+    device: Device,
+) -> None:
+    async with device.opened() as person:
+        await person.write("film 4")
+        await person.press("alt+4")
+        assert stars(device) == {"Film 4 (1964)": 4}
+        await person.press("alt+l")
+        assert stars(device) == {"Film 4 (1964)": None}
+        await person.press("alt+u")
+        assert stars(device) == {"Film 4 (1964)": 4}
+        await person.press("alt+x")
+        assert stars(device) == {}
+        await person.press("ctrl+z")
+        search = person.app.screen.query_one(Input)
+        assert (search.value, search.has_focus) == ("film 4", True)
+        await person.press("alt+o")
+        person.reads("1 rated")
+
+
+async def test_a_letter_that_a_terminal_sends_along_with_alt_is_not_typed(device: Device) -> None:
+    """Planted bug: Textual's own field, which types the 5 of Alt+5 and never sees the key."""
+    async with device.opened() as person:
+        search = person.app.screen.query_one(Input)
+        person.app.post_message(Key("alt+5", "5"))
+        await person.settled()
+        assert search.value == ""
+        assert list(stars(device).values()) == [5]
+
+
+async def test_what_a_terminal_sends_for_alt_and_a_digit_is_that_key_and_a_pound_is_text(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: Textual's table, by which Alt+3 is a British keyboard's pound sign."""
+    monkeypatch.setattr("textual.constants.ESCAPE_DELAY", 0.0)
+    async with device.opened():
+        parser = XTermParser()
+        sent = [*parser.feed("\x1b3"), *parser.tick()]
+        assert [(each.key, each.character) for each in sent if isinstance(each, Key)] == [
+            ("alt+3", "3")
+        ]
+        typed = [*parser.feed("£")]
+        assert [each.character for each in typed if isinstance(each, Key)] == ["£"]
+
+
+async def test_the_footer_names_only_keys_that_do_what_it_says(device: Device) -> None:
+    """Planted bug: "? Help" below a search, in which a question mark is text."""
+    async with device.opened() as person:
+        footer = person.app.screen.query_one(Footer)
+        row = person.sees().splitlines()[footer.region.y]
+        assert all(part in row for part in ("alt+1-5 Rate", "alt+x Unrate", "F1 Help"))
+        assert "? Help" not in row
+        assert "/ Search" not in row
+        await person.press("escape")
+        row = person.sees().splitlines()[footer.region.y]
+        assert all(part in row for part in (" 1-5 Rate", " x Unrate", "? Help"))
+
+
+async def test_r_connects_again_after_a_failure_and_only_then(device: Device) -> None:
+    device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with device.opened() as person:
+        person.reads("The server cannot be reached.", "r tries again")
+        device.network.unreachable = None
+        await person.press("escape", "r")
+        person.reads("12 found")
+        assert not person.shows("cannot be reached")
+        first = person.app.connection
+        await person.press("r")
+        assert person.app.connection is first
+    assert device.network.asked == []
+
+
+async def test_alt_r_connects_again_from_the_search_and_says_so_if_it_fails(
+    device: Device,
+) -> None:
+    device.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with device.opened() as person:
+        await person.press("alt+r")
+        person.reads("The server cannot be reached.")
+        device.network.unreachable = None
+        await person.press("alt+r")
+        person.reads("12 found")
+
+
+async def test_a_key_of_ones_own_takes_the_place_of_the_default(device: Device) -> None:
+    device.file.path.write_text('[keys]\nlike = "f7"\nonly-rated = "ctrl+o,g"\n')
+    async with device.opened() as person:
+        await person.press("f7")
+        assert list(stars(device).values()) == [None]
+        await person.press("escape", "g")
+        person.reads("1 rated")
+        await person.press("o", "l")
+        person.reads("1 rated")
+        await person.press("f1", "end")
+        person.reads("Your own keys", "ctrl+o,g", "only-rated")
+
+
+def test_the_command_gives_the_app_the_keys_of_the_configuration(
+    device: Device, askew: Askew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device.file.path.write_text('[keys]\nlike = "f7"\n')
+    given: list[object] = []
+    monkeypatch.setattr(AskewApp, "run", lambda app: given.append(dict(app.own_keys)))
+    askew("--config", device.file.path, "tui")
+    assert given == [{"like": "f7"}]
+
+
+def bindings() -> Iterator[Binding]:
+    classes = (AskewApp, TitleList, ProfileScreen, *AskewApp.MODES.values())
+    for each in classes:
+        yield from (
+            (one for one in each.__dict__["BINDINGS"] if isinstance(one, Binding))
+            if ("BINDINGS" in each.__dict__)
+            else ()
+        )
+
+
+def test_every_command_with_a_key_can_be_given_another() -> None:
+    moves = {"move", "page"}
+    named = {each.id for each in bindings() if each.action.partition("(")[0] not in moves}
+    assert named == set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("z", "a table of commands"),
+        ({"fly": "z"}, "a name in keys"),
+        ({"undo": ""}, r"keys\.undo"),
+        ({"undo": "z y"}, r"keys\.undo"),
+        ({"undo": 3}, r"keys\.undo"),
+        ({"undo": "z", "like": "g,z"}, "undo's"),
+    ],
+)
+def test_keys_that_cannot_be_are_refused_by_name(table: object, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        chosen_keys(table)
+
+
+def test_the_page_about_the_app_names_every_command() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "app.md").read_text()
+    text = page.replace("`rate-1` to `rate-5`", " ".join(f"`rate-{n}`" for n in range(1, 6)))
+    assert [each for each in COMMANDS if f"`{each}`" not in text] == []
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert configured({}, {}, tomllib.loads(example)).keys == {"like": "f7", "undo": "z,ctrl+z"}
+
+
+def test_the_app_keeps_settings_before_the_table_of_keys(tmp_path: Path) -> None:
+    """Planted bug: a setting appended to the file, and so to its last table."""
+    file = ConfigFile(tmp_path / "config.toml")
+    file.path.write_text('k = 4  # few\n\n[keys]\nundo = "z"\n')
+    file.keep({"theme": "light", "k": 8})
+    assert read_file(file.path) == {"k": 8, "theme": "light", "keys": {"undo": "z"}}
+    assert "# few" in file.path.read_text()
