@@ -188,9 +188,14 @@ def _report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str
         f"version {space.version}"
     )
     click.echo(
-        f"distances  1 the median of two people, at most {float(reach.one_rating):.3f} by one "
-        f"rating, {float(reach.diameter):.2f} the farthest"
+        f"distances  {model.median_distance:g} the median of two people, at most "
+        f"{float(reach.one_rating):.3f} by one rating, {float(reach.diameter):.2f} the farthest"
     )
+    if model.median_distance < 1:
+        click.echo(
+            "           the median would be 1, but devices refuse so wide a space: the unit of "
+            "distance\n           is larger here, and epsilon hides people better than it says"
+        )
     click.echo(
         f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
         f"{epsilon * float(reach.diameter):.3g} at these distances"

@@ -38,6 +38,7 @@ class ItemModel:
     """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
     each item in the ratings. training, and about how many people, ratings and likes: what the model
     is made of. figures: what each rule gave people kept aside, where rules were compared.
+    median_distance: of two people of the training, 1 unless devices had refused such a space.
     """
 
     card: ModelCard
@@ -47,6 +48,7 @@ class ItemModel:
     counts: Mapping[str, int]
     prior: PriorPeople | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    median_distance: float = 1.0
 
 
 def train(  # noqa: PLR0913 - what a model is made of
@@ -90,7 +92,8 @@ def _fit(  # noqa: PLR0913 - as train
     scoring = told.vectors * boosts[:, None]
     directions = _directions(tastes, scoring, options) if options.learned else None
     d = options.signal_dimension
-    space = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    fitted = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    space = fitted.space
     slate = shared_slate(tastes, scoring, rng)
     catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
     trained = Trained(
@@ -103,7 +106,16 @@ def _fit(  # noqa: PLR0913 - as train
     )
     space = replace(space, buckets=choice.buckets)
     card = card_of(space, catalog, rule, source, simulated=simulated)
-    return ItemModel(card, catalog, told.keys, options, people.counts(), known, choice.figures)
+    return ItemModel(
+        card,
+        catalog,
+        told.keys,
+        options,
+        people.counts(),
+        known,
+        choice.figures,
+        fitted.median_distance,
+    )
 
 
 def _directions(
