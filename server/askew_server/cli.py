@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +17,7 @@ from askew_server.evaluation.cli import evaluate
 from askew_server.explain_cli import explain
 from askew_server.ledger_cli import ledger
 from askew_server.prior_options import PriorOptions, prior_options
-from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
+from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 from askew_server.release_cli import release
 from askew_server.releases_cli import releases
 from askew_server.serve_cli import serve
@@ -40,7 +41,9 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
-@click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Items file; without one, keys are titles."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option(
     "--epsilon", default=4.0, show_default=True, help="The epsilon that devices will choose."
@@ -52,6 +55,11 @@ def cli() -> None:
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="The ratings are counts, such as plays; each is a like, or each from --like-from on.",
+)
 @click.option(
     "--rule",
     default="auto",
@@ -69,7 +77,7 @@ def cli() -> None:
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
-    items: Path,
+    items: Path | None,
     out: Path,
     epsilon: float,
     k: int,
@@ -79,6 +87,7 @@ def train(
     min_ratings: int,
     least_likes: int,
     like_from: float | None,
+    counts: bool,
     rule: RuleName,
     principal: bool,
     vectors_from: Path | None,
@@ -88,7 +97,8 @@ def train(
     """Train a model on ratings. Same ratings, same options, same prior: the same bytes.
 
     Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
-    and any csv or parquet file with the columns user, item, rating.
+    and any csv or parquet file with the columns user, item, rating. Without --items, the items of
+    the ratings are their titles, such as "Alien (1979)".
 
     \b
     Example:
@@ -107,15 +117,16 @@ def train(
         boost_exponent=0.5 if long_tail else 0.0,
         min_ratings=min_ratings,
         least_likes=least_likes,
-        like_from=like_from,
+        like_from=None if counts else like_from,
+        counts=_least_count(like_from) if counts else None,
         rule=rule,
         learned=not principal,
         seed=seed,
     )
-    table, rows = _training_data(ratings, items, out)
+    table, rows = _training_data(ratings, items, out, options.counts)
     click.echo("Training ...", err=True)
     vectors = _vectors(vectors_from)
-    with prior.source() as people:
+    with prior.source(options.counts) as people:
         model = fit(table, rows, options, source=_source(table), prior=people, vectors=vectors)
     artifact.save(model, out)
     _report(model, table, out, FIXED if vectors.fixed else LEARNED)
@@ -124,9 +135,11 @@ def train(
 @cli.command()
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
 @click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
-@click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
-def update(model: Path, ratings: Path, items: Path, out: Path) -> None:
+def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
     """Make a new catalog in a model's space, without training.
 
     New items are folded in, items no longer rated are dropped, popularity and the shared slate are
@@ -141,12 +154,20 @@ def update(model: Path, ratings: Path, items: Path, out: Path) -> None:
     from askew_server.disclosure import UPDATED
 
     old = artifact.load(model)
-    table, rows = _training_data(ratings, items, out)
+    table, rows = _training_data(ratings, items, out, old.training.counts)
+    if items is None:
+        rows |= _rows_of(old)
     new = renew(old, table, rows, source=_source(table))
     artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     _report(new, table, out, UPDATED)
+
+
+def _rows_of(model: ItemModel) -> dict[str, ItemRow]:
+    """What a model knows of its items."""
+    named = zip(model.keys, model.catalog.items, strict=True)
+    return {key: ItemRow(item.title, item.year, item.genres) for key, item in named}
 
 
 def _vectors(model: Path | None) -> VectorSource:
@@ -167,10 +188,18 @@ def _source(table: RatingTable) -> str:
     return f"ratings of {in_words(table.n_people)} people"
 
 
-def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, dict[str, ItemRow]]:
+def _least_count(like_from: float | None) -> float:
+    return 1.0 if like_from is None else like_from
+
+
+def _training_data(
+    ratings: Path, items: Path | None, out: Path, counts: float | None
+) -> tuple[RatingTable, dict[str, ItemRow]]:
     if out.exists() or out.is_symlink():
         raise ParameterError("--out", str(out), "a directory that does not exist yet")
-    table = _loaded(read_ratings, ratings, "Reading ratings")
+    table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
+    if items is None:
+        return table, {key: titled(key) for key in table.item_keys}
     return table, _loaded(read_items, items, "Reading items")
 
 
