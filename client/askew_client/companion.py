@@ -40,7 +40,7 @@ from askew_client.setbacks import Setback, setback_of
 from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
 from askew_client.spending import budget_of
-from askew_client.title_search import TitleSearch, title_key
+from askew_client.title_search import TitleIndex, TitleSearch, title_key
 from askew_client.transport import Transport
 
 
@@ -51,6 +51,7 @@ class _Model:
     card: ModelCard
     catalog: Catalog
     connection: Connection
+    index: TitleIndex = field(repr=False)
     search: TitleSearch = field(repr=False)
 
 
@@ -105,7 +106,7 @@ class Companion(ProfileDesk):
             likings = await asyncio.to_thread(self._likings)
             model = self._model or await self._fetch()
             exchange = await asyncio.to_thread(self._exchange_of, likings, model)
-            unused = sum(key not in (self._known or {}) for key in likings)
+            unused = sum(key not in model.index for key in likings)
             return await self._ask(exchange, unused, second_space=second_space)
         except AskewError as error:
             if isinstance(error, StaleSpace):
@@ -128,8 +129,8 @@ class Companion(ProfileDesk):
         card = await self._transport.model_card()
         catalog = await self._transport.catalog(card)
         connection = reading.connection_of(card, catalog)
-        self._model = _Model(card, catalog, connection, TitleSearch(catalog))
-        self._known = reading.items_by_text(catalog)
+        self._known = TitleIndex(catalog)
+        self._model = _Model(card, catalog, connection, self._known, TitleSearch(catalog))
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._scale = card.space.scale
         return self._model
@@ -150,7 +151,7 @@ class Companion(ProfileDesk):
         return {title_key(label): liking for label, liking in ratings.items()}
 
     def _exchange_of(self, likings: Mapping[str, Liking], model: _Model) -> Exchange:
-        ratings = reading.ratings_of(likings, self._known or {}, model.card.space.scale)
+        ratings = reading.ratings_of(likings, model.index, model.card.space.scale)
         return Exchange(model.card, model.catalog, self._settings, ratings)
 
     def _exchange(self) -> Exchange:

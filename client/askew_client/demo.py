@@ -18,10 +18,10 @@ from askew_client.expectation import Expectation
 from askew_client.grpc_transport import GrpcTransport
 from askew_client.made_up_person import FAVORITES
 from askew_client.paths import ledger_file
-from askew_client.reading import items_by_text, ratings_of
+from askew_client.reading import ratings_of
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
-from askew_client.title_search import title_key
+from askew_client.title_search import TitleIndex, title_key
 from askew_client.transport import Transport
 
 
@@ -81,4 +81,4 @@ def _end_in_order_on(*numbers: signal.Signals) -> None:
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:
     likings = {title_key(label): rating for label, rating in FAVORITES.items()}
-    return ratings_of(likings, items_by_text(catalog), space.scale)
+    return ratings_of(likings, TitleIndex(catalog), space.scale)

@@ -11,7 +11,7 @@ from askew.vectors import RatingScale
 from askew_client.outcomes import PastAnswer, Rated
 from askew_client.profile_document import ProfileDocument, State
 from askew_client.profile_store import ProfileStore
-from askew_client.title_search import title_key
+from askew_client.title_search import TitleIndex, title_key
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ProfileDesk:
     def __init__(self, profile: ProfileStore) -> None:
         self._profile = profile
         # What a connected catalog adds: the titles that it knows, by `title_key`, and a scale.
-        self._known: Mapping[str, int] | None = None
+        self._known: TitleIndex | None = None
         self._labels: Mapping[int, str] = MappingProxyType({})
         self._scale: RatingScale | None = None
 
@@ -86,7 +86,8 @@ class ProfileDesk:
         found = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
-            spelled = {self._spelled(label, document): state for label, state in changes.items()}
+            kept = {self._identity(label): label for label in reversed([*document.ratings])}
+            spelled = {self._spelled(label, kept): state for label, state in changes.items()}
             found[0] = len(spelled.keys() & document.ratings.keys())
             return document.edited(spelled)
 
@@ -141,11 +142,14 @@ class ProfileDesk:
         """Forget the profile and the history for good. The ledger stays: it counts what left."""
         self._profile.wipe()
 
-    def _spelled(self, label: str, document: ProfileDocument) -> str:
+    def _identity(self, label: str) -> int | str:
+        """The item that a title names, or for a stranger to the catalog its key."""
+        key = title_key(label)
+        item = None if self._known is None else self._known.get(key)
+        return key if item is None else item
+
+    def _spelled(self, label: str, kept: Mapping[int | str, str]) -> str:
         """A typed title as the profile or the catalog already writes it."""
-        typed = label.strip()
-        known = None if self._known is None else self._known.get(title_key(typed))
-        if known is not None:
-            typed = self._labels[known]
-        same = (each for each in document.ratings if title_key(each) == title_key(typed))
-        return next(same, typed)
+        identity = self._identity(label)
+        known = self._labels[identity] if isinstance(identity, int) else label.strip()
+        return kept.get(identity, known)

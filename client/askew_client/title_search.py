@@ -1,4 +1,7 @@
-"""Search in a catalog by the words of a title. On the device: no search is ever sent."""
+"""Titles as people write them: found in a catalog by a key, or by some of their words.
+
+On the device: no title and no search is ever sent.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,50 @@ import unicodedata
 from askew.model_card import Catalog
 from askew_client.outcomes import Title
 
+# "Avventura, L' (1960)", "City of Lost Children, The (Cité des enfants perdus, La) (1995)"
+_ARTICLE_AT_THE_END = re.compile(
+    r"([^(]+), (the|an?|l[aeo]s?|l'|il|el|der|die|das|den|det|une?|una)( \(.*)?"
+)
+_ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
+
 
 def title_key(text: str) -> str:
-    """What a title is found by: "Matrix, The (1999)" and "the matrix (1999)" are one."""
-    plain = " ".join(text.casefold().split())
-    return re.sub(r"^(.*), (the|an?)( \(\d+\))?$", r"\2 \1\3", plain)
+    """What a title is found by: "Misérables, The (1998)" and "the miserables (1998)" are one."""
+    plain = " ".join(_plain(text).split())
+    turned = _ARTICLE_AT_THE_END.fullmatch(plain)
+    if turned is None:
+        return plain
+    name, article, rest = turned.groups(default="")
+    joint = "" if article.endswith("'") else " "
+    return f"{article}{joint}{name}{rest}"
+
+
+class TitleIndex:
+    """The items of a catalog by `title_key` of what people type: a label, or a title that is clear
+    alone; an English article too many or too few is no matter where that is clear as well.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Of two items with one label the lower id counts."""
+        titles: dict[str, int | None] = {}
+        labels: dict[str, int | None] = {}
+        self._without_article: dict[str, int | None] = {}
+        for number, item in enumerate(catalog.items):
+            title, label = title_key(item.title), title_key(item.label)
+            titles[title] = None if title in titles else number
+            labels.setdefault(label, number)
+            for bare in {_without_article(title), _without_article(label)}:
+                same = self._without_article.setdefault(bare, number) == number
+                self._without_article[bare] = number if same else None
+        self._found = titles | labels
+
+    def get(self, key: str) -> int | None:
+        """The item of a key, or None."""
+        found = self._found.get(key)
+        return self._without_article.get(_without_article(key)) if found is None else found
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
 
 
 class TitleSearch:
@@ -25,10 +67,14 @@ class TitleSearch:
     def find(self, text: str, limit: int) -> tuple[Title, ...]:
         """Titles that contain every word of `text`; those that begin with it come first."""
         wanted = _plain(text).strip()
-        words = wanted.split()
+        words = [word.rstrip(",") for word in wanted.split()]  # "Usual Suspects, The" is typed too
         found = [at for at, label in enumerate(self._plain) if all(w in label for w in words)]
         found.sort(key=lambda at: not self._plain[at].startswith(wanted))  # stable
         return tuple(self._titles[at] for at in found[:limit])
+
+
+def _without_article(key: str) -> str:
+    return _ARTICLE_AT_THE_START.sub("", key)
 
 
 def _plain(text: str) -> str:

@@ -21,11 +21,11 @@ from askew_client.limits import Caps
 from askew_client.local_transport import LocalTransport
 from askew_client.outcomes import Answer, Connection, Quote
 from askew_client.profile_store import PassingProfile, ProfileStore
-from askew_client.reading import items_by_text, ratings_of
+from askew_client.reading import ratings_of
 from askew_client.setbacks import Setback, Trouble
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
-from askew_client.title_search import title_key
+from askew_client.title_search import TitleIndex, title_key
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -303,10 +303,18 @@ def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> 
     """Planted bug: the first of two films of a name, whichever the person means."""
     items = (Item("Solaris", 1972), Item("Solaris", 2002), Item("Die Große Straße"))
     catalog = replace(pair.catalog, items=items + pair.catalog.items[3:])
-    known = items_by_text(catalog)
+    known = TitleIndex(catalog)
     likings = {"Solaris": 5.0, "solaris (2002)": 2.0, "DIE GROSSE STRASSE": 9.0, "Moon": None}
     by_key = {title_key(label): liking for label, liking in likings.items()}
     assert ratings_of(by_key, known, pair.card.space.scale) == {1: 2.0, 2: 5.0}
+
+
+async def test_a_title_is_rated_once_however_it_is_typed(rated: Device) -> None:
+    for typed in ("the film 9 (1969)", "Film 9, The", "FILM 9"):
+        rated.companion.rate(typed, 3)
+    assert [(each.label, each.rating) for each in rated.companion.ratings()] == [
+        ("Film 9 (1969)", 3)
+    ]
 
 
 async def test_a_rating_off_the_servers_scale_is_refused_and_names_no_title(
