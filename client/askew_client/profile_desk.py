@@ -43,6 +43,10 @@ class ProfileDesk:
             for label, liking in reversed([*self._profile.read().ratings.items()])
         )
 
+    def unmatched(self) -> tuple[Rated, ...]:
+        """What is rated and not in the connected catalog, newest first; nothing before one is."""
+        return tuple(each for each in self.ratings() if not each.known)
+
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, on the server's scale if one is connected. Raises ProfileError."""
         self.edit({label: (rating,)})
