@@ -12,12 +12,14 @@ from fractions import Fraction
 from typing import Any, Final
 
 from askew.errors import ParameterError
+from askew.privacy import exact_rational
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
     "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
 }
+_EXACT: Final = ("epsilon", "lifetime_cap", "monthly_cap")
 _POSITIVE: Final = (
     "lifetime_cap",
     "monthly_cap",
@@ -43,16 +45,21 @@ class Caps:
 def check_settings(chosen: Mapping[str, Any]) -> None:
     """Raises ParameterError for a setting of ClientSettings out of range; absent ones are fine."""
     mechanism, k = chosen.get("mechanism", "geo_laplace"), chosen.get("k", 1)
-    if mechanism not in EPSILONS:
+    if not isinstance(mechanism, str) or mechanism not in EPSILONS:
         raise ParameterError("mechanism", mechanism, "geo_laplace or bucket_rr")
+    for name in _EXACT:
+        exact_rational(name, chosen.get(name, 1))
     (low, high), epsilon = EPSILONS[mechanism], chosen.get("epsilon", 1)
-    if not low <= epsilon <= high:  # written so that NaN is refused too, here and below
+    if not low <= epsilon <= high:
         limit = f"between {low} and {high} for {mechanism}"
         raise ParameterError("epsilon", str(epsilon), limit)
     if type(k) is not int or k < 1:
         raise ParameterError("k", k, "a whole number of at least 1")
     for name in _POSITIVE:
-        if not 0 < (value := chosen.get(name, 1)) < float("inf"):
+        value = chosen.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+            raise ParameterError(name, value, "a number")
+        if not 0 < value < float("inf"):  # written so that NaN is refused too
             raise ParameterError(name, str(value), "positive and finite")
     for name in ("timeout", "pace"):
         if (seconds := chosen.get(name, 1)) > _LONGEST_WAIT:
@@ -61,7 +68,7 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
 
 def host_of(server: str) -> str:
     """The host of "host:port". Raises ParameterError for anything else."""
-    host, colon, port = server.rpartition(":")
+    host, colon, port = server.rpartition(":") if isinstance(server, str) else ("", "", "")
     if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536):
         raise ParameterError("server", server, "host:port, such as 127.0.0.1:7571")
     return host

@@ -37,11 +37,14 @@ class ProfileDesk:
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
-        known = self._known
         return tuple(
-            Rated(label, liking, known is None or title_key(label) in known)
+            Rated(label, liking, self.knows(label))
             for label, liking in reversed([*self._profile.read().ratings.items()])
         )
+
+    def knows(self, label: str) -> bool:
+        """Whether the connected catalog has a title; before there is one, no title is unknown."""
+        return self._known is None or title_key(label) in self._known
 
     def unmatched(self) -> tuple[Rated, ...]:
         """What is rated and not in the connected catalog, newest first; nothing before one is."""
