@@ -18,6 +18,7 @@ from functools import partial
 from askew.errors import AskewError, ParameterError, ProfileError, StaleSpace
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
+from askew.titles import TitleIndex, title_key
 from askew_client import reading
 from askew_client.exchange import Exchange, mechanism_for
 from askew_client.outcomes import (
@@ -40,7 +41,7 @@ from askew_client.setbacks import Setback, setback_of
 from askew_client.settings import ClientSettings, slot_of
 from askew_client.signal_store import SignalStore
 from askew_client.spending import budget_of
-from askew_client.title_search import TitleIndex, TitleSearch, title_key
+from askew_client.title_search import TitleSearch
 from askew_client.transport import Transport
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from askew.model_card import Catalog
 from askew.randomness import SystemBits
+from askew.titles import TitleIndex, title_key
 from askew.vectors import FeatureSpace
 from askew.wire.convert import query_to_bytes
 from askew_client.demo_screen import DemoScreen
@@ -21,7 +22,6 @@ from askew_client.paths import ledger_file
 from askew_client.reading import ratings_of
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
-from askew_client.title_search import TitleIndex, title_key
 from askew_client.transport import Transport
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 
+from askew.titles import TitleIndex, title_key
 from askew.vectors import RatingScale
 from askew_client.outcomes import PastAnswer, Rated
 from askew_client.profile_document import ProfileDocument, State
 from askew_client.profile_store import ProfileStore
-from askew_client.title_search import TitleIndex, title_key
 
 
 @dataclass(frozen=True)

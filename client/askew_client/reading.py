@@ -22,6 +22,7 @@ from askew.placement.grid import offsets as grid_offsets
 from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate
 from askew.signal import Mechanism, Signal
+from askew.titles import TitleIndex
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange, Question, mechanism_for
 from askew_client.expectation import Expectation, needs_prior
@@ -41,7 +42,6 @@ from askew_client.profile_document import Liking
 from askew_client.settings import ClientSettings
 from askew_client.signal_record import Remembered
 from askew_client.signal_store import Account
-from askew_client.title_search import TitleIndex
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 

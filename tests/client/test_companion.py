@@ -16,6 +16,7 @@ from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
+from askew.titles import TitleIndex, title_key
 from askew_client.companion import Companion
 from askew_client.limits import Caps
 from askew_client.local_transport import LocalTransport
@@ -25,7 +26,6 @@ from askew_client.reading import ratings_of
 from askew_client.setbacks import Setback, Trouble
 from askew_client.settings import ClientSettings
 from askew_client.signal_store import SignalStore
-from askew_client.title_search import TitleIndex, title_key
 
 if TYPE_CHECKING:
     from client.conftest import Pair

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.model_card import Catalog, Item
-from askew_client.title_search import TitleIndex, TitleSearch, title_key
+from askew.titles import TitleIndex, title_key
+from askew_client.title_search import TitleSearch
 
 if TYPE_CHECKING:
     from client.conftest import Pair
