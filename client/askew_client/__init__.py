@@ -1,8 +1,9 @@
 """The device's role: it holds the profile, asks, and picks in private.
 
     async with AskewClient(ClientSettings()) as client:
-        slate = await client.ask()
-        item = client.pick(slate)
+        client.rate("Alien (1979)", 5)
+        answer = await client.ask()
+        title = client.pick(answer)
 
 The names are imported when they are first used, so that `import askew_client` costs nothing.
 """
@@ -12,10 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from askew_client.client import AskewClient, BlockingClient
+    from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.settings.settings import ClientSettings
 
-__all__ = ["AskewClient", "BlockingClient", "ClientSettings"]
+__all__ = ["AskewClient", "BlockingClient", "ClientSettings", "UnknownTitle"]
+
+
+def __dir__() -> list[str]:
+    """With the names that are not imported yet, so that `help` and completion find them."""
+    return [*globals(), *__all__]
 
 
 def __getattr__(name: str) -> object:

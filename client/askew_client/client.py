@@ -10,12 +10,15 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from askew.address import host_of
 from askew.errors import ParameterError
 from askew.randomness import SystemBits
 from askew_client.device.device import Companion
@@ -37,7 +40,7 @@ async def open_companion(
     settings: ClientSettings,
     *,
     server: str = DEFAULT_SERVER,
-    directory: Path | None = None,
+    directory: str | Path | None = None,
     transport: Transport | None = None,
     profile: ProfileStore | None = None,
 ) -> AsyncIterator[Companion]:
@@ -70,6 +73,10 @@ async def _network(
         yield network
 
 
+class UnknownTitle(UserWarning):
+    """A rated title is not in the connected catalog: it is kept, and not used. It is not named."""
+
+
 class AskewClient:
     """Ask in private from an event loop. Raises AskewError where a Companion has a Setback."""
 
@@ -78,12 +85,19 @@ class AskewClient:
         settings: ClientSettings | None = None,
         *,
         server: str = DEFAULT_SERVER,
-        directory: Path | None = None,
+        directory: str | Path | None = None,
         transport: Transport | None = None,
     ) -> None:
-        """Nothing is opened before `async with`."""
+        """Nothing is opened before `async with`. Raises ParameterError for a wrong argument.
+
+        directory: where the profile and the ledger are kept; None is the platform's own place.
+        """
+        settings = ClientSettings() if settings is None else settings
+        _check("settings", settings, ClientSettings, "a ClientSettings")
+        host_of(server)
+        paths.places(directory)
         self._opening: AbstractAsyncContextManager[Companion] = open_companion(
-            settings or ClientSettings(), server=server, directory=directory, transport=transport
+            settings, server=server, directory=directory, transport=transport
         )
         self._companion: Companion | None = None
 
@@ -108,8 +122,16 @@ class AskewClient:
         return self._companion
 
     def rate(self, label: str, rating: float) -> None:
-        """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError."""
-        self.companion.rate(label, rating)
+        """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError.
+
+        Warns with UnknownTitle where the connected catalog has no such title; `ask` and `quote`
+        connect.
+        """
+        _rate(self.companion, label, rating)
+
+    def unmatched(self) -> tuple[str, ...]:
+        """The rated titles that the connected catalog does not have, newest first."""
+        return tuple(each.label for each in self.companion.unmatched())
 
     async def quote(self) -> Quote:
         """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
@@ -126,10 +148,12 @@ class AskewClient:
 
     def pick(self, answer: Answer) -> Title:
         """The best title of an answer for this person. Never sent."""
+        _check("answer", answer, Answer, "what `ask` gave")
         return answer.pick.title
 
     def rank(self, answer: Answer) -> tuple[Result, ...]:
         """The results of an answer from best to worst for this person. Never sent."""
+        _check("answer", answer, Answer, "what `ask` gave")
         return answer.results
 
 
@@ -140,6 +164,21 @@ def value_of(outcome: _Outcome | Setback) -> _Outcome:
     return outcome
 
 
+def _rate(companion: Companion, label: str, rating: float) -> None:
+    _check("label", label, str, 'text, such as "Alien (1979)"')
+    _check("rating", rating, Real, "a number")
+    companion.rate(label, float(rating))
+    if not companion.knows(label):
+        text = "the catalog has no such title: the rating is kept, and not used"
+        warnings.warn(text, UnknownTitle, stacklevel=3)
+
+
+def _check(name: str, value: object, kind: type, limit: str) -> None:
+    """Raises ParameterError for a value of another type; the type is named, which is public."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise ParameterError(name, type(value), limit)
+
+
 class BlockingClient:
     """The same as AskewClient, for scripts: `with BlockingClient(settings) as client:`."""
 
@@ -148,7 +187,7 @@ class BlockingClient:
         settings: ClientSettings | None = None,
         *,
         server: str = DEFAULT_SERVER,
-        directory: Path | None = None,
+        directory: str | Path | None = None,
         transport: Transport | None = None,
     ) -> None:
         """Nothing is opened before `with`."""
@@ -178,8 +217,12 @@ class BlockingClient:
         return self._client.companion
 
     def rate(self, label: str, rating: float) -> None:
-        """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError."""
-        self._client.rate(label, rating)
+        """Rate a title, "Alien (1979)". Kept on this device. See `AskewClient.rate`."""
+        _rate(self.companion, label, rating)
+
+    def unmatched(self) -> tuple[str, ...]:
+        """The rated titles that the connected catalog does not have, newest first."""
+        return self._client.unmatched()
 
     def quote(self) -> Quote:
         """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""

@@ -133,6 +133,17 @@ class Encoder:
         bound = Fraction(math.ceil(moved * 2**20) + 1, 2**20)
         return Reach(one_rating=min(bound, diameter), diameter=diameter)
 
+    def unit_within(self, limits: Reach) -> Fraction:
+        """A unit with which `reach` keeps the limits, within 2**-15 of the largest one.
+
+        What `reach` says of one rating is below unit * g(m) * clip + 2**-19, and never above the
+        diameter.
+        """
+        moved = Fraction(one_like(self.least_likes) * self.clip)
+        by_one_rating = (limits.one_rating - Fraction(2, 2**20)) / moved
+        widest = max(by_one_rating, limits.one_rating / self.dimension)
+        return min(widest, limits.diameter / self.dimension) // UNIT_STEP * UNIT_STEP
+
     def contributions(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """c for each item (n, D) of a catalog, (n, d): public, at most `clip` in the norm |.|_L.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Literal
+from typing import Final, Literal
 
 from askew.errors import ParameterError
 
@@ -116,6 +116,13 @@ class Reach:
 
     one_rating: Fraction
     diameter: Fraction
+
+
+DEVICE_REACH: Final = Reach(one_rating=Fraction(3, 4), diameter=Fraction(4))
+"""The farthest reach of a space whose noisy points a device sends by default.
+
+Public, so that both sides hold to it: a device refuses more, and training makes no more.
+"""
 
 
 @dataclass(frozen=True)

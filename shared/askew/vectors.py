@@ -55,7 +55,7 @@ class FeatureSpace:
     """Where points and signals live. Public; its version names all that it says.
 
     Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
-    between two of the people the model was trained on, by the server's word. buckets: for
+    between two of the people the model was trained on, or more, by the server's word. buckets: for
     randomized response, or None where the model offers none. Two spaces are equal when their
     versions are.
     """

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import pydoc
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import askew_client
-from askew.errors import AskewError, BudgetExceeded, TransportError
-from askew_client import AskewClient, BlockingClient, ClientSettings
+from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportError
+from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.values import Answer
 
@@ -88,6 +91,109 @@ def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> N
     nowhere = BlockingClient(QUICK, server="127.0.0.1:1", directory=tmp_path)
     with nowhere as client, pytest.raises(TransportError):
         client.ask()
+
+
+def test_a_directory_may_be_text(network: LocalTransport, tmp_path: Path) -> None:
+    with BlockingClient(SETTINGS, transport=network, directory=str(tmp_path / "mine")) as client:
+        client.ask()
+    assert (tmp_path / "mine" / "signals.sqlite").exists()
+
+
+def test_a_directory_may_be_below_home(
+    network: LocalTransport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with BlockingClient(SETTINGS, transport=network, directory="~/mine") as client:
+        client.ask()
+    assert (tmp_path / "mine" / "signals.sqlite").exists()
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "settings": {"settings": {"k": 5}},
+    "server": {"server": 7571},
+    "directory": {"directory": 5},
+    "no directory": {"directory": ""},
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("kind", [AskewClient, BlockingClient])
+def test_an_argument_of_a_wrong_type_is_refused_by_its_name(kind: Any, case: str) -> None:
+    """Before anything is opened. Before, each was an AttributeError or TypeError from within."""
+    with pytest.raises(ParameterError) as refusal:
+        kind(**WRONG[case])
+    assert refusal.value.name == case.removeprefix("no ")
+
+
+@pytest.mark.parametrize(
+    ("label", "rating", "name"),
+    [
+        (5, 5, "label"),
+        (None, 5, "label"),
+        ("Secret Film", "4.5", "rating"),
+        ("Secret Film", None, "rating"),
+        ("Secret Film", True, "rating"),
+    ],
+)
+def test_a_rating_of_a_wrong_type_is_refused_and_not_repeated(
+    network: LocalTransport, tmp_path: Path, label: Any, rating: Any, name: str
+) -> None:
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        with pytest.raises(ParameterError) as refusal:
+            client.rate(label, rating)
+        assert client.companion.ratings() == ()
+    assert refusal.value.name == name
+    assert "Secret" not in str(refusal.value)
+    assert "4.5" not in str(refusal.value)
+
+
+def test_numbers_of_other_kinds_are_ratings(network: LocalTransport, tmp_path: Path) -> None:
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        ratings: list[Any] = [4, np.float32(4), np.int64(4), Fraction(4)]
+        for rating in ratings:
+            client.rate("Film 9 (1969)", rating)
+            assert [each.rating for each in client.companion.ratings()] == [4.0]
+
+
+@pytest.mark.parametrize("answer", [None, "Film 9 (1969)"])
+def test_only_an_answer_is_picked_from(
+    network: LocalTransport, tmp_path: Path, answer: Any
+) -> None:
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        for read in (client.pick, client.rank):
+            with pytest.raises(ParameterError, match="answer"):
+                read(answer)
+
+
+def test_a_title_that_the_catalog_does_not_have_is_told_and_kept(
+    network: LocalTransport, tmp_path: Path
+) -> None:
+    """Nothing is known before there is a catalog; the title itself is in no warning."""
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        client.rate("Secret Film", 5)
+        assert client.unmatched() == ()
+        assert client.ask().unused == 1
+        with pytest.warns(UnknownTitle, match="no such title") as told:
+            client.rate("Other Film", 4)
+        assert (told[0].filename, "Other" in str(told[0].message)) == (__file__, False)
+        client.rate("film 9", 4)
+        assert client.unmatched() == ("Other Film", "Secret Film")
+
+
+async def test_it_is_told_in_an_event_loop_too(network: LocalTransport, tmp_path: Path) -> None:
+    async with AskewClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        await client.quote()
+        with pytest.warns(UnknownTitle) as told:
+            client.rate("Secret Film", 5)
+        assert told[0].filename == __file__
+        assert client.unmatched() == ("Secret Film",)
+
+
+def test_help_shows_the_classes() -> None:
+    shown = pydoc.plain(pydoc.render_doc(askew_client))
+    for name in askew_client.__all__:
+        assert re.search(rf"^    class {name}\(", shown, re.MULTILINE)
+    assert set(askew_client.__all__) <= set(dir(askew_client))
 
 
 def test_a_client_is_used_in_a_with_statement() -> None:

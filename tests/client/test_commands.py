@@ -244,7 +244,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
     parameters = {parameter.name: parameter for parameter in cli.cli.commands["ask"].params}
     public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
-    assert set(parameters) == public | {"ratings", "second_space"}
+    assert set(parameters) == public | {"ratings", "second_space", "unmatched"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 

@@ -16,11 +16,11 @@ from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
+from askew.titles import TitleIndex, title_key
 from askew_client.device.device import Companion
-from askew_client.device.present import items_by_text, ratings_of
+from askew_client.device.present import ratings_of
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile, ProfileStore
-from askew_client.profile.title_search import title_key
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
@@ -348,10 +348,18 @@ def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> 
     """Planted bug: the first of two films of a name, whichever the person means."""
     items = (Item("Solaris", 1972), Item("Solaris", 2002), Item("Die Große Straße"))
     catalog = replace(pair.catalog, items=items + pair.catalog.items[3:])
-    known = items_by_text(catalog)
+    known = TitleIndex(catalog)
     likings = {"Solaris": 5.0, "solaris (2002)": 2.0, "DIE GROSSE STRASSE": 9.0, "Moon": None}
     by_key = {title_key(label): liking for label, liking in likings.items()}
     assert ratings_of(by_key, known, pair.card.space.scale) == {1: 2.0, 2: 5.0}
+
+
+async def test_a_title_is_rated_once_however_it_is_typed(rated: Device) -> None:
+    for typed in ("the film 9 (1969)", "Film 9, The", "FILM 9"):
+        rated.companion.rate(typed, 3)
+    assert [(each.label, each.rating) for each in rated.companion.ratings()] == [
+        ("Film 9 (1969)", 3)
+    ]
 
 
 async def test_a_rating_off_the_servers_scale_is_refused_and_names_no_title(

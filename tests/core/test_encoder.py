@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from small_world import made_buckets, made_encoder
 
-from askew.encoder import KNOTS, MAX_DIMENSION, Buckets, Encoder, one_like
+from askew.encoder import KNOTS, MAX_DIMENSION, UNIT_STEP, Buckets, Encoder, one_like
 from askew.errors import OutOfRange
+from askew.privacy import DEVICE_REACH
 
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=np.float32)
 
@@ -84,6 +85,25 @@ def test_the_growth_bounds_both_sides_of_the_floor(least: int) -> None:
     assert one_like(least) >= 1 / math.sqrt(least)
     beyond = [one_like(n) for n in range(least, least + 50)]
     assert beyond == sorted(beyond, reverse=True)
+
+
+@pytest.mark.parametrize("d", [1, 2, 16])
+@pytest.mark.parametrize("clip", [0.003, 0.7, 1.0, 40.0])
+@pytest.mark.parametrize("least", [1, 20, 10_000])
+def test_a_unit_within_limits_keeps_both_and_wastes_nothing(
+    d: int, clip: float, least: int
+) -> None:
+    """Two steps and a rounding more break a limit. Planted bug: the diameter's alone."""
+    limits = DEVICE_REACH
+    encoder = made_encoder(d=d, ranking=16, clip=clip, least_likes=least)
+    unit = encoder.unit_within(limits)
+    wider = (unit * (1 + Fraction(1, 2**12)) // UNIT_STEP + 2) * UNIT_STEP
+    kept, broken = (
+        dataclasses.replace(encoder, unit=float(each)).reach() for each in (unit, wider)
+    )
+    assert kept.diameter <= limits.diameter
+    assert kept.one_rating <= limits.one_rating
+    assert broken.diameter > limits.diameter or broken.one_rating > limits.one_rating
 
 
 def test_decoding_gives_a_taste_that_has_the_point() -> None:

@@ -103,14 +103,15 @@ async def test_in_the_library_two_hundred_pairs_are_one_observation(
 
 
 def by_command(address: str, person: Ratings, data: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """`askew ask --ratings -` twice; the exit codes."""
+    """`askew ask --ratings - --unmatched FILE` twice; the exit codes."""
     lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
     text = "\n".join(["title,rating", *lines]).encode()
     arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--server", address]
     codes: list[object] = []
     for _ in range(2):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
-        monkeypatch.setattr(sys, "argv", [*arguments, "--data", str(data)])
+        files = ["--data", str(data), "--unmatched", str(data / "unmatched.csv")]
+        monkeypatch.setattr(sys, "argv", [*arguments, *files])
         monkeypatch.setattr(sys.modules["__main__"], "__package__", "")
         try:
             cli.main()

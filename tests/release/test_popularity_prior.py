@@ -44,7 +44,9 @@ def release(*items: str) -> Release:
         (("Alien",), (0, 5, 1, 2), 0),
         (("Heat", "Heat (1995)"), (1, 5, 0, 2), 0),
         (("Nosferatu", "Brazil", "Heat"), (5, 1, 0, 2), 1),
-        (("heat (1995)",), (5, 1, 0, 2), 1),
+        (("heat (1995)",), (1, 5, 0, 2), 0),
+        (("Héat, The (1995)",), (1, 5, 0, 2), 0),
+        (("The Solaris",), (5, 1, 0, 2), 1),
     ],
 )
 def test_released_items_come_first_and_the_former_slate_fills_up(

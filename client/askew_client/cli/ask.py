@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.values import Answer, Cost, Quote
+    from askew_client.views.values import Answer, Cost, Quote, Rated
 
 _NOTHING_RATED = (
     "(nothing of this catalog is rated, which no server is told: the question is asked and charged "
@@ -49,6 +49,11 @@ _SECOND_SPACE = (
     is_flag=True,
     help="Yes to a signal for a second feature space within one month.",
 )
+@click.option(
+    "--unmatched",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the ratings of titles that the catalog does not have to this file.",
+)
 @click.pass_context
 def ask(
     context: click.Context,
@@ -61,18 +66,20 @@ def ask(
     data: Path | None,
     as_json: bool,
     second_space: bool,
+    unmatched: Path | None,
 ) -> None:
     """Ask once, and rank the results in private.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. What it costs
     is said before it is sent, and a second feature space within one month is asked about first.
+    A title that the catalog does not have stops nothing; --unmatched writes them to a file.
 
     \b
     Examples:
       askew ask
       askew ask -k 20 --json
-      askew ask --ratings - < my-ratings.csv
+      askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(
         context,
@@ -87,12 +94,14 @@ def ask(
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is
     # typed before there is an event loop, which would swallow Ctrl-C.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
-    found = options.run(_asked(config, profile, second_space=second_space))
+    found, strangers = options.run(_asked(config, profile, second_space=second_space))
     if as_json:
         options.print_json(_as_json(found))
-        return
-    for line in _as_lines(found):
-        click.echo(line)
+    else:
+        for line in _as_lines(found):
+            click.echo(line)
+    if unmatched is not None:
+        _write(strangers, unmatched)
 
 
 @click.command()
@@ -115,8 +124,13 @@ def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
         click.echo(f"{label}\t{', '.join(genres)}")
 
 
-async def _asked(config: Config, profile: ProfileStore, *, second_space: bool) -> Answer:
-    """Say what the question costs, and ask it."""
+async def _asked(
+    config: Config, profile: ProfileStore, *, second_space: bool
+) -> tuple[Answer, tuple[Rated, ...]]:
+    """Say what the question costs, and ask it; and what the catalog does not have.
+
+    The latter is looked for when the connection is closed: until then, a server could hear of it.
+    """
     from askew_client.client import open_companion, value_of
 
     opened = open_companion(
@@ -129,7 +143,16 @@ async def _asked(config: Config, profile: ProfileStore, *, second_space: bool) -
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True
-        return value_of(await companion.ask(second_space=second_space, quoted=quote))
+        answer = value_of(await companion.ask(second_space=second_space, quoted=quote))
+    return answer, companion.unmatched()
+
+
+def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
+    """As a csv for the person alone, to be corrected and imported; an empty one says so too."""
+    from askew_client.profile.export import as_csv
+    from askew_client.storage.private_file import replace_file
+
+    replace_file(path, as_csv(unmatched))
 
 
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
@@ -164,7 +187,10 @@ def _as_lines(found: Answer) -> Iterator[str]:
     if found.departure.fresh:
         yield "(a fresh signal was drawn and charged for this month)"
     if found.unused:
-        yield f"({found.unused} of your ratings are of titles that this catalog does not have)"
+        yield (
+            f"({found.unused} of your ratings are of titles that this catalog does not have; "
+            "--unmatched lists them)"
+        )
 
 
 def _quote_lines(quote: Quote) -> Iterator[str]:

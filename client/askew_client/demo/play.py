@@ -9,16 +9,16 @@ from pathlib import Path
 
 from askew.model_card import Catalog
 from askew.randomness import SystemBits
+from askew.titles import TitleIndex, title_key
 from askew.vectors import FeatureSpace
 from askew.wire.convert import query_to_bytes
 from askew_client.demo.person import FAVORITES
 from askew_client.demo.screen import DemoScreen
 from askew_client.demo.server import demo_server, wait_until_healthy
-from askew_client.device.present import items_by_text, ratings_of
+from askew_client.device.present import ratings_of
 from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Expectation
 from askew_client.ledger.store import SignalStore
-from askew_client.profile.title_search import title_key
 from askew_client.settings.paths import ledger_file
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.grpc import GrpcTransport
@@ -81,4 +81,4 @@ def _end_in_order_on(*numbers: signal.Signals) -> None:
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:
     likings = {title_key(label): rating for label, rating in FAVORITES.items()}
-    return ratings_of(likings, items_by_text(catalog), space.scale)
+    return ratings_of(likings, TitleIndex(catalog), space.scale)

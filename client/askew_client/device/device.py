@@ -22,6 +22,7 @@ from askew.errors import AskewError, ParameterError, ProfileError, StaleSpace
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
+from askew.titles import TitleIndex, title_key
 from askew_client.device import present
 from askew_client.device.budget_view import budget_of
 from askew_client.exchange import Exchange, Question, mechanism_for
@@ -29,7 +30,7 @@ from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.store import ProfileStore
-from askew_client.profile.title_search import TitleSearch, title_key
+from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.transport.protocol import Transport
 from askew_client.views.problems import Setback, setback_of
@@ -55,8 +56,8 @@ class _Model:
     card: ModelCard
     catalog: Catalog
     connection: Connection
+    index: TitleIndex = field(repr=False)
     search: TitleSearch = field(repr=False)
-    known: Mapping[str, int] = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
 
 
@@ -122,7 +123,7 @@ class Companion(ProfileDesk):
             exchange = await asyncio.to_thread(self._exchange_of, likings, model)
             slot = slot_of(self._today()) if quoted is None else quoted.slot
             question, slate = await self._ask(exchange, slot, second_space=second_space)
-            unused = len(likings.keys() - model.known.keys())
+            unused = sum([key not in model.index for key in likings])
             titles = model.search.titles
             show = partial(present.answer_of, slot=slot, titles=titles, unused=unused)
             answer = await asyncio.to_thread(show, exchange, question, slate)
@@ -150,10 +151,9 @@ class Companion(ProfileDesk):
         card = await self._transport.model_card()
         catalog = await self._transport.catalog(card)
         connection = present.connection_of(card, catalog)
-        self._known = present.items_by_text(catalog)
+        self._known, search = TitleIndex(catalog), TitleSearch(catalog)
         contributions = card.space.encoder.contributions(catalog.vectors)
-        search = TitleSearch(catalog)
-        self._model = _Model(card, catalog, connection, search, self._known, contributions)
+        self._model = _Model(card, catalog, connection, self._known, search, contributions)
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._scale = card.space.scale
         self._transport.mark()
@@ -175,7 +175,7 @@ class Companion(ProfileDesk):
         return {title_key(label): liking for label, liking in ratings.items()}
 
     def _exchange_of(self, likings: Mapping[str, Liking], model: _Model) -> Exchange:
-        ratings = present.ratings_of(likings, model.known, model.card.space.scale)
+        ratings = present.ratings_of(likings, model.index, model.card.space.scale)
         return Exchange(model.card, model.catalog, self._settings, ratings, model.contributions)
 
     def _exchange(self) -> Exchange:

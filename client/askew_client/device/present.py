@@ -21,13 +21,13 @@ from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate
 from askew.retrieval import offsets_of
 from askew.signal import Mechanism, Signal
+from askew.titles import TitleIndex
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange, Question, mechanism_for
 from askew_client.forecast.forecast import Expectation, needs_prior
 from askew_client.ledger.record import Remembered
 from askew_client.ledger.store import Account
 from askew_client.profile.document import Liking
-from askew_client.profile.title_search import title_key
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.values import (
     Answer,
@@ -76,24 +76,8 @@ def title_of(item: Item) -> Title:
     return Title(item.label, item.title, item.genres)
 
 
-def items_by_text(catalog: Catalog) -> dict[str, int]:
-    """Item ids by `title_key` of what people type: a label, or a title that is clear alone.
-
-    Of two items with one label the lower id counts.
-    """
-    titles: dict[str, int | None] = {}
-    for number, item in enumerate(catalog.items):
-        key = title_key(item.title)
-        titles[key] = None if key in titles else number
-    found = {text: number for text, number in titles.items() if number is not None}
-    labels = {
-        title_key(item.label): number for number, item in reversed([*enumerate(catalog.items)])
-    }
-    return found | labels
-
-
 def ratings_of(
-    likings: Mapping[str, Liking], known: Mapping[str, int], scale: RatingScale
+    likings: Mapping[str, Liking], known: TitleIndex, scale: RatingScale
 ) -> dict[int, float]:
     """The ratings {item id: rating} that this catalog knows, on its server's scale.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 
+from askew.titles import TitleIndex, title_key
 from askew.vectors import RatingScale
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
-from askew_client.profile.title_search import title_key
 from askew_client.views.values import PastAnswer, Rated
 
 
@@ -31,17 +31,24 @@ class ProfileDesk:
     def __init__(self, profile: ProfileStore) -> None:
         self._profile = profile
         # What a connected catalog adds: the titles that it knows, by `title_key`, and a scale.
-        self._known: Mapping[str, int] | None = None
+        self._known: TitleIndex | None = None
         self._labels: Mapping[int, str] = MappingProxyType({})
         self._scale: RatingScale | None = None
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
-        known = self._known
         return tuple(
-            Rated(label, liking, known is None or title_key(label) in known)
+            Rated(label, liking, self.knows(label))
             for label, liking in reversed([*self._profile.read().ratings.items()])
         )
+
+    def knows(self, label: str) -> bool:
+        """Whether the connected catalog has a title; before there is one, no title is unknown."""
+        return self._known is None or title_key(label) in self._known
+
+    def unmatched(self) -> tuple[Rated, ...]:
+        """What is rated and not in the connected catalog, newest first; nothing before one is."""
+        return tuple(each for each in self.ratings() if not each.known)
 
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, on the server's scale if one is connected. Raises ProfileError."""
@@ -86,7 +93,8 @@ class ProfileDesk:
         found = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
-            spelled = {self._spelled(label, document): state for label, state in changes.items()}
+            kept = {self._identity(label): label for label in reversed([*document.ratings])}
+            spelled = {self._spelled(label, kept): state for label, state in changes.items()}
             found[0] = len(spelled.keys() & document.ratings.keys())
             return document.edited(spelled)
 
@@ -141,11 +149,14 @@ class ProfileDesk:
         """Forget the profile and the history for good. The ledger stays: it counts what left."""
         self._profile.wipe()
 
-    def _spelled(self, label: str, document: ProfileDocument) -> str:
+    def _identity(self, label: str) -> int | str:
+        """The item that a title names, or for a stranger to the catalog its key."""
+        key = title_key(label)
+        item = None if self._known is None else self._known.get(key)
+        return key if item is None else item
+
+    def _spelled(self, label: str, kept: Mapping[int | str, str]) -> str:
         """A typed title as the profile or the catalog already writes it."""
-        typed = label.strip()
-        known = None if self._known is None else self._known.get(title_key(typed))
-        if known is not None:
-            typed = self._labels[known]
-        same = (each for each in document.ratings if title_key(each) == title_key(typed))
-        return next(same, typed)
+        identity = self._identity(label)
+        known = self._labels[identity] if isinstance(identity, int) else label.strip()
+        return kept.get(identity, known)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from askew.errors import ParameterError
+
 
 @dataclass(frozen=True)
 class Places:
@@ -17,11 +19,22 @@ class Places:
     anchor: Path
 
 
-def places(directory: Path | None) -> Places:
-    """The files in a directory, or (None) in the platform's own places for data and for state."""
-    data = directory or data_directory()
-    state = directory or Path(platformdirs.user_state_dir("askew", appauthor=False))
+def places(directory: str | Path | None) -> Places:
+    """The files in a directory, or (None) in the platform's own places for data and for state.
+
+    Raises ParameterError for what is no path.
+    """
+    named = None if directory is None else _path(directory)
+    data = named or data_directory()
+    state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
     return Places(data / "profile.sqlite", ledger_file(data), state / "anchor" / "signals.json")
+
+
+def _path(directory: str | Path) -> Path:
+    # No text at all is no path: it would be the directory where one stands.
+    if not isinstance(directory, str | Path) or not str(directory) or "\0" in str(directory):
+        raise ParameterError("directory", directory, "a path, or None for the platform's own")
+    return Path(directory).expanduser()
 
 
 def data_directory() -> Path:

@@ -11,12 +11,14 @@ from fractions import Fraction
 from typing import Any, Final
 
 from askew.errors import ParameterError
+from askew.privacy import exact_rational
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
     "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
 }
+_EXACT: Final = ("epsilon", "lifetime_cap", "monthly_cap")
 _POSITIVE: Final = (
     "lifetime_cap",
     "monthly_cap",
@@ -25,8 +27,8 @@ _POSITIVE: Final = (
     "pace",
     "timeout",
 )
-_SHORTEST_PACE: Final = 0.0001  # seconds
-_LONGEST_WAIT: Final = 3600  # seconds; far longer ones overflow the clocks that they are told to
+# Far longer ones overflow the clocks that they are told to.
+_SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,22 @@ class Caps:
 def check_settings(chosen: Mapping[str, Any]) -> None:
     """Raises ParameterError for a setting of ClientSettings out of range; absent ones are fine."""
     mechanism, k = chosen.get("mechanism", "geo_laplace"), chosen.get("k", 1)
-    if mechanism not in EPSILONS:
+    if not isinstance(mechanism, str) or mechanism not in EPSILONS:
         raise ParameterError("mechanism", mechanism, "geo_laplace or bucket_rr")
+    for name in _EXACT:
+        exact_rational(name, chosen.get(name, 1))
     (low, high), epsilon = EPSILONS[mechanism], chosen.get("epsilon", 1)
-    if not low <= epsilon <= high:  # written so that NaN is refused too, here and below
+    if not low <= epsilon <= high:
         limit = f"between {low} and {high} for {mechanism}"
         raise ParameterError("epsilon", epsilon, limit)
     if type(k) is not int or k < 1:
         raise ParameterError("k", k, "a whole number of at least 1")
     for name in _POSITIVE:
-        if not 0 < (value := chosen.get(name, 1)) < float("inf"):
+        value = chosen.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+            raise ParameterError(name, value, "a number")
+        if not 0 < value < float("inf"):  # written so that NaN is refused too
             raise ParameterError(name, value, "positive and finite")
-    if (pace := chosen.get("pace", 1)) < _SHORTEST_PACE:
-        raise ParameterError("pace", pace, f"at least {_SHORTEST_PACE} seconds")
-    for name in ("timeout", "pace"):
-        if (seconds := chosen.get(name, 1)) > _LONGEST_WAIT:
-            raise ParameterError(name, seconds, f"at most {_LONGEST_WAIT} seconds")
+    for name, (shortest, longest) in _SECONDS.items():
+        if not shortest <= (seconds := chosen.get(name, 1)) <= longest:
+            raise ParameterError(name, seconds, f"from {shortest:g} to {longest} seconds")

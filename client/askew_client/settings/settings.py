@@ -9,6 +9,7 @@ from typing import Literal
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
+from askew.privacy import DEVICE_REACH
 from askew.randomized_response import RandomizedResponse
 from askew.signal import Mechanism
 from askew_client.settings.ranges import Caps, check_settings
@@ -32,7 +33,8 @@ class ClientSettings:
     of one signal between any two profiles whether that is true or not.
     max_one_rating: the farthest that one rating may move a point in a space that this device
     enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it moves one
-    follows from numbers that a server chooses; training makes .3 to .52 of them. Neither limit
+    follows from numbers that a server chooses; training keeps both limits, and made .3 to .52 of
+    the ratings tried. Neither limit
     concerns bucket_rr, whose epsilon holds for every pair of people.
     pace: seconds; a call leaves only a whole number of these after the server's reply before it,
     so that the time between them does not tell how much work a profile made.
@@ -44,8 +46,8 @@ class ClientSettings:
     k: int = 8
     lifetime_cap: Fraction = Fraction(192)
     monthly_cap: Fraction = Fraction(32)
-    max_diameter: float = 4.0
-    max_one_rating: float = 0.75
+    max_diameter: float = float(DEVICE_REACH.diameter)
+    max_one_rating: float = float(DEVICE_REACH.one_rating)
     pace: float = 0.25
     timeout: float = 5.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,7 +26,7 @@ from askew_server.cli.releases import releases
 from askew_server.cli.serve import serve
 from askew_server.cli.serve_releases import serve_releases
 from askew_server.cli.token import token
-from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings
+from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
-@click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Items file; without one, keys are titles."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
 @click.option(
     "--epsilon",
@@ -62,6 +65,11 @@ def cli() -> None:
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="The ratings are counts, such as plays; each is a like, or each from --like-from on.",
+)
 @click.option(
     "--rule",
     default="auto",
@@ -79,7 +87,7 @@ def cli() -> None:
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
-    items: Path,
+    items: Path | None,
     out: Path,
     epsilon: float,
     k: int,
@@ -89,6 +97,7 @@ def train(
     min_ratings: int,
     least_likes: int,
     like_from: float | None,
+    counts: bool,
     rule: str,
     principal: bool,
     vectors_from: Path | None,
@@ -98,7 +107,8 @@ def train(
     """Train a model on ratings. Same ratings, same options, same prior: the same bytes.
 
     Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
-    and any csv or parquet file with the columns user, item, rating.
+    and any csv or parquet file with the columns user, item, rating. Without --items, the items of
+    the ratings are their titles, such as "Alien (1979)".
 
     \b
     Example:
@@ -119,15 +129,20 @@ def train(
         boost_exponent=0.5 if long_tail else 0.0,
         min_ratings=min_ratings,
         least_likes=least_likes,
-        like_from=like_from,
+        like_from=None if counts else like_from,
+        counts=_least_count(like_from) if counts else None,
         rule=rule,
         learned=not principal,
         seed=seed,
     )
-    table, rows = _training_data(ratings, items, out)
+    table, rows = _training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with prior.source() as people, Steps.shown() as steps, threadpool_limits(1):
+    with (
+        prior.source(options.counts) as people,
+        Steps.shown() as steps,
+        threadpool_limits(1),
+    ):
         model = fit(
             table,
             rows,
@@ -145,9 +160,11 @@ def train(
 @cli.command()
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
 @click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
-@click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
-def update(model: Path, ratings: Path, items: Path, out: Path) -> None:
+def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
     """Make a new catalog in a model's space, without training.
 
     New items are folded in, items no longer rated are dropped, popularity and the shared slate are
@@ -162,12 +179,20 @@ def update(model: Path, ratings: Path, items: Path, out: Path) -> None:
     from askew_server.training.disclosure import UPDATED
 
     old = artifact.load(model)
-    table, rows = _training_data(ratings, items, out)
+    table, rows = _training_data(ratings, items, out, old.training.counts)
+    if items is None:
+        rows |= _rows_of(old)
     new = renew(old, table, rows, source=_source(table))
     artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     _report(new, table, out, UPDATED)
+
+
+def _rows_of(model: ItemModel) -> dict[str, ItemRow]:
+    """What a model knows of its items."""
+    named = zip(model.keys, model.catalog.items, strict=True)
+    return {key: ItemRow(item.title, item.year, item.genres) for key, item in named}
 
 
 def _vectors(model: Path | None) -> VectorSource:
@@ -188,10 +213,18 @@ def _source(table: RatingTable) -> str:
     return f"ratings of {in_words(table.n_people)} people"
 
 
-def _training_data(ratings: Path, items: Path, out: Path) -> tuple[RatingTable, dict[str, ItemRow]]:
+def _least_count(like_from: float | None) -> float:
+    return 1.0 if like_from is None else like_from
+
+
+def _training_data(
+    ratings: Path, items: Path | None, out: Path, counts: float | None
+) -> tuple[RatingTable, dict[str, ItemRow]]:
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
-    table = _loaded(read_ratings, ratings, "Reading ratings")
+    table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
+    if items is None:
+        return table, {key: titled(key) for key in table.item_keys}
     return table, _loaded(read_items, items, "Reading items")
 
 
@@ -209,9 +242,14 @@ def _report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str
         f"version {space.version}"
     )
     click.echo(
-        f"distances  1 the median of two people, at most {float(reach.one_rating):.3f} by one "
-        f"rating, {float(reach.diameter):.2f} the farthest"
+        f"distances  {model.median_distance:g} the median of two people, at most "
+        f"{float(reach.one_rating):.3f} by one rating, {float(reach.diameter):.2f} the farthest"
     )
+    if model.median_distance < 1:
+        click.echo(
+            "           the median would be 1, but devices refuse so wide a space: the unit of "
+            "distance\n           is larger here, and epsilon hides people better than it says"
+        )
     click.echo(
         f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
         f"{epsilon * float(reach.diameter):.3g} at these distances"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,11 @@ class PriorOptions:
     prior_cohort: str | None
 
     @contextmanager
-    def source(self) -> Iterator[PriorSource | None]:
-        """The prior's source, its ledger open meanwhile. Raises click.UsageError."""
+    def source(self, counts: float | None) -> Iterator[PriorSource | None]:
+        """The prior's source, its ledger open meanwhile. Raises click.UsageError.
+
+        counts: the least count that is a like, where files hold counts.
+        """
         given = [self.prior_file, self.prior_dp, self.prior_cohort]
         if sum(each is not None for each in given) > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
@@ -57,7 +60,7 @@ class PriorOptions:
         elif self.prior_file is not None:
             from askew_server.evaluation.data import read_table
 
-            yield read_published(self.prior_file, read_table)
+            yield read_published(self.prior_file, partial(read_table, counts=counts))
         else:
             yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
 

@@ -26,13 +26,16 @@ def simulated_table() -> RatingTable:
     return RatingTable(ratings.person, ratings.item, ratings.rating, N_PEOPLE, keys)
 
 
-def read_table(path: Path, progress: Progress | None = None) -> RatingTable:
+def read_table(
+    path: Path, progress: Progress | None = None, *, counts: float | None = None
+) -> RatingTable:
     """Ratings of a file: any format of `askew_server.ratings`, or .npz with the arrays user, item
-    (or movie) and rating. Raises DataError.
+    (or movie) and rating. counts: as in `read_ratings`. Raises DataError.
     """
     if path.suffix == ".npz":
-        return _of_arrays(path)
-    table, _ = read_ratings(path, progress=progress)
+        table = _of_arrays(path)
+        return table if counts is None else table.likes_of_counts(counts)
+    table, _ = read_ratings(path, counts=counts, progress=progress)
     return table
 
 

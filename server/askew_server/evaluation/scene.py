@@ -115,7 +115,8 @@ class Scene:
             )
         rng = np.random.default_rng([dealt.seed, 3])
         scale = dealt.split.scale
-        return fit_space(tastes, dealt.vectors, scale, dimension, rng, directions=directions)
+        vectors = dealt.vectors
+        return fit_space(tastes, vectors, scale, dimension, rng, directions=directions).space
 
     def points(self, space: FeatureSpace, group: Group) -> NDArray[np.float64]:
         """Where these people are in the space, (n, d), as their devices would say."""

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from askew.errors import DataError
 from askew.vectors import RatingScale
 from askew_server.ratings import RatingTable
+from askew_server.training.rating_scale import scale_of
 
 SERVER_SHARE, VALIDATION_SHARE = Fraction(66, 100), Fraction(17, 100)
 HELD_OUT = Fraction(1, 5)
@@ -56,7 +57,7 @@ class Split:
 
 def deal(table: RatingTable, seed: int, min_ratings: int) -> Split:
     """The split of a seed. Raises DataError when there is too little to split."""
-    scale = _scale(table)
+    scale = scale_of(table)
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(table.n_people)
     first = round(SERVER_SHARE * table.n_people)
@@ -88,12 +89,3 @@ def _held_out(person: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
     rank[order] = np.arange(len(person)) - first[person[order]]
     out: NDArray[np.bool_] = rank < counts[person] // HELD_OUT.denominator
     return out
-
-
-def _scale(table: RatingTable) -> RatingScale:
-    if not len(table):
-        raise DataError("there are no ratings")
-    lowest, highest = float(table.rating.min()), float(table.rating.max())
-    if lowest == highest:
-        raise DataError(f"every rating is {lowest:g}: there is no scale to learn from")
-    return RatingScale.between(lowest, highest)

@@ -90,7 +90,16 @@ def load(directory: Path) -> ItemModel:
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
         card = fields.model_card(catalog, arrays)
         prior = prior_of_arrays(arrays, card)
-        return ItemModel(card, catalog, keys, fields.training, fields.counts, prior, fields.figures)
+        return ItemModel(
+            card,
+            catalog,
+            keys,
+            fields.training,
+            fields.counts,
+            prior,
+            fields.figures,
+            fields.median_distance,
+        )
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 

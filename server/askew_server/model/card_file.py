@@ -93,6 +93,7 @@ class CardFields(_Strict, frozen=True):
     training: TrainingOptions
     counts: dict[str, Count]
     figures: dict[str, Figure]
+    median_distance: Annotated[float, Meta(gt=0, le=1)]
     files: dict[str, FileFields]
     card_sha256: Sha256
 
@@ -155,6 +156,7 @@ def encode_card(
         training=model.training,
         counts=dict(model.counts),
         figures=dict(model.figures),
+        median_distance=model.median_distance,
         files={name: describe(data) for name, data in files.items()},
         card_sha256="0" * 64,
     )

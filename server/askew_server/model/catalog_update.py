@@ -55,7 +55,8 @@ def _update(
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
     card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
     prior = model.prior and model.prior.with_items(known, old, len(keys))
-    return ItemModel(card, catalog, keys, options, people.counts(), prior, model.figures)
+    counts, median = people.counts(), model.median_distance
+    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median)
 
 
 def _known(

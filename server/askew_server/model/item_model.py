@@ -40,6 +40,7 @@ class ItemModel:
     """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
     each item in the ratings. training, and about how many people, ratings and likes: what the model
     is made of. figures: what each rule gave people kept aside, where rules were compared.
+    median_distance: of two people of the training, 1 unless devices had refused such a space.
     """
 
     card: ModelCard
@@ -49,6 +50,7 @@ class ItemModel:
     counts: Mapping[str, int]
     prior: PriorPeople | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    median_distance: float = 1.0
 
 
 def train(  # noqa: PLR0913 - what a model is made of
@@ -98,7 +100,8 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     directions = _directions(tastes, scoring, options) if options.learned else None
     d = options.signal_dimension
     step("the space and the shared slate")
-    space = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    fitted = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    space = fitted.space
     slate = shared_slate(tastes, scoring, rng)
     catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
     trained = Trained(
@@ -112,7 +115,16 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     )
     space = replace(space, buckets=choice.buckets)
     card = card_of(space, catalog, rule, source, simulated=simulated)
-    return ItemModel(card, catalog, told.keys, options, people.counts(), known, choice.figures)
+    return ItemModel(
+        card,
+        catalog,
+        told.keys,
+        options,
+        people.counts(),
+        known,
+        choice.figures,
+        fitted.median_distance,
+    )
 
 
 def _directions(

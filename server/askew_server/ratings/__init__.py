@@ -8,7 +8,7 @@ never fatal and never silent: it is counted in `Rejects`, and the first ones are
 line and reason. A file that cannot be trusted as a whole raises `askew.errors.DataError`.
 """
 
-from askew_server.ratings.reader import read_items, read_ratings
+from askew_server.ratings.reader import read_items, read_ratings, titled
 from askew_server.ratings.table import BadRow, ItemRow, RatingTable, Rejects
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "Rejects",
     "read_items",
     "read_ratings",
+    "titled",
 ]

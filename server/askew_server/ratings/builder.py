@@ -30,14 +30,20 @@ class TableBuilder:
         self._item.append(self._items.setdefault(item, len(self._items)))
         self._rating.append(rating)
 
-    def table(self, rejects: RejectLog) -> RatingTable:
-        """The table; of several ratings of an item by a person the last stays."""
+    def table(self, rejects: RejectLog, counts: float | None = None) -> RatingTable:
+        """The table; of several ratings of an item by a person the last stays, and counts add up.
+
+        counts: the least count that is a like, where there are counts.
+        """
         if not self._line:
             raise rejects.nothing_good("rating")
         keys, rank = _sorted_keys(list(self._items))
         person = np.frombuffer(self._person, np.int64)
         item = rank[np.frombuffer(self._item, np.int64)]
         rating = np.frombuffer(self._rating, np.float64)
+        if counts is not None:
+            every = RatingTable(person, item, rating, len(self._people), keys)
+            return every.likes_of_counts(counts)
         replaced, by = _rated_again(person, item, len(keys))
         if replaced.size:
             self._log_replaced(replaced, by, rejects)

@@ -30,8 +30,8 @@ def key(field: str, text: str) -> str:
     return _plain_text(field, text, KEY_LIMIT)
 
 
-def rating(text: str) -> float:
-    """A rating: a finite number within the limit."""
+def number(text: str) -> float:
+    """A rating or a count: a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -39,9 +39,12 @@ def rating(text: str) -> float:
     # float() reads "1_000" as a number, which no rating file means.
     if not math.isfinite(value) or "_" in text:
         raise BadField("rating", "a finite number", text)
-    if abs(value) > RATING_LIMIT:
-        raise BadField("rating", f"between -{RATING_LIMIT} and {RATING_LIMIT}", text)
     return value
+
+
+def is_on_scale(value: float, *, counts: bool) -> bool:
+    """Whether a column of ratings, or of counts, can hold this."""
+    return value >= 0 if counts else abs(value) <= RATING_LIMIT
 
 
 def title_and_year(text: str) -> tuple[str, int | None]:

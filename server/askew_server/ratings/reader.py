@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from askew.errors import DataError
 from askew_server.ratings import fields
 from askew_server.ratings.builder import TableBuilder
 from askew_server.ratings.fields import BadField
@@ -16,25 +17,32 @@ from askew_server.ratings.source import Progress, numbered_lines
 from askew_server.ratings.table import ItemRow, RatingTable, Rejects
 
 
-def read_ratings(path: Path, *, progress: Progress | None = None) -> tuple[RatingTable, Rejects]:
+def read_ratings(
+    path: Path, *, counts: float | None = None, progress: Progress | None = None
+) -> tuple[RatingTable, Rejects]:
     """The ratings of a file, and the rows that were left out.
 
     A row is left out when it has another number of fields than the format, an empty user or
-    item, or a rating that is no finite number from -1000 to 1000, and when the same person rates
-    the same item again further down. `progress` is told the bytes done and in total.
+    item, or a rating that is no finite number, and when the same person rates the same item again
+    further down. `progress` is told the bytes done and in total.
+    counts: where the column of ratings holds counts, such as plays, the least that is a like.
 
-    Raises DataError when the format is unknown, the file cannot be read or no row is usable.
+    Raises DataError when the format is unknown, the file cannot be read or no row is usable; and
+    for a rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest
+    rows would be another file.
     """
     rejects = RejectLog(path)
     builder = TableBuilder()
     for line, user, item, rating in _rating_rows(path, rejects, progress):
         try:
-            builder.add(
-                line, fields.key("user", user), fields.key("item", item), fields.rating(rating)
-            )
+            value = fields.number(rating)
+            builder.add(line, fields.key("user", user), fields.key("item", item), value)
         except BadField as reason:
             rejects.add(line, reason)
-    table = builder.table(rejects)
+            continue
+        if not fields.is_on_scale(value, counts=counts is not None):
+            raise _another_scale(path, line, counts=counts is not None)
+    table = builder.table(rejects, counts)
     return table, rejects.summary()
 
 
@@ -61,6 +69,22 @@ def read_items(
     if not items:
         raise rejects.nothing_good("item")
     return items, rejects.summary()
+
+
+def titled(key: str) -> ItemRow:
+    """The item of a checked key that is a title: "Heat (1995)"."""
+    title, year = fields.title_and_year(key)
+    return ItemRow(title, year, ())
+
+
+def _another_scale(path: Path, line: int, *, counts: bool) -> DataError:
+    limit = "a count must be at least 0"
+    if not counts:
+        limit = (
+            f"a rating must be between -{fields.RATING_LIMIT} and {fields.RATING_LIMIT}; counts, "
+            "such as plays, are read by `train --counts`"
+        )
+    return DataError(f"{path}, line {line}: {limit}. Nothing of the file was used")
 
 
 def _rating_rows(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew.vectors import RatingScale
+
+LIKED_OR_NOT = RatingScale(0.0, 1.0, 1.0)
+"""What counts become: on a device too, everything from 1 on is a like."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,6 +20,7 @@ class RatingTable:
 
     Persons are coded 0..n_people-1 in the order of their first row. Items are coded by their
     place in `item_keys`, which is sorted, so the item codes do not depend on the order of rows.
+    scale: the one that they were read on, or None where only their range tells.
     """
 
     person: NDArray[np.int64]
@@ -23,6 +28,7 @@ class RatingTable:
     rating: NDArray[np.float64]
     n_people: int
     item_keys: tuple[str, ...]
+    scale: RatingScale | None = None
 
     def __post_init__(self) -> None:
         for name, column in (("item", self.item), ("rating", self.rating)):
@@ -34,6 +40,24 @@ class RatingTable:
     def __len__(self) -> int:
         """The number of ratings."""
         return len(self.rating)
+
+    def likes_of_counts(self, least: float) -> RatingTable:
+        """Counts as ratings, 1 for a like: `least` of a thing or more, 0 for fewer.
+
+        The counts of one thing by one person add up.
+        """
+        pairs = self.person * len(self.item_keys) + self.item
+        _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+        totals = np.bincount(place, weights=self.rating)
+        by_row = np.argsort(first)
+        person, item, liked = self.person[first], self.item[first], totals >= least
+        return replace(
+            self,
+            person=person[by_row],
+            item=item[by_row],
+            rating=liked[by_row].astype(np.float64),
+            scale=LIKED_OR_NOT,
+        )
 
 
 @dataclass(frozen=True, slots=True)

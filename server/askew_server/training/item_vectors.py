@@ -19,6 +19,7 @@ from askew.vectors import RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.training.factors import People, factorize, people_of
 from askew_server.training.options import TrainingOptions
+from askew_server.training.rating_scale import scale_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class LearnedVectors:
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """As many factors as were asked for, or as the ratings have."""
-        scale = _scale_of(table, options.like_from)
+        scale = scale_of(table, options.like_from)
         kept = often_rated(table, options.min_ratings)
         ranking = min(options.ranking_dimension, table.n_people - 1, len(kept) - 1)
         if ranking < options.signal_dimension:
@@ -80,6 +81,9 @@ class FixedVectors:
         if options.like_from not in {None, self.scale.like_from}:
             limit = f"{self.scale.like_from:g}, as in the model that the vectors are from"
             raise ParameterError("like_from", options.like_from, limit)
+        if table.scale not in {None, self.scale}:
+            limit = "left out: the vectors are from a model of ratings"
+            raise ParameterError("counts", options.counts, limit)
         options = replace(options, ranking_dimension=self.vectors.shape[1])
         people = people_by_key(table, self.keys, self.scale)
         return Expressed(self.keys, self.vectors, self.scale, people, options)
@@ -105,14 +109,3 @@ def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale)
 def _spread(part: csr_array, columns: NDArray[np.int64], shape: tuple[int, int]) -> csr_array:
     where = part.tocoo()
     return csr_array((where.data, (where.row, columns[where.col])), shape=shape)
-
-
-def _scale_of(table: RatingTable, like_from: float | None) -> RatingScale:
-    if not len(table):
-        raise DataError("there are no ratings")
-    lowest, highest = float(table.rating.min()), float(table.rating.max())
-    if lowest == highest:
-        raise DataError(f"every rating is {lowest:g}: there is no scale to learn from")
-    if like_from is None:
-        return RatingScale.between(lowest, highest)
-    return RatingScale(lowest, highest, like_from)

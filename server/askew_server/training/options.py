@@ -23,8 +23,9 @@ class TrainingOptions:
     factors, fewer where the ratings do not fill them. boost_exponent: 0 ranks by score, 1/2 divides
     scores by the square root of an item's likes, told as a power of four, for the long tail.
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
-    for the upper quarter of the scale. least_likes: see `askew.encoder`. rule: how to answer, or
-    auto for what does best for people kept aside. learned: signal directions learned for epsilon
+    for the upper quarter of the scale. counts: the least count that is a like, where files hold
+    counts, such as plays; None for ratings. least_likes: see `askew.encoder`. rule: how to answer,
+    or auto for what does best for people kept aside. learned: signal directions learned for epsilon
     and k, not principal axes.
     Raises ParameterError for a value out of range.
     """
@@ -37,6 +38,7 @@ class TrainingOptions:
     min_ratings: int = 20
     least_likes: int = 20
     like_from: float | None = None
+    counts: float | None = None
     rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
     seed: int = 0
@@ -51,6 +53,8 @@ class TrainingOptions:
             raise ParameterError("boost_exponent", self.boost_exponent, "0 or 0.5")
         if not 0 <= self.seed < 2**32:
             raise ParameterError("seed", self.seed, "from 0 to 4294967295")
+        if self.counts is not None and not 0 < self.counts < float("inf"):
+            raise ParameterError("counts", self.counts, "above 0 and finite")
         for name in ("min_ratings", "least_likes"):
             if not 1 <= getattr(self, name) <= 10_000:
                 raise ParameterError(name, getattr(self, name), "from 1 to 10000")

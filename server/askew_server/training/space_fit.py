@@ -6,13 +6,16 @@
   their mean and spread.
 - The clip spares all but the few largest contributions of likes: the bound of one rating is
   proportional to it, and on the ratings tried a profile loses next to nothing.
-- The unit makes the median l1 distance between two people 1, rounded up to a short fraction.
+- The unit makes the median l1 distance between two people 1, rounded up to a short fraction, unless
+  devices would refuse the space then: where a few people are far from all the others, or most have
+  few likes, it is the largest one that they accept. Then the median is below 1, and an epsilon per
+  unit distance hides two such people better than it says.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +24,24 @@ from scipy.special import ndtri
 
 from askew.encoder import KNOTS, UNIT_STEP, Encoder
 from askew.errors import DataError
+from askew.privacy import DEVICE_REACH
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.training.factors import Tastes, divisors
 
 _MEASURED_PAIRS = 20_000
 _CUT = 0.005  # of people on either side of a rank
 _CLIPPED = 0.03  # of likes
+
+
+@dataclass(frozen=True)
+class FittedSpace:
+    """A space that devices enter, and the median distance between two of its people in it.
+
+    median_distance: in hundredths, since a model tells it; below 1 where the unit had to give way.
+    """
+
+    space: FeatureSpace
+    median_distance: float
 
 
 def fit_space(  # noqa: PLR0913
@@ -37,7 +52,7 @@ def fit_space(  # noqa: PLR0913
     rng: np.random.Generator,
     *,
     directions: NDArray[np.float64] | None = None,
-) -> FeatureSpace:
+) -> FittedSpace:
     """The space of d dimensions, along the principal axes or other directions (D, d).
 
     Raises DataError where people are too much alike to have one.
@@ -59,8 +74,10 @@ def fit_space(  # noqa: PLR0913
     clipped = replace(draft, clip=clip)
     z = (likes @ clipped.contributions(vectors)) / divisors(likes, tastes.least_likes)
     median = _median_distance(clipped.ranks(z), rng)
-    unit = math.ceil(1 / (median * UNIT_STEP)) * UNIT_STEP
-    return FeatureSpace(scale, replace(clipped, unit=float(unit)))
+    wanted = math.ceil(1 / (median * UNIT_STEP)) * UNIT_STEP
+    unit = float(min(wanted, clipped.unit_within(DEVICE_REACH)))
+    space = FeatureSpace(scale, replace(clipped, unit=unit))
+    return FittedSpace(space, 1.0 if unit == wanted else max(round(unit * median, 2), 0.01))
 
 
 def principal_axes(tastes: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
