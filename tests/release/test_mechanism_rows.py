@@ -52,6 +52,18 @@ def test_a_loss_is_rounds_only_where_the_mechanism_is_bounded_range(
     assert rounds == ROUNDS.get(mechanism)
 
 
+@pytest.mark.parametrize("mechanism", [name for name, row in kinds().items() if row.needs_bound])
+def test_what_needs_a_bound_never_says_that_it_needs_none(
+    plan_of: MakePlan, mechanism: str
+) -> None:
+    """Planted bug: a row that needs a bound and leaves the sentence out."""
+    delta = MILLIONTH if kinds()[mechanism].needs_delta else Fraction(0)
+    plan = plan_of(mechanism=mechanism, delta=delta)
+    said = plan.kind.noise(plan.selector, plan.max_items_per_unit)
+    assert "the bound of 10" in said
+    assert "needs no bound" not in said
+
+
 @pytest.mark.parametrize("make", [Canonical, Peeling])
 @pytest.mark.parametrize("noise", ["exponential", "laplace"])
 def test_noise_that_is_not_bounded_range_has_no_rounds(
