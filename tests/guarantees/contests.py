@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from askew.mechanisms.contest import Exact
 from askew.mechanisms.noise import NoiseFamily
 
-USERS = ("lipschitz", "canonical", "joint", "laplace_domain")
+USERS = ("peeling", "canonical", "joint", "laplace_domain")
 
 
 class TapeContest:

@@ -25,29 +25,25 @@ from typing import Any
 from askew.randomness import SystemBits
 from askew_server.cli.engine import EventCounter
 from askew_server.cli.options import Workplace
-from askew_server.cli.release_run import Order, Output, run
+from askew_server.cli.release_run import Output, run
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import Anchor
-from askew_server.release.plan import ReleasePlan
+from askew_server.release.plan import EventSource, ReleasePlan
 
 Reached = Callable[[str], None]
 EPSILON = Fraction(1, 100)
 
 
-def order(folder: Path, key: str) -> Order:
-    return Order(
-        events=str(folder / "log.csv"),
-        catalog=str(folder / "films.csv"),
-        unit_column="unit",
-        item_column="item",
-        catalog_item_column="item",
-        k=3,
-        epsilon=EPSILON,
-        delta=Fraction(0),
-        mechanism=None,
-        max_items_per_unit=10,
-        key=key,
-    )
+def asked(folder: Path, key: str) -> dict[str, Any]:
+    return {
+        "source": EventSource(events=str(folder / "log.csv"), catalog=str(folder / "films.csv")),
+        "k": 3,
+        "epsilon": EPSILON,
+        "delta": Fraction(0),
+        "mechanism": None,
+        "max_items_per_unit": 10,
+        "key": key,
+    }
 
 
 def release(folder: Path, key: str) -> None:
@@ -58,7 +54,7 @@ def release(folder: Path, key: str) -> None:
             with (folder / "shown").open("ab") as file:
                 file.write(payload + b"\n")
 
-    run(Workplace(ledger=folder / "ledger.sqlite"), Shown("json"), order(folder, key))
+    run(Workplace(ledger=folder / "ledger.sqlite"), Shown("json"), **asked(folder, key))
 
 
 def watch(reached: Reached) -> None:

@@ -16,7 +16,6 @@ from askew.mechanisms.accuracy import people_below
 from askew_server.counting import ContributionBound
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import default_bound, kinds
-from askew_server.release.words import noise_in_words
 
 FAILED, USAGE = 1, 2
 Run = Callable[..., int]
@@ -179,7 +178,7 @@ def test_the_plan_says_what_a_bound_costs(
         delta=delta_for(mechanism),
         bound=None if bound is None else ContributionBound(bound),
     )
-    assert noise_in_words(plan.selector, plan.max_items_per_unit).endswith(said)
+    assert plan.kind.noise(plan.selector, bound).endswith(said)
 
 
 def write_heavy_log(folder: Path) -> set[str]:

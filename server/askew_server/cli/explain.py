@@ -107,8 +107,9 @@ def _forecasts(wish: Wish, items: int | None, mechanism: str | None) -> list[For
 
 def _in_words(wish: Wish, items: int | None, found: list[Forecast]) -> list[tuple[str, str]]:
     from askew_server.release.forecast import with_default_bound
+    from askew_server.release.numerals import losses
     from askew_server.release.selectors import kinds
-    from askew_server.release.words import accuracy_in_words, losses, noise_in_words
+    from askew_server.release.words import accuracy_in_words
 
     domain = "of an unknown domain" if items is None else f"of the {items:,} of a public catalog"
     lines = [
@@ -119,6 +120,7 @@ def _in_words(wish: Wish, items: int | None, found: list[Forecast]) -> list[tupl
         return [*lines, ("accuracy", accuracy_in_words("so many", wish.k))]
     [only] = found
     own = with_default_bound(only.mechanism, wish)
-    noise = noise_in_words(kinds()[only.mechanism].build(own), own.max_items_per_unit)
+    kind = kinds()[only.mechanism]
+    noise = kind.noise(kind.build(own), own.max_items_per_unit)
     accuracy = accuracy_in_words(f"{only.people_below:,}", wish.k)
     return [*lines, ("noise", noise), ("accuracy", accuracy)]

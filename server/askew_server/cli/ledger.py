@@ -128,7 +128,7 @@ def grant(
         --questions 10 --epsilon 0.1 --delta 1e-9 --slack 1e-8
     """
     from askew_server.cli.ledger_rows import standing
-    from askew_server.release.words import losses
+    from askew_server.release.numerals import losses
 
     terms = PayWhatYouGet(
         k_star=outcomes, l_star=questions, epsilon=epsilon, delta=delta, slack=slack
@@ -181,7 +181,7 @@ def unfreeze(reason: str, nothing_lost: bool, ledger: Path, anchor: Path | None)
     Example:
       askew-server ledger unfreeze --reason "restored from the backup of 3 May"
     """
-    from askew_server.release.words import losses
+    from askew_server.release.numerals import losses
 
     with _opened(existing(ledger), anchor) as book:
         happened = book.frozen

@@ -6,8 +6,8 @@ import json
 
 from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
 from askew_server.published.reader import is_prior
+from askew_server.release.numerals import losses
 from askew_server.release.tables import Row, headed, rows_in
-from askew_server.release.words import losses
 
 _CHARGES = (
     *("charge", "dataset", "version", "principal"),

@@ -68,12 +68,15 @@ def release(
     if not demo and (asked["events"] is None or asked["epsilon"] is None):
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run
+    from askew_server.release.plan import EventSource
 
     places = {name: asked.pop(name) for name in PLACES}
+    columns = {name: asked.pop(name) for name in release_run.SOURCE}
+    asked["source"] = EventSource(**columns)
     output = release_run.Output(form)
     if demo:
-        own = {"events": "", "epsilon": asked["epsilon"] or release_run.DEMO_EPSILON}
-        release_run.demo(output, release_run.Order(**asked | own))
+        asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
+        release_run.demo(output, **asked)
     else:
         existing(places["ledger"])
-        release_run.run(Workplace(**places), output, release_run.Order(**asked))
+        release_run.run(Workplace(**places), output, **asked)

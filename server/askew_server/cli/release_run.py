@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,13 +29,14 @@ from askew_server.counting.key_store import stored_key
 from askew_server.ledger import ChargeRequest, Dataset, Ledger
 from askew_server.release.forecast import COLUMNS, Forecast, forecast
 from askew_server.release.job import ReleaseJob
+from askew_server.release.numerals import losses
 from askew_server.release.plan import EventSource, ReleasePlan
 from askew_server.release.selectors import default_bound, default_mechanism
 from askew_server.release.tables import headed, rows_in
-from askew_server.release.words import losses, plan_in_words
+from askew_server.release.words import plan_in_words
 
 DEMO_EPSILON = Fraction(1)
-_SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
+SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
 
 
 @dataclass(frozen=True)
@@ -54,48 +56,58 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What an operator asks for. Everything in it is public."""
+    """A plan, and how an operator wants it carried out. Everything in it is public."""
 
-    events: str
-    catalog: str | None
-    unit_column: str
-    item_column: str
-    catalog_item_column: str
-    k: int
-    epsilon: Fraction
-    delta: Fraction
-    mechanism: str | None
-    max_items_per_unit: int | None
-    dataset: str | None = None
-    key: str | None = None
-    dry_run: bool = False
-    yes: bool = False
+    plan: ReleasePlan
+    key: str | None
+    dry_run: bool
+    yes: bool
 
-    def plan(self, data: Dataset, engine: str) -> ReleasePlan:
-        """The plan that this is on a data set, at an engine's address. Raises ParameterError."""
-        source = {name: getattr(self, name) for name in _SOURCE}
-        mechanism = self.mechanism or default_mechanism(known_domain=bool(self.catalog))
-        most = self.max_items_per_unit
-        most = default_bound(mechanism) if most is None else most
-        return ReleasePlan(
+    @classmethod
+    def on(
+        cls,
+        data: Dataset,
+        engine: str,
+        *,
+        source: EventSource,
+        k: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        mechanism: str | None,
+        max_items_per_unit: int | None,
+        key: str | None = None,
+        dry_run: bool = False,
+        yes: bool = False,
+    ) -> Order:
+        """What is asked of a data set, counted at an engine's address. Raises ParameterError."""
+        mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
+        most = default_bound(mechanism) if max_items_per_unit is None else max_items_per_unit
+        plan = ReleasePlan(
             dataset=data.name,
             version=data.version,
-            source=EventSource(engine=public_address(engine), **source),
-            k=self.k,
-            epsilon=self.epsilon,
-            delta=self.delta,
+            source=replace(source, engine=public_address(engine)),
+            k=k,
+            epsilon=epsilon,
+            delta=delta,
             mechanism=mechanism,
             neighbors=data.neighbors,
             bound=None if most is None else ContributionBound(most),
         )
+        return cls(plan=plan, key=key, dry_run=dry_run, yes=yes)
 
 
-def run(place: Workplace, output: Output, order: Order) -> Release | None:
-    """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store."""
+def run(
+    place: Workplace, output: Output, *, dataset: str | None = None, **asked: Any
+) -> Release | None:
+    """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store.
+
+    dataset: the one that pays, or the only one. asked: as `Order.on` takes it.
+    """
     with ExitStack() as stack:
         book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
-        data = _dataset(book, order.dataset)
-        plan = order.plan(data, place.engine)
+        data = _dataset(book, dataset)
+        order = Order.on(data, place.engine, **asked)
+        plan = order.plan
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
         n_items = require_countable(engine, plan.task, plan.least_items)
@@ -140,26 +152,29 @@ def _ask(book: Ledger, request: ChargeRequest, order: Order) -> None:
         click.confirm("Spend it?", abort=True, err=True)
 
 
-def demo(output: Output, order: Order) -> None:
-    """A release from simulated events, in a folder that is gone afterwards."""
+def demo(
+    output: Output, *, source: EventSource, epsilon: Fraction, delta: Fraction, **asked: Any
+) -> None:
+    """A release from simulated events, in a folder that is gone afterwards. Arguments: `Order.on`.
+
+    source: its columns; the events and the catalog are the demo's own.
+    """
     from askew_server.demo.events import N_PEOPLE, write_events
 
     with tempfile.TemporaryDirectory(prefix="askew-") as name:
         folder = Path(name)
         made = write_events(folder)
         place = Workplace(ledger=folder / "ledger.sqlite")
-        cap = PrivacyBudget(epsilon=2 * order.epsilon, delta=2 * order.delta)
+        cap = PrivacyBudget(epsilon=2 * epsilon, delta=2 * delta)
         with Ledger(place.ledger, place.anchor_path) as book:
             book.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
-        own = replace(
-            order,
-            events=str(made.events),
-            catalog=str(made.catalog),
-            dataset="demo",
-            yes=True,  # nobody's budget
-        )
-        release = run(place, output, own)
+        own = asked | {
+            "source": replace(source, events=str(made.events), catalog=str(made.catalog)),
+            "dataset": "demo",
+            "yes": True,  # nobody's budget
+        }
+        release = run(place, output, epsilon=epsilon, delta=delta, **own)
     if release:
         top = {item for item, _ in made.counts[: release.k]}
         hits = len(top & set(release.items))

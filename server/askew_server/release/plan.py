@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from askew.errors import ParameterError
-from askew.mechanisms import Canonical, ConcentratedPeeling, Joint, LimitedDomain, Peeling
-from askew.mechanisms.accuracy import Bounded, people_below
+from askew.mechanisms.accuracy import people_below
 from askew.privacy import (
     ApproximateDP,
     BoundedRange,
@@ -80,7 +79,7 @@ class ReleasePlan:
         return kind_of(self.mechanism, known_domain=known, delta=self.delta)
 
     @cached_property
-    def selector(self) -> Bounded:
+    def selector(self) -> Selector:
         """The mechanism itself."""
         return self.kind.build(self.wish)
 
@@ -162,8 +161,10 @@ class ReleasePlan:
     @property
     def _ranged_loss(self) -> BoundedRange | None:
         """As bounded-range rounds, unless their sum, which may be charged, is above epsilon."""
-        loss = _rounds(self.selector)
-        return loss if loss and loss.epsilon * loss.rounds <= self.epsilon else None
+        if self.kind.rounds is None:
+            return None
+        loss = self.kind.rounds(self.selector)
+        return loss if loss.epsilon * loss.rounds <= self.epsilon else None
 
     @property
     def _added_loss(self) -> PureDP | ApproximateDP:
@@ -195,22 +196,6 @@ def parameters_of(selector: Selector) -> dict[str, str]:
     """Every public parameter of a mechanism, as text."""
     named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
     return {name: str(value) for name, value in named.items() if value is not None}
-
-
-def _rounds(selector: Selector) -> BoundedRange | None:
-    """The loss as bounded-range rounds, where the mechanism is that."""
-    match selector:
-        case LimitedDomain():
-            return selector.ranged_loss()
-        case Canonical(epsilon=epsilon, neighbors=neighbors, noise="gumbel"):
-            return BoundedRange(Fraction(epsilon), 1, Fraction(0), neighbors)
-        case Joint(epsilon=epsilon, neighbors=neighbors):
-            return BoundedRange(Fraction(epsilon), 1, Fraction(0), neighbors)
-        case Peeling(k=k, epsilon=epsilon, neighbors=neighbors, noise="gumbel"):
-            return BoundedRange(Fraction(epsilon) / k, k, Fraction(0), neighbors)
-        case ConcentratedPeeling(k=k, neighbors=neighbors):
-            return BoundedRange(selector.epsilon_per_round, k, Fraction(0), neighbors)
-    return None
 
 
 def _named_fields(source: EventSource) -> dict[str, Any]:

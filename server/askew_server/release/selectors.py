@@ -43,15 +43,17 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.accuracy import Bounded
+from askew.mechanisms.parameters import ln, one_way
 from askew.mechanisms.tally import Counts
-from askew.privacy import NeighboringRelation, PrivacyLoss
+from askew.privacy import BoundedRange, NeighboringRelation, PrivacyLoss
 from askew.randomness import RandomBits
+from askew_server.release.numerals import number
 
 MIN_KBAR = 1000
 USUAL_BOUND = 100
 
 
-class Selector(Protocol):
+class Selector(Bounded, Protocol):
     """A mechanism with its public parameters: safe to print."""
 
     def privacy_loss(self) -> PrivacyLoss:
@@ -77,11 +79,22 @@ class Wish:
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
 
+def _of_every_count(_: Selector, bound: int | None) -> str:
+    why = "for somebody who changes every count by 1, so it needs no bound"
+    return why if bound is None else f"{why}; that of {bound} only loses events"
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A row of the table: how to build it, and what it needs and returns."""
+    """A row of the table: all that a release has to know of one mechanism and of no other.
 
-    build: Callable[[Wish], Bounded]
+    rounds: the loss as bounded-range rounds of what `build` made; None where it is not that, and
+    then its epsilon is added. noise: what the noise is for, and what a contribution bound costs.
+    """
+
+    build: Callable[[Wish], Selector]
+    rounds: Callable[[Any], BoundedRange] | None = None
+    noise: Callable[[Any, int | None], str] = _of_every_count
     ranked: bool = True
     needs_catalog: bool = True
     needs_delta: bool = False
@@ -91,24 +104,35 @@ class Kind:
 def kinds() -> dict[str, Kind]:
     """The table, by name."""
     return {
-        "canonical": Kind(lambda w: Canonical(**_pure(w)), ranked=False),
+        "canonical": Kind(
+            lambda w: Canonical(**_pure(w)), rounds=Canonical.ranged_loss, ranked=False
+        ),
         "one-shot": Kind(lambda w: OneShot(**_pure(w)), ranked=False),
-        "joint": Kind(lambda w: Joint(**_pure(w))),
+        "joint": Kind(lambda w: Joint(**_pure(w)), rounds=Joint.ranged_loss),
         "pnf-joint": Kind(lambda w: PNFJoint(**_pure(w))),
-        "peeling": Kind(lambda w: Peeling(**_pure(w))),
+        "peeling": Kind(lambda w: Peeling(**_pure(w)), rounds=Peeling.ranged_loss),
         "permute-and-flip": Kind(lambda w: PermuteAndFlip(**_pure(w))),
         "concentrated-peeling": Kind(
-            lambda w: ConcentratedPeeling(delta=w.delta, **_pure(w)), needs_delta=True
+            lambda w: ConcentratedPeeling(delta=w.delta, **_pure(w)),
+            rounds=ConcentratedPeeling.ranged_loss,
+            needs_delta=True,
         ),
         "laplace-counts": Kind(
             lambda w: LaplaceCounts(**_pure(w) | {"max_items_per_unit": w.max_items_per_unit}),
+            noise=_of_bounded_counts,
             needs_bound=True,
         ),
         "limited-domain": Kind(
-            _limited_domain, needs_catalog=False, needs_delta=True, needs_bound=True
+            _limited_domain,
+            rounds=LimitedDomain.ranged_loss,
+            noise=_of_rounds,
+            needs_catalog=False,
+            needs_delta=True,
+            needs_bound=True,
         ),
         "laplace-domain": Kind(
             lambda w: LaplaceLimitedDomain(delta=w.delta, **_bounded(w)),
+            noise=_of_bounded_counts,
             needs_catalog=False,
             needs_delta=True,
             needs_bound=True,
@@ -134,8 +158,9 @@ def kind_of(name: str, *, known_domain: bool, delta: Fraction) -> Kind:
         raise ParameterError("mechanism", name, "one of " + ", ".join(table))
     kind = table[name]
     if kind.needs_catalog and not known_domain:
+        others = " or ".join(each for each, row in table.items() if not row.needs_catalog)
         limit = (
-            "limited-domain or laplace-domain where no --catalog makes the items public: an item "
+            f"{others} where no --catalog makes the items public: an item "
             "that one person alone brought in would show that this person is in the data"
         )
         raise ParameterError("mechanism", name, limit)
@@ -168,3 +193,22 @@ def _bounded(wish: Wish) -> dict[str, Any]:
 def _limited_domain(wish: Wish) -> LimitedDomain:
     epsilon, delta = rounds_of(wish.epsilon, wish.delta, wish.k)
     return LimitedDomain(**_bounded(wish) | {"epsilon": epsilon, "delta": delta})
+
+
+def _of_rounds(limited: LimitedDomain, _: int | None) -> str:
+    epsilon, delta, spread = limited.epsilon, limited.delta, limited.spread
+    bound = limited.max_items_per_unit
+    return (
+        f"epsilon {number(epsilon)} in each of {limited.k} rounds, threshold delta {number(delta)};"
+        f" the bound of {bound} costs {ln(spread) / float(epsilon):,.0f} people of"
+        f" {1 + ln(spread / delta) / float(epsilon):,.0f} that the threshold asks for"
+    )
+
+
+def _of_bounded_counts(laplace: LaplaceCounts | LaplaceLimitedDomain, _: int | None) -> str:
+    bound = laplace.max_items_per_unit
+    factor = bound if one_way(laplace.neighbors) else 2 * bound
+    return (
+        f"epsilon divided by {factor}: so much can one person change all counts; the bound"
+        f" of {bound} makes the noise of a count {factor / float(laplace.epsilon):,.6g} people"
+    )

@@ -8,9 +8,10 @@ from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
 from askew.mechanisms.laplace_domain import LaplaceLimitedDomain
 from askew.mechanisms.limited_domain import LimitedDomain, Selection
-from askew.mechanisms.lipschitz import Lipschitz, OneShot, Peeling, PermuteAndFlip
+from askew.mechanisms.lipschitz import Lipschitz, OneShot
 from askew.mechanisms.noisy_counts import ConcentratedPeeling, GammaCounts, LaplaceCounts
 from askew.mechanisms.optimal_threshold import OptimalThreshold
+from askew.mechanisms.peeling import Peeling, PermuteAndFlip
 
 __all__ = [
     "Canonical",

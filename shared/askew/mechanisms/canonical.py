@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import comb, exp
 
 from askew.errors import ParameterError
@@ -14,9 +15,16 @@ from askew.mechanisms.contest import Contest
 from askew.mechanisms.noise import NoiseFamily, check_family
 from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
 from askew.mechanisms.quality import Quality
+from askew.mechanisms.shortfall import Shortfall, canonical
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.urn import subset
-from askew.privacy import ConcentratedDP, NeighboringRelation, PureDP, exact_rational
+from askew.privacy import (
+    BoundedRange,
+    ConcentratedDP,
+    NeighboringRelation,
+    PureDP,
+    exact_rational,
+)
 from askew.randomness import RandomBits
 
 
@@ -74,16 +82,28 @@ class Canonical:
         """Noise units per unit of loss."""
         return halved(self.epsilon, self.neighbors)
 
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """`canonical` of `askew.mechanisms.shortfall`; none for other noise than Gumbel's."""
+        if self.noise != "gumbel" or not self.gamma:
+            return None
+        formula = partial(canonical, gamma=float(self.gamma), clipped=self.clipped)
+        return Shortfall(formula, self.rate)
+
     def privacy_loss(self) -> PureDP:
         """epsilon for the whole set."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
-    def concentrated_loss(self) -> ConcentratedDP:
-        """epsilon^2 / 8, for Gumbel noise (bounded range). Raises ParameterError for others."""
+    def ranged_loss(self) -> BoundedRange:
+        """One bounded-range round, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
-        return ConcentratedDP(Fraction(self.epsilon) ** 2 / 8, self.neighbors)
+        return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
+
+    def concentrated_loss(self) -> ConcentratedDP:
+        """epsilon^2 / 8, as `ranged_loss`."""
+        return ConcentratedDP(self.ranged_loss().epsilon ** 2 / 8, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
         """The selected item ids, ascending."""

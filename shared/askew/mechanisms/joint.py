@@ -20,9 +20,10 @@ from askew.mechanisms.parameters import (
     halved,
     ln,
 )
+from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.urn import Urn
-from askew.privacy import ConcentratedDP, NeighboringRelation, PureDP
+from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
 
@@ -68,9 +69,18 @@ class Joint:
         """Weight exponent per unit of loss."""
         return _rate(self)
 
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """`joint` of `askew.mechanisms.shortfall`; none for a truncated loss."""
+        return Shortfall(joint, self.rate) if self.truncation is None else None
+
     def privacy_loss(self) -> PureDP:
         """epsilon for the whole sequence."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    def ranged_loss(self) -> BoundedRange:
+        """One bounded-range round: the exponential mechanism over sequences."""
+        return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def concentrated_loss(self) -> ConcentratedDP:
         """epsilon^2 / 8: the exponential mechanism is bounded-range."""
@@ -125,6 +135,11 @@ class PNFJoint:
     def rate(self) -> Fraction:
         """Noise units per unit of loss."""
         return _rate(self)
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """`joint_flipped` of `askew.mechanisms.shortfall`."""
+        return Shortfall(joint_flipped, self.rate)
 
     def privacy_loss(self) -> PureDP:
         """epsilon for the whole sequence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil, exp, log, log1p
 
 import numpy as np
@@ -12,6 +13,7 @@ from askew.exact import Draws
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.limited_domain import Selection, check_limited, top_of, top_of_rows
 from askew.mechanisms.parameters import check_positive_int, ln
+from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot
 from askew.mechanisms.tally import Counts, Integers
 from askew.privacy import ApproximateDP, NeighboringRelation
 from askew.randomness import RandomBits
@@ -53,6 +55,16 @@ class LaplaceLimitedDomain:
         check_positive_int("max_items_per_unit", self.max_items_per_unit)
 
     @property
+    def rate(self) -> Fraction:
+        """Noise units per unit of count."""
+        return Fraction(self.epsilon) / self.max_items_per_unit
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """That of one noise for each item, among the kbar; a stop ends a list before it misses."""
+        return Shortfall(partial(one_shot, law=LAPLACE), self.rate, self.kbar)
+
+    @property
     def threshold(self) -> Fraction:
         """tau, rounded up, with room for the float error of its equation."""
         spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
@@ -80,9 +92,8 @@ class LaplaceLimitedDomain:
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
         """As `select`, from the top kbar items in order, (n,) each, and the next count."""
-        rate = Fraction(self.epsilon) / self.max_items_per_unit
         kept = values[values >= max(cutoff, 1)].tolist()
-        scores = [rate * (value - cutoff - 1) for value in kept] + [self.threshold]
+        scores = [self.rate * (value - cutoff - 1) for value in kept] + [self.threshold]
         contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)
         floats = np.array([float(score) for score in scores])
         contest.enter(np.arange(len(scores)), floats, np.zeros(len(scores)))

@@ -24,6 +24,7 @@ from askew.mechanisms.parameters import (
     check_positive_int,
     check_probability,
 )
+from askew.mechanisms.shortfall import Shortfall, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.privacy import (
     ADD_OR_REMOVE_ONE,
@@ -105,6 +106,11 @@ class LimitedDomain:
         """m: how many items one unit can push out of the domain."""
         limited = self.max_items_per_unit is not None and self.domain != "strict"
         return min(self.kbar, self.max_items_per_unit or self.kbar) if limited else self.kbar
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """That of peeling, among the kbar items: the stop can only end a list before it misses."""
+        return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
     def privacy_loss(self) -> ApproximateDP:
         """(k * epsilon, delta)."""

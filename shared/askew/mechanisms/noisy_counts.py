@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from askew.composition import epsilon_per_round
 from askew.errors import ParameterError
 from askew.exact import Draws
-from askew.mechanisms.lipschitz import Peeling
 from askew.mechanisms.order_statistics import highest
 from askew.mechanisms.parameters import (
     check_k,
@@ -24,10 +24,12 @@ from askew.mechanisms.parameters import (
     halved,
     one_way,
 )
+from askew.mechanisms.peeling import Peeling
+from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.urn import items_of_groups
 from askew.mechanisms.value_classes import ValueClasses
-from askew.privacy import ApproximateDP, ConcentratedDP, NeighboringRelation, PureDP
+from askew.privacy import ApproximateDP, BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
 _FLOAT_ITEMS = 1 << 24
@@ -64,9 +66,18 @@ class ConcentratedPeeling:
         """epsilon', rounded down. See `askew.composition.epsilon_per_round`."""
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """That of its peeling."""
+        return self._peeling().shortfall
+
     def privacy_loss(self) -> ApproximateDP:
         """(epsilon, delta)."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
+
+    def ranged_loss(self) -> BoundedRange:
+        """k bounded-range rounds of epsilon'."""
+        return self._peeling().ranged_loss()
 
     def concentrated_loss(self) -> ConcentratedDP:
         """k epsilon'^2 / 8."""
@@ -108,6 +119,16 @@ class LaplaceCounts:
         """How much one unit can change all counts together."""
         return self.max_items_per_unit * (1 if one_way(self.neighbors) else 2)
 
+    @property
+    def rate(self) -> Fraction:
+        """Noise units per unit of count."""
+        return Fraction(self.epsilon) / self.l1_sensitivity
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """That of one noise for each item."""
+        return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
+
     def privacy_loss(self) -> PureDP:
         """epsilon, whatever k."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
@@ -118,7 +139,7 @@ class LaplaceCounts:
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
-        classes = ValueClasses(tally, Fraction(self.epsilon) / self.l1_sensitivity)
+        classes = ValueClasses(tally, self.rate)
         return items_of_groups(highest(classes, "laplace", self.k, draws), tally, draws)
 
 

@@ -1,0 +1,167 @@
+"""The bounds on how far below the k-th item a selected one can be, with their proofs.
+
+    symbols     d items, m = d - k of them outside the top k;  r noise units per unit of count;
+                a = r g;  q = exp(-a);  counts relative to the k-th: the top k are at 0 or above
+
+The worst vector, for all that peel and all that add one noise to each item: the top k at 0, all
+others at -g. For, with the noise fixed, a miss means that some item at -g or below beats a k-th
+(or, in a round, a first) among the rest; it stays one when an item of the rest is lowered or handed
+over to the others, and when one of the others is raised to -g. So these are exact, attained there:
+
+    peeling, Gumbel noise     P(no miss) = product over n = 1..k of n / (n + m q)
+    one noise for each item   P(no miss) = E[F(T + a)^m],  T the least of k draws, F the law of one
+
+A limited domain has at most kbar candidates, so d = min(kbar, d); its stop can only end a list
+before it misses. That bound is reached in the limit of high counts.
+
+    permute-and-flip, peeled  P(no miss) >= product over n = 1..k of 1 - m q / (n + 1)
+
+since in a round with n items of the top k left, one of the others is looked at before all of them
+with probability at most 1 / (n + 1), and taken, if looked at, with probability at most q.
+
+    joint, rate r             P(miss) <= W / (1 + W),    W = (d! / (d - k)! - k!) q
+    pnf-joint                 P(miss) <= W / 2
+
+Every sequence that misses has a loss of at least g, the true ranking has 0, and so many sequences
+are no permutation of the top k. In permute-and-flip each is looked at before the true ranking with
+probability 1/2, and then taken with probability at most q.
+
+    canonical, Gumbel noise   P(miss) = W / (1 + W), W the larger of
+        (C(d,k) - 1) exp(-r gamma g) / exp(r (1 - gamma) g)       (clipped: / 1)
+        (C(d,k) - 1 - k) exp(-r gamma g) / min over c = 0..g-1 of
+            exp(r (1 - gamma) c) + k exp(-r gamma c)              (unclipped only)
+
+Proof. A subset S other than the top k T has, by its lowest item, the j-th outside T, at y_j <= 0,
+and by its first missing rank s, the weight w_s exp(r gamma y_j), w_s = exp(-r (1 - gamma) x_s); T
+has exp(-r (1 - gamma) y_1), or 1 if clipped. W, what misses over what does not, is linear over
+linear in w, so largest where the w are 0 up to a rank and 1 from there on. That is the same problem
+with a smaller k and the same m, where C(k+j-1, k-1), the number of S with a j-th lowest, grows by
+(k+j)/k with k: faster for those that miss, whose j is higher. So all w are 1: the top k at 0. Items
+that miss are worst at -g. Of the others outside T only the first can be better kept than let miss:
+any other would leave the upper sum for the lower one. It is at -c, c < g, if it does not miss, and
+such subsets with it as their lowest are k; those with a lower j-th, none that does not miss.
+
+Checked against exact enumeration in the tests. Float64. Complexity: O(k), O(1) for joint and
+canonical. A mechanism names the bound that holds for it, by its property `shortfall`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, expm1, floor, inf, lgamma, log, log1p
+
+import numpy as np
+
+from askew.mechanisms.binomials import Floats, log_binomials
+
+_CELLS = 1 << 14
+
+
+@dataclass(frozen=True)
+class Worst:
+    """k items of the top and m others; noise units per unit of count."""
+
+    k: int
+    m: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """The bound of a mechanism: P(a miss by `gap`) <= formula(worst, gap), for every count vector.
+
+    rate: noise units per unit of count. depth: how many items a limited domain looks at, None
+    where all of the catalog take part.
+    """
+
+    formula: Callable[[Worst, int], float]
+    rate: Fraction
+    depth: int | None = None
+
+
+def peeled(worst: Worst, gap: int) -> float:
+    """Peeling with Gumbel noise: met by the worst vector."""
+    others = worst.m * exp(-worst.rate * gap)
+    return -expm1(-float(np.log1p(others / np.arange(1, worst.k + 1)).sum()))
+
+
+def flipped(worst: Worst, gap: int) -> float:
+    """Permute-and-flip, peeled: proved, and larger than necessary where misses are likely."""
+    others = worst.m * exp(-worst.rate * gap)
+    if others >= 2:
+        return 1.0
+    return -expm1(float(np.log1p(-others / np.arange(2, worst.k + 2)).sum()))
+
+
+def joint(worst: Worst, gap: int) -> float:
+    """The exponential mechanism over sequences: proved, and larger than necessary."""
+    return _of_odds(_log_sequences(worst, gap))
+
+
+def joint_flipped(worst: Worst, gap: int) -> float:
+    """Permute-and-flip over sequences: proved, and larger than necessary."""
+    return exp(min(_log_sequences(worst, gap), 1.0)) / 2
+
+
+def _log_sequences(worst: Worst, gap: int) -> float:
+    """ln W of the joint mechanisms."""
+    return lgamma(worst.k + 1) + _log_subsets(worst, 1) - worst.rate * gap
+
+
+def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
+    """The canonical mechanism with Gumbel noise, gamma above 0: met by the worst vector."""
+    up, down = worst.rate * (1 - gamma), worst.rate * gamma
+    odds = _log_subsets(worst, 1) - down * gap - (0.0 if clipped else up * gap)
+    if not clipped and worst.m > 1:
+        best = log(gamma * worst.k / (1 - gamma)) / worst.rate if gamma < 1 else inf
+        places = {min(max(round_(min(best, gap)), 0), gap - 1) for round_ in (floor, ceil)}
+        kept = min(float(np.logaddexp(up * c, log(worst.k) - down * c)) for c in places)
+        odds = max(odds, _log_subsets(worst, 1 + worst.k) - down * gap - kept)
+    return _of_odds(odds)
+
+
+def _log_subsets(worst: Worst, left_out: int) -> float:
+    """ln(C(d, k) - left_out)."""
+    whole = float(log_binomials(np.array([worst.k + worst.m + 0.0]), np.array([worst.k + 0.0]))[0])
+    return whole + log1p(-left_out * exp(-whole))
+
+
+def _of_odds(log_odds: float) -> float:
+    return exp(-float(np.logaddexp(0.0, -log_odds)))
+
+
+@dataclass(frozen=True)
+class Law:
+    """One draw of noise: P(Z > z), and where P(Z < z) is a given number."""
+
+    survival: Callable[[Floats], Floats]
+    quantile: Callable[[Floats], Floats]
+
+
+def _laplace_survival(z: Floats) -> Floats:
+    tail = np.exp(-np.abs(z)) / 2
+    return np.where(z < 0, 1 - tail, tail)
+
+
+def _laplace_quantile(below: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.where(below < 0.5, np.log(2 * below), -np.log(2 * (1 - below)))
+
+
+EXPONENTIAL = Law(lambda z: np.exp(-z), lambda below: -np.log1p(-below))
+LAPLACE = Law(_laplace_survival, _laplace_quantile)
+
+
+def one_shot(worst: Worst, gap: int, law: Law) -> float:
+    """One noise for each item: 1 - E[F(T + a)^m], from above.
+
+    T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,
+    within 0 and 1, so the error is below 1 / _CELLS.
+    """
+    # The edge with i cells below it: P(one draw is lower) = 1 - (1 - i / cells)^(1 / k).
+    edges = law.quantile(-np.expm1(np.log1p(-np.arange(_CELLS) / _CELLS) / worst.k))
+    with np.errstate(divide="ignore"):
+        kept = np.log1p(-law.survival(edges + worst.rate * gap)) * worst.m
+    return -float(np.expm1(kept).mean())
