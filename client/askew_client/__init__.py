@@ -1,8 +1,8 @@
 """The device's role: it holds the profile, asks, and picks in private.
 
     async with AskewClient(ClientSettings()) as client:
-        slate = await client.ask()
-        item = client.pick(slate)
+        answer = await client.ask()
+        title = client.pick(answer)
 
 The names are imported when they are first used, so that `import askew_client` costs nothing.
 """

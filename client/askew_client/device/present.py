@@ -76,7 +76,7 @@ def title_of(item: Item) -> Title:
 
 
 def items_by_text(catalog: Catalog) -> dict[str, int]:
-    """Item ids by `title_key` of what people type: a label, or a title that is clear alone.
+    """Item ids by `title_key` of what people type: a label, or a title that one item has.
 
     Of two items with one label the lower id counts.
     """

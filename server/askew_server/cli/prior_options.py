@@ -48,7 +48,7 @@ class PriorOptions:
 
     @contextmanager
     def source(self) -> Iterator[PriorSource | None]:
-        """The prior's source, its ledger open meanwhile. Raises click.UsageError."""
+        """The prior's source, with its ledger open while it is used. Raises click.UsageError."""
         given = [self.prior_file, self.prior_dp, self.prior_cohort]
         if sum(each is not None for each in given) > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")

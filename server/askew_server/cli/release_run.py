@@ -76,7 +76,7 @@ class Order:
     yes: bool = False
 
     def plan(self, data: Dataset, engine: str) -> ReleasePlan:
-        """The plan that this is on a data set, at an engine's address. Raises ParameterError."""
+        """The plan of this order, on this data set and engine address. Raises ParameterError."""
         source = {name: getattr(self, name) for name in _SOURCE}
         mechanism = self.mechanism or default_mechanism(known_domain=bool(self.catalog))
         most = self.max_items_per_unit
@@ -125,7 +125,7 @@ def run(place: Workplace, output: Output, order: Order) -> Release | None:
 
 
 def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:
-    """Whether the budget allows it. Raises what the charge would raise."""
+    """Say whether the budget allows it. Raises what the charge would raise."""
     if output.form == "json":
         click.echo(json.dumps(found.named()))
     elif output.form == "csv":
@@ -136,7 +136,7 @@ def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forec
 
 
 def _ask(book: Ledger, request: ChargeRequest, order: Order) -> None:
-    """Before a spend, where somebody is there to answer. Raises click.Abort, and what the charge
+    """Ask before a spend, if somebody is there to answer. Raises click.Abort, and what the charge
     would raise: nobody is asked about what is refused.
     """
     somebody = sys.stdin.isatty() and sys.stderr.isatty()
@@ -204,7 +204,7 @@ class _Steps:
     @classmethod
     @contextmanager
     def on_a_terminal(cls) -> Iterator[_Steps]:
-        """Until the work is done."""
+        """The steps on this terminal, until the work is done."""
         if not sys.stderr.isatty():
             yield cls(None)
             return

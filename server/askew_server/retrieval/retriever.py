@@ -18,8 +18,8 @@ class Retriever:
     """Answers queries that are valid for its card: points by one rule, buckets by another.
 
     The card names the rule that did best. A signal of the other mechanism, which is the device's to
-    choose, gets the best that there is for it: with a prior posterior or buckets, without codebook
-    or the shared slate.
+    choose, gets the best that there is for it: with a prior, `posterior` or `buckets`; without one,
+    `codebook` or the shared slate.
     """
 
     def __init__(self, card: ModelCard, catalog: Catalog, prior: PriorPeople | None = None) -> None:

@@ -112,7 +112,7 @@ def offsets_of(kind: RuleKind, epsilon: float, dimension: int, k: int) -> NDArra
 
 
 def rule_of(kind: RuleKind, encoder: Encoder, catalog: Catalog) -> RetrievalRule:
-    """A rule of which a card and a catalog are all that it needs.
+    """A rule that needs a card and a catalog alone.
 
     Raises ParameterError for one that needs a prior.
     """
