@@ -78,7 +78,7 @@ class UnknownTitle(UserWarning):
 
 
 class AskewClient:
-    """Ask in private from an event loop. Raises AskewError where a Companion has a Setback."""
+    """Ask in private from an event loop. Raises AskewError where a Companion returns a Setback."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class AskewClient:
 
     @property
     def companion(self) -> Companion:
-        """The whole facade, for what this class has no word for."""
+        """The whole facade, for what this class has no method for."""
         if self._companion is None:
             raise ParameterError("client", None, "open: use it in a with statement")
         return self._companion

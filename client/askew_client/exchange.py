@@ -58,8 +58,9 @@ class Exchange:
     """A person, a model and the device's settings.
 
     Whether it can be made, and what it does until an answer is there, depends on the card and the
-    settings alone: any ratings of the catalog's items on its scale make a profile, none at all too.
-    contributions: the encoder's, of the whole catalog, where they were made before; public.
+    settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
+    empty set of ratings. contributions: the encoder's, of the whole catalog, where they were made
+    before; public.
     """
 
     card: ModelCard
@@ -71,7 +72,7 @@ class Exchange:
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises ParameterError as `mechanism_for`, ProfileError for a rating off the scale."""
+        """Raises ParameterError as `mechanism_for` does; ProfileError for a rating off scale."""
         object.__setattr__(self, "mechanism", mechanism_for(self.card, self.settings))
         profile = fold_in(
             self.ratings, self.catalog.vectors, self.card.space, contributions=self.contributions
@@ -116,7 +117,7 @@ class Exchange:
         return Signal(self.card.space.version, mechanism, values)
 
     def rank(self, slate: Slate) -> Ranking:
-        """The slate by the true profile, and in it the pick. Never sent.
+        """The slate, ranked by the true profile; the ranking names the pick. Never sent.
 
         Raises Malformed for a slate whose local model is not the catalog's.
         """
@@ -130,7 +131,7 @@ class Exchange:
 
 
 def mechanism_for(card: ModelCard, settings: ClientSettings) -> Mechanism:
-    """What these settings ask this server by.
+    """The mechanism by which these settings ask this server.
 
     Raises ParameterError when the server cannot answer them, or where the noise on a point would
     say more than this device allows: the space is too wide, or one rating moves a point too far.

@@ -147,7 +147,7 @@ def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
 
 
 def _order(is_low: Callable[[float], bool]) -> Fraction:
-    """1 + x at the end of the x that are low, to 20 bits, by bisection of their logarithms."""
+    """1 + x for the largest x that is low, to 20 bits, by bisection of the logarithm of x."""
     low, high = -40.0, 40.0
     for _ in range(60):
         middle = (low + high) / 2

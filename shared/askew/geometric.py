@@ -5,8 +5,8 @@
 It is the difference of two independent geometric draws G, P(G = n) = (1 - r) r**n. r**n factors
 over the binary digits of n, so the digits of G are independent and digit i is one with probability
 r**(2**i) / (1 + r**(2**i)), a rational. Digits 0..levels-1 are thrown together with a last coin of
-probability r**(2**levels) <= 2**-128, which says whether G lies beyond them; if so, geometric laws
-having no memory, 2**levels is added and that coin is thrown again.
+probability r**(2**levels) <= 2**-128, which says whether G lies beyond them. If it does, 2**levels
+is added and that coin is thrown again, since geometric laws have no memory.
 
 Complexity: 2 * (levels + 1) coins a draw, whatever the value drawn.
 """

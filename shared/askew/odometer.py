@@ -145,7 +145,7 @@ class PayWhatYouGet:
     are left: it reserves them all, before the data are touched, and is settled to its length.
 
     epsilon: per symbol; delta: per call; slack: delta' of equation 3.
-    Privacy unit: one person's whole history. ADD_OR_REMOVE_ONE, as LimitedDomain.
+    Privacy unit: one person's whole history. Neighbors: ADD_OR_REMOVE_ONE, as of LimitedDomain.
     Guarantee: all answers together are (epsilon*(k*), 2 l* delta + slack)-DP, with epsilon* of
     `durfee_rogers`. Source: Durfee, Rogers 2019, Theorem 2 (whose Algorithm 2 loops for ever if
     a call asks for more than k*; here that is refused).

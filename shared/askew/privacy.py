@@ -79,17 +79,19 @@ class BoundedRange:
 
     delta: LimitedDomain's, whose stop symbol weighs at least 1 / delta times all the items together
     that the neighbor's domain lacks; 0 for the exponential mechanism on a known domain. Where it is
-    above 0, the rounds have the range of epsilon but for a probability of at most delta.
-    Proof. Put in place of the items that the neighbor lacks one outcome, lost, of delta times the
-    stop's weight, in both worlds. As it moves with the stop, this is the exponential mechanism on
-    candidates that both worlds have, epsilon-bounded-range in each round, and lost ends it like the
-    stop. Where nothing is lost its law is P+ <= P on D, P'+ <= P' on D', because lost weighs at
-    least as much as what it replaced. Whatever bound (e, d) such rounds have, for every set S
+    above 0, the rounds have the range of epsilon except with probability at most delta.
+    Proof. In both worlds, replace the items that the neighbor lacks by one outcome, called lost,
+    whose weight is delta times the stop's. Its weight moves with the stop's, so this is the
+    exponential mechanism on candidates that both worlds have: epsilon-bounded-range in each round.
+    The outcome lost ends it, as the stop does. Where nothing is lost its law is P+ <= P on D,
+    P'+ <= P' on D', because lost weighs at least as much as what it replaced. Whatever
+    bound (e, d) such rounds have, for every set S
 
         P(S) <= P+(S without lost) + (what P has beyond P+) <= e^e P'+(S) + d + P+(lost)
 
-    and P+(lost) <= delta / (1 + delta), as lost is drawn before the stop that seldom. In a sequence
-    of calls, the first lost one ends them all, so the deltas add. Enumerated in tests/guarantees.
+    and P+(lost) <= delta / (1 + delta), because lost and the stop end it in the ratio delta to 1.
+    In a sequence of calls, the first lost one ends them all, so the deltas add. Enumerated in
+    tests/guarantees.
 
     Holds for rounds of the exponential mechanism, LimitedDomain's among them (the stop is an
     outcome). Not for permute-and-flip, nor for exponential or Laplace noise: they are epsilon-DP
@@ -154,7 +156,7 @@ class SignalLoss:
 
     @classmethod
     def metric(cls, epsilon_per_distance: Fraction, reach: Reach) -> SignalLoss:
-        """Of a mechanism that is epsilon_per_distance-metric private."""
+        """The loss of a mechanism that is epsilon_per_distance-metric private."""
         return cls(
             epsilon=epsilon_per_distance * reach.diameter,
             epsilon_per_rating=epsilon_per_distance * reach.one_rating,
@@ -163,7 +165,7 @@ class SignalLoss:
 
     @classmethod
     def uniform(cls, epsilon: Fraction) -> SignalLoss:
-        """Of a mechanism whose bound is the same for every pair, near or far."""
+        """The loss of a mechanism whose bound is the same for every pair, near or far."""
         return cls(epsilon=epsilon, epsilon_per_rating=epsilon)
 
     @property

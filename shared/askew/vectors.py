@@ -141,7 +141,7 @@ class Profile:
 
     @property
     def bucket(self) -> int:
-        """The bucket of the taste, as private as it; 0 in a space without buckets."""
+        """The bucket of the taste, as private as the taste; 0 in a space without buckets."""
         return self.space.buckets.of(self.taste) if self.space.buckets is not None else 0
 
 

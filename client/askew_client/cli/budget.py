@@ -37,8 +37,8 @@ def budget(
     """Show what was spent: when, on which space, and what that means.
 
     Spending freezes when an older copy of the ledger was put back, when somebody else wrote in it,
-    or when the clock jumped more than a year ahead. `--unfreeze` accepts what there is, and books
-    what its anchor remembers and the ledger lost; only a lost anchor gives budget back.
+    or when the clock jumped more than a year ahead. `--unfreeze` accepts the ledger as it is. What
+    it lost and its anchor remembers is booked as spent; only a lost anchor gives budget back.
 
     \b
     Examples:

@@ -40,7 +40,7 @@ class RationalNumber(click.ParamType["Fraction"]):
 
 
 class Directory(click.Path):
-    """A directory, there or not yet. No text is none: it would be the one where one stands."""
+    """A directory, which need not exist yet. Empty text is refused: it would mean "."."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False)

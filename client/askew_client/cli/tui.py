@@ -53,7 +53,7 @@ def tui(
 ) -> None:
     """Rate, ask, and see what it costs, on a screen of its own.
 
-    --demo leaves the stored profile, ledger and settings alone, and nothing of itself behind.
+    --demo does not touch the stored profile, ledger and settings, and leaves no file behind.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def tui(
 
 
 def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Companion]:
-    """The device. The app calls this when its first screen stands, since the imports take long."""
+    """The device. The app calls this once its first screen is shown, as the imports take long."""
     if demo:
         from askew_client.tui.simulation import simulated_companion
 

@@ -1,4 +1,4 @@
-"""The server of the demo: its own process on a free port of this machine, gone when we are."""
+"""The server of the demo: a process on a free port of this machine, which ends with the demo."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ class Companion(ProfileDesk):
         return self._settings
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on, in this object only (`config` keeps them)."""
+        """Use other settings from now on, in this object only (`ConfigFile` keeps them)."""
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
 

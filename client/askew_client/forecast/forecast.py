@@ -1,9 +1,9 @@
 """What a choice of epsilon and k would give on average, computed on the device; nothing is sent.
 
-The server's rule is public (`askew.placement`), so the device can play it against its own profile
+The server's rule is public (`askew.retrieval`), so the device can play it against its own profile
 with as many draws of the noise as it likes: what never leaves costs nothing. A rule that weighs a
-prior, which no device has, is played for what it is, with people in place of the prior's who are
-made up from the public catalog (`stand_in`): an estimate, and it is called one.
+prior, which no device has, is played as it is, but with people made up from the public catalog in
+place of the prior's (`synthetic_people`). The result is an estimate, and it is called one.
 """
 
 from __future__ import annotations
@@ -120,6 +120,6 @@ class _Scores:
         return float(max(unrated, default=-self._sorted[len(self._sorted) // 2]))
 
     def quality(self, picks: Sequence[float]) -> Quality:
-        """The mean over picks, given by their score."""
+        """The mean quality of picks with these scores."""
         places = 1 + np.searchsorted(self._sorted, -np.array(picks), side="left")
         return Quality(float(np.mean(picks) / -self._sorted[0]), float(places.mean()))

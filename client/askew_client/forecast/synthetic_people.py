@@ -1,10 +1,11 @@
 """People in place of a prior's, for a forecast on the device: made up from the public catalog.
 
 A server with a prior weighs people whom it may know, and no device has them. So the device makes up
-others: for each of up to PEOPLE items, evenly over the catalog, one who likes it and the LIKES - 1
-items most like it, and has seen those. Tastes and points are what the public model makes of such
-likes. What they lack of the prior: how often its tastes occur, and what else its people have seen;
-so a forecast with them is an estimate. Deterministic, and nobody in particular.
+others. It takes up to PEOPLE items, evenly over the catalog, and for each of them makes one person
+who likes it and the LIKES - 1 items most like it, and who has seen nothing else. Tastes and points
+are what the public model makes of such likes. Two things that a prior knows are missing: how often
+each taste occurs, and what else its people have seen. So a forecast with them is an estimate. They
+are the same each time, and nobody in particular.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class StandIns:
 
 def stand_ins(card: ModelCard, catalog: Catalog, k: int) -> StandIns:
     """The made-up people of a catalog, for at most k results. O(PEOPLE n_items D), a fraction of a
-    second. One person at a time, and no more than is asked for: how many items and how long a
-    shared slate there is are a server's to say.
+    second. A server decides how many items there are and how long its shared slate is, so people
+    are scored one at a time, and the slate is read only up to k.
     """
     encoder, n = card.space.encoder, len(catalog)
     rows = np.unique(np.linspace(0, n - 1, PEOPLE).astype(np.int64))
@@ -65,8 +66,8 @@ def posterior_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
 def buckets_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
     """The rule `buckets`: slates made at the card's epsilon, as a server makes them for its prior.
 
-    Anybody's slate where the space has no buckets. Raises OutOfRange for an epsilon of the card
-    that buckets cannot have.
+    Where the space has no buckets, it is the slate for anybody. Raises OutOfRange for an epsilon of
+    the card that buckets cannot have.
     """
     buckets = card.space.buckets
     if buckets is None:

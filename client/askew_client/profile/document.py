@@ -55,13 +55,13 @@ class ProfileDocument:
         return replace(self, ratings=ratings, edits=self.edits[:-1]), len(last)
 
     def answered(self, answer: PastAnswer) -> ProfileDocument:
-        """With one more answer, unless it is the last one over again."""
+        """The profile with one more answer, unless that repeats the last one."""
         if self.answers and replace(self.answers[-1], when=answer.when) == answer:
             return self
         return replace(self, answers=(*self.answers, answer)[-_MAX_ANSWERS:])
 
     def without(self, named: Callable[[str], bool]) -> ProfileDocument:
-        """Without every trace of these titles: their ratings, edits of them, answers with them.
+        """The profile without any trace of these titles: ratings, edits and answers go.
 
         An edit keeps its other titles; an answer with one of them is forgotten whole.
         """

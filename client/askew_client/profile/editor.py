@@ -84,8 +84,8 @@ class ProfileDesk:
     def edit(self, changes: Mapping[str, State]) -> int:
         """Many changes as one edit, so that one `undo` takes all of them back.
 
-        Returns how many titles were rated before and are named, which tells a removal that found
-        nothing.
+        Returns how many of the named titles were rated before, so that a removal which found
+        nothing can be told.
         """
         for state in changes.values():
             if self._scale is not None and state and state[0] is not None:
@@ -102,7 +102,7 @@ class ProfileDesk:
         return found[0]
 
     def undo(self) -> int:
-        """Take the last edit back, an import being one; how many ratings changed, 0 for none."""
+        """Take the last edit back; an import is one. Returns how many ratings changed."""
         changed = [0]
 
         def undone(document: ProfileDocument) -> ProfileDocument:

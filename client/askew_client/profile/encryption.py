@@ -67,7 +67,7 @@ class Key:
             raise VaultError(_WRONG) from None
 
     def _bound(self) -> bytes:
-        """What is not secret and must not be exchanged either."""
+        """What is not secret, and still must not be replaced."""
         return b"|".join((_MARK, self.lock.encode(), self.salt))
 
 

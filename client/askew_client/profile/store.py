@@ -133,7 +133,7 @@ class ProfileStore:
         self._file.purge()
 
     def _check_erasable(self) -> None:
-        """Nothing is changed where the key is missing, or where the old state cannot be erased."""
+        """Raises, before any change, where the key is missing or the old state cannot be erased."""
         self.read()
         self._file.check_unread()
 

@@ -32,11 +32,11 @@ class ClientSettings:
     distance between two people is only what a server says; epsilon * max_diameter bounds the loss
     of one signal between any two profiles whether that is true or not.
     max_one_rating: the farthest that one rating may move a point in a space that this device
-    enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it moves one
+    enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it does
     follows from numbers that a server chooses; training keeps both limits, and made .3 to .52 of
     the ratings tried. Neither limit
     concerns bucket_rr, whose epsilon holds for every pair of people.
-    pace: seconds; a call leaves only a whole number of these after the server's reply before it,
+    pace: seconds; a call is sent a whole number of these after the server's last reply,
     so that the time between them does not tell how much work a profile made.
     timeout: seconds for one call. Raises ParameterError for a setting out of range.
     """

@@ -2,7 +2,7 @@
 
 The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
 environment a setting is called ASKEW_ and its name. docs/device.md lists the settings.
-`config_file` reads and changes the file.
+`settings.file` reads and changes the file.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _text(name: str, value: object) -> str:
 
 
 def _directory(name: str, value: object) -> Path:
-    """A directory that is the same wherever a command starts: each has a budget of its own."""
+    """A directory that no working folder changes, because each directory has its own budget."""
     if isinstance(value, Path):
         return value  # a flag, which is typed for one run
     text = _text(name, value)

@@ -127,7 +127,7 @@ class PrivateDatabase:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Write-ahead logging. SQLite does not wait for others there, so this does, and tries again."""
+    """Write-ahead logging. SQLite does not wait for others there, so this waits and tries again."""
     for tries_left in reversed(range(_TRIES)):
         try:
             database.execute("PRAGMA journal_mode = WAL")

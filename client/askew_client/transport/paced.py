@@ -1,11 +1,12 @@
 """A network that is used at a public pace, whatever the device has to do between two calls.
 
 How long a device works between a server's reply and its next call depends on the profile: ten
-thousand ratings are matched to a catalog more slowly than three. So each call but the catalog's,
-between which and the card there is no such work, leaves a whole number of `pace` seconds after the
-last reply, and the connection is closed at such a moment too. Work that takes longer than one pace
-waits for the next. How much public work a reply makes is the server's choice, so that has beats of
-its own: where a catalog takes nearly one, a little more, the profile's, would else pass it.
+thousand ratings are matched to a catalog more slowly than three. So each call is sent a whole
+number of `pace` seconds after the last reply, and the connection is closed at such a moment too.
+Work that takes longer than one pace waits for the next. Only the catalog is asked for at once,
+because the device does no such work between the card and it. How much public work a reply makes is
+the server's choice, so that has beats of its own: where a catalog takes nearly one, a little more,
+the profile's, would else pass it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from askew.errors import (
 
 
 class Trouble(Enum):
-    """Why something could not be done; a calm state of a screen each."""
+    """Why something could not be done. Each is a calm state of a screen."""
 
     UNREACHABLE = "the server cannot be reached"
     BUDGET = "the budget does not allow it"

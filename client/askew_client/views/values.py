@@ -119,7 +119,7 @@ class Quote:
     card and the ledger.
 
     fresh: a signal would be drawn and charged, rather than sent again for nothing. second_space:
-    it would be the slot's second space, and so needs the person's yes. cost.spent is before it.
+    it would be the slot's second space, and so needs the person's yes. cost.spent is without it.
     spent_this_slot, monthly_cap: what the slot's signals cost so far, and what they may.
     """
 

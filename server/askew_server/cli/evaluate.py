@@ -65,9 +65,9 @@ class _List(click.ParamType[tuple[Any, ...]]):
 def evaluate(ratings: Path | None, out: Path, **given: Any) -> None:
     """Compare the ways to answer a signal, always beside the slate that knows nothing.
 
-    People are split into a server's, validation's and clients, by seed. Each client's profile is
-    encoded, bent by simulated noise and answered by each rule; the client picks. Same ratings and
-    options, same figures.
+    A seed splits people into the server's, validation's and clients. Each client's profile is
+    encoded, bent by simulated noise and answered by each rule; the client picks. The same
+    ratings and options give the same figures.
 
     Stopped by Ctrl-C or SIGTERM, it writes the figures that it has; the same command goes on from
     there.

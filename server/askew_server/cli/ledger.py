@@ -30,8 +30,8 @@ def ledger() -> None:
     """Budgets: open them, look at them, give some to analysts.
 
     A budget is a cap on the privacy loss of everything that is ever released of a data set, also in
-    its later versions. Spends are durable, append-only and chained; an anchor file tells a restored
-    backup, and freezes spending until `ledger unfreeze`.
+    its later versions. Spends are durable, append-only and chained; an anchor file shows that
+    a backup was restored, and spending is then frozen until `ledger unfreeze`.
     """
 
 

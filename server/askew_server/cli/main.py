@@ -104,7 +104,7 @@ def train(
     seed: int,
     prior: PriorOptions,
 ) -> None:
-    """Train a model on ratings. Same ratings, same options, same prior: the same bytes.
+    """Train a model on ratings. The same ratings, options and prior make the same bytes.
 
     Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
     and any csv or parquet file with the columns user, item, rating. Without --items, the items of
@@ -196,7 +196,7 @@ def _rows_of(model: ItemModel) -> dict[str, ItemRow]:
 
 
 def _vectors(model: Path | None) -> VectorSource:
-    """Those of a model that is there already, or such as are to be learned."""
+    """The vectors of an existing model, or else vectors that training learns."""
     from askew_server.model import artifact
     from askew_server.training.item_vectors import FixedVectors, LearnedVectors
 
@@ -207,7 +207,7 @@ def _vectors(model: Path | None) -> VectorSource:
 
 
 def _source(table: RatingTable) -> str:
-    """For the card, which is public."""
+    """Where the ratings come from, in the words of the card, which is public."""
     from askew_server.training.disclosure import in_words
 
     return f"ratings of {in_words(table.n_people)} people"
@@ -229,7 +229,7 @@ def _training_data(
 
 
 def _report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
-    """For the operator: the first line is exact, and no part of the model."""
+    """What the operator reads. The first line is exact, and is not part of the model."""
     from askew_server.training.disclosure import what_it_tells
 
     space, rule = model.card.space, model.card.rule

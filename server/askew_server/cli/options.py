@@ -28,7 +28,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """Where an operator keeps the ledger, its anchor and the bounding key, and what counts."""
+    """Where an operator keeps the ledger, its anchor and the bounding key; which engine counts."""
 
     ledger: Path
     anchor: Path | None = None
@@ -181,7 +181,7 @@ def listening_options(default_port: int) -> Callable[[_Command], _Command]:
 
 
 def address_of(host: str, port: int) -> str:
-    """As gRPC wants it."""
+    """The address as gRPC writes it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

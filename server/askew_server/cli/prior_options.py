@@ -48,7 +48,7 @@ class PriorOptions:
 
     @contextmanager
     def source(self, counts: float | None) -> Iterator[PriorSource | None]:
-        """The prior's source, its ledger open meanwhile. Raises click.UsageError.
+        """The prior's source, with its ledger open while it is used. Raises click.UsageError.
 
         counts: the least count that is a like, where files hold counts.
         """

@@ -133,7 +133,7 @@ def run(
 
 
 def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:
-    """Whether the budget allows it. Raises what the charge would raise."""
+    """Say whether the budget allows it. Raises what the charge would raise."""
     if output.form == "json":
         click.echo(json.dumps(found.named()))
     elif output.form == "csv":
@@ -144,7 +144,7 @@ def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forec
 
 
 def _ask(book: Ledger, request: ChargeRequest, order: Order) -> None:
-    """Before a spend, where somebody is there to answer. Raises click.Abort, and what the charge
+    """Ask before a spend, if somebody is there to answer. Raises click.Abort, and what the charge
     would raise: nobody is asked about what is refused.
     """
     somebody = sys.stdin.isatty() and sys.stderr.isatty()

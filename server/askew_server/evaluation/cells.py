@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True)
 class Label:
     """What a cell is about. epsilon: per median distance for points, of every pair for buckets; 0
-    where no signal is sent. dimension: of the signal, where it is not what suits epsilon.
+    where no signal is sent. dimension: the signal's, where it is not the one that suits epsilon.
     """
 
     truth: TruthName

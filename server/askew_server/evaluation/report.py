@@ -95,7 +95,7 @@ def _text(value: float | str | None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Without tuples and NaN, which JSON does not know."""
+    """The same value without tuples and NaN, which JSON does not know."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

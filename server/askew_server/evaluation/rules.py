@@ -4,7 +4,7 @@ every k from it.
 none       the zero-information slate. Everybody's is the same; no signal.
 naive      what privacy costs without a choice: the best item for the taste that the signal decodes
            to, k = 1 whatever k is asked.
-offsets    product grids of optimal offsets, as served (`askew.placement.OffsetRule`)
+offsets    product grids of optimal offsets, as served (`askew.retrieval.OffsetRule`)
 codebook   the same with codebooks
 posterior  the server's people weighted by the signal's law (`askew.retrieval.posterior`)
 open       in the open, one's own best items: what there is to get
@@ -73,7 +73,7 @@ class Signals:
         return Guarantee(per_distance, float(loss.epsilon_per_rating), float(loss.epsilon))
 
     def each(self) -> list[Signal]:
-        """As the server meets them."""
+        """The signals one by one, as the server meets them."""
         version = self.space.version
         rows = self.coordinates.tolist()
         return [Signal(version, self.lattice, tuple(row)) for row in rows]

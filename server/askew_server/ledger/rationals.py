@@ -28,7 +28,7 @@ def rational_of(text: str) -> Fraction:
 
 
 def columns_of(spent: Spent) -> tuple[str, ...]:
-    """Its five sums, in the order of its fields."""
+    """The five sums of a `Spent`, in the order of its fields."""
     return tuple(map(text_of, astuple(spent)))
 
 

@@ -194,7 +194,7 @@ def pragma(database: sqlite3.Connection, name: str) -> object:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Write-ahead logging. SQLite does not wait for others there, so this does, and tries again."""
+    """Write-ahead logging. SQLite does not wait for others there, so this waits and tries again."""
     for tries_left in reversed(range(_TRIES)):
         try:
             if pragma(database, "journal_mode") != "wal":

@@ -1,7 +1,7 @@
 """The model: factors that rank items, and a feature space in which people can be hidden.
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
-what a model tells about them is in `disclosure`.
+what a model tells about them is in `training.disclosure`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Step = Callable[[str], None]
 @dataclass(frozen=True, eq=False)
 class ItemModel:
     """A trained model: all of it public, which is why its prior, if any, must be. keys: the name of
-    each item in the ratings. training, and about how many people, ratings and likes: what the model
-    is made of. figures: what each rule gave people kept aside, where rules were compared.
+    each item in the ratings. training: the options it was made with. counts: about how many people,
+    ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
     """
 
@@ -67,9 +67,9 @@ def train(  # noqa: PLR0913 - what a model is made of
     """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
     step is told each part of the work as it begins.
 
-    Raises ParameterError for a rule that needs a prior where there is none. DataError when too few
-    people, items or ratings are left to make d dimensions, or when what they make is no space that
-    a device would enter.
+    Raises ParameterError for a rule that needs a prior where there is none, and DataError
+    when too few people, items or ratings are left to make d dimensions, or when what they make is
+    no space that a device would enter.
     """
     check_needs(options.kind, prior)
     try:

@@ -22,7 +22,6 @@ from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import labels_of
-from askew.retrieval.posterior import PosteriorRule
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
 from askew_server.prior.people import PriorPeople, as_they_are
@@ -149,9 +148,8 @@ class _Devices:
 def _rule(
     kind: RuleKind, encoder: Encoder, catalog: Catalog, prior: PriorPeople | None
 ) -> RetrievalRule:
-    if kind.needs_prior and prior is not None:
-        return PosteriorRule(prior.prior(catalog), catalog.shared_slate)
-    return rule_of(kind, encoder, catalog)
+    known = prior.prior(catalog) if kind.needs_prior and prior is not None else None
+    return rule_of(kind, encoder, catalog, known)
 
 
 def _best_buckets(

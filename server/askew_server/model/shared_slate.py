@@ -1,4 +1,4 @@
-"""The slate for somebody of whom nothing is known: next to it belongs every figure.
+"""The slate for somebody of whom nothing is known. Every figure belongs next to it.
 
 Items in greedy order: each next one raises the most, over people, the score of the best item that
 they have not seen (facility location; the first k are within 1 - 1/e of the best k).

@@ -33,7 +33,7 @@ class RateLimit:
 
 
 class Admission:
-    """From the value of an `authorization` header to a principal who may ask."""
+    """Finds the principal who may ask in the value of an `authorization` header."""
 
     def __init__(self, key: BearerKey, revocations: Revocations, rate: RateLimit) -> None:
         self._key, self._revocations, self._rate = key, revocations, rate

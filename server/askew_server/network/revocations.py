@@ -79,5 +79,5 @@ class Revocations:
 
 
 def revocations_of(key: Path) -> Revocations:
-    """Those of the tokens that a key signs."""
+    """The revocations of the tokens that a key signs."""
     return Revocations(key.with_name(key.name + ".revoked"))

@@ -25,7 +25,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def arrays_of_prior(people: PriorPeople) -> dict[str, NDArray[Any]]:
-    """The same people, the same arrays."""
+    """The arrays of a prior. The same people make the same arrays."""
     seen = csr_array(people.seen, copy=True)
     seen.sort_indices()
     return {

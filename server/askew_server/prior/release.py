@@ -1,11 +1,11 @@
 """A prior's release, paid for in the operator's ledger before it is drawn, and drawn once.
 
 The key of the charge names all that decides the release but for the people: the plan, the items
-and the vectors in which tastes are told, and what makes a profile of ratings (scale, least likes,
-seed). Whose tastes, the data set's version says. The same training again gets the stored release
-back and pays nothing, so the model comes out the same to the byte; another one is another release.
-What is charged holds given the vectors: learned ones are made of the same people, and no charge
-covers them.
+and the vectors in which tastes are expressed, and what makes a profile of ratings (scale, least
+likes, seed). The data set's version says whose tastes they are. The same training again gets the
+stored release back and pays nothing, so the model comes out the same to the byte; another one is
+another release. What is charged holds given the vectors: learned ones are made of the same people,
+and no charge covers them.
 """
 
 from __future__ import annotations

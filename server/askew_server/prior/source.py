@@ -35,8 +35,8 @@ _NOT_COVERED = "It does not cover the space, rule, buckets, figures and shared s
 @dataclass(frozen=True, eq=False)
 class Trained:
     """What training knows when it asks for a prior: items by key, vectors, space, and the tastes of
-    the people trained on, most of whose ratings are their profile; which, is decided for each
-    person by their own ratings alone, so that a private release of the tastes can hide a person.
+    the people trained on. A person's profile is most of their ratings; their own ratings alone
+    decide which, so that a private release of the tastes can hide a person.
     vectors_fixed: whether the vectors were there before any of these people was looked at.
     """
 
@@ -74,7 +74,7 @@ class Cohort:
             )
 
     def people(self, trained: Trained) -> PriorPeople:
-        """As they are."""
+        """The people as they are."""
         size = in_words(len(trained.tastes.vectors))
         origin = (
             f"opt-in cohort {self.name}: {size} people as they are. "
@@ -92,7 +92,7 @@ class PublishedRatings:
     own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
-        """Folded in as devices fold in. Raises DataError where no item is known."""
+        """The people, folded in as devices fold in. Raises DataError where no item is known."""
         try:
             spread = people_by_key(self.table, trained.keys, trained.space.scale)
         except DataError as error:
@@ -112,7 +112,7 @@ class PublishedTastes:
     own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
-        """Of whom nothing is seen. Raises DataError for tastes of another dimension."""
+        """The people, taken to have seen nothing. Raises DataError for another dimension."""
         wanted = trained.space.ranking_dimension
         if self.tastes.shape[1:] != (wanted,):
             raise DataError(f"{self.name}: its points must have {wanted} coordinates")
@@ -133,7 +133,7 @@ class DPGaussian:
     own: bool = False
 
     def people(self, trained: Trained) -> PriorPeople:
-        """Made up, by the seed of the training: the same for the same stored release."""
+        """People made up by the seed of the training: the same for the same stored release."""
         plan = Plan(self.epsilon, trained.space.ranking_dimension, len(trained.keys))
         payload = self.release(plan, trained)
         tastes, seen = GaussianPrior.of_release(plan, payload).people(MADE_UP, trained.seed)

@@ -60,7 +60,7 @@ class TableBuilder:
 
 
 def _sorted_keys(keys: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The keys in order, and the place in it of each key given."""
+    """The keys in order, and the place of each given key in that order."""
     order = sorted(range(len(keys)), key=lambda code: key_order(keys[code]))
     rank = np.empty(len(keys), np.int64)
     rank[order] = np.arange(len(keys))

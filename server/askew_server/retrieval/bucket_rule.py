@@ -1,7 +1,7 @@
 """The rule `buckets` for the people of a prior: `askew.retrieval.buckets`.
 
-A device that answers at other odds than the model's gets the same slates: post-processing, a little
-less fitting.
+A device that answers at other odds than the model's gets the same slates. They fit it a little
+less, and its guarantee is the same, because a slate is post-processing.
 """
 
 from __future__ import annotations

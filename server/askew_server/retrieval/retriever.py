@@ -8,7 +8,6 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import RetrievalRule, SharedSlate, rule_of
-from askew.retrieval.posterior import PosteriorRule
 from askew.signal import Query
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.bucket_rule import bucket_rule_of
@@ -18,26 +17,19 @@ class Retriever:
     """Answers queries that are valid for its card: points by one rule, buckets by another.
 
     The card names the rule that did best. A signal of the other mechanism, which is the device's to
-    choose, gets the best that there is for it: with a prior posterior or buckets, without codebook
-    or the shared slate.
+    choose, gets the best that there is for it: with a prior, `posterior` or `buckets`; without one,
+    `codebook` or the shared slate.
     """
 
     def __init__(self, card: ModelCard, catalog: Catalog, prior: PriorPeople | None = None) -> None:
         """Raises ParameterError for a serving rule that needs a prior where there is none."""
         self.card = card
         self.catalog = catalog
-        self._by_point: RetrievalRule
+        rule, buckets = card.rule, card.space.buckets
+        known = None if prior is None else prior.prior(catalog)
+        self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
-        if prior is None:
-            self._by_point = rule_of(card.rule.kind, card.space.encoder, catalog)
-            return
-        known, rule, buckets = prior.prior(catalog), card.rule, card.space.buckets
-        self._by_point = (
-            PosteriorRule(known, catalog.shared_slate)
-            if rule.kind.needs_prior
-            else rule_of(rule.kind, card.space.encoder, catalog)
-        )
-        if buckets is not None:
+        if prior is not None and known is not None and buckets is not None:
             most = card.max_slate_size
             self._by_bucket = bucket_rule_of(prior, known, buckets, Fraction(rule.epsilon), most)
 

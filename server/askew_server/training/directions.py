@@ -120,7 +120,7 @@ class _Arena:
 
 
 def _even_laplace(count: int, dimension: int, rng: np.random.Generator) -> Array:
-    """Noise at evenly spaced quantiles, dealt at random: a mean over it is less of a lottery."""
+    """Noise at evenly spaced quantiles, dealt at random, so that a mean over it varies less."""
     quantiles = (np.arange(count) + 0.5) / count
     spread = -np.log(1 - np.abs(2 * quantiles - 1)) * np.sign(quantiles - 0.5)
     return np.column_stack([rng.permutation(spread) for _ in range(dimension)])

@@ -46,7 +46,9 @@ def in_words(count: int) -> str:
 
 
 def what_it_tells(made_of_people: str, *, long_tail: bool) -> tuple[str, ...]:
-    """For the operator, who decides who gets a model. made_of_people: one of the above."""
+    """What to tell the operator, who decides who gets a model. made_of_people: LEARNED,
+    FIXED or UPDATED.
+    """
     likes = "an item's likes as a power of four, " if long_tail else ""
     return (
         "of the people it was trained on, and it promises them nothing:",

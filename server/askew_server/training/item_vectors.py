@@ -1,4 +1,4 @@
-"""The item vectors in which tastes are told: learned from the ratings, or fixed in advance.
+"""The item vectors in which tastes are expressed: learned from the ratings, or fixed in advance.
 
 Learned vectors move with every person, so that what is released of tastes is private only given the
 vectors. Fixed ones, of a model that none of these people is in, come with their items and their
@@ -24,7 +24,7 @@ from askew_server.training.rating_scale import scale_of
 
 @dataclass(frozen=True, eq=False)
 class Expressed:
-    """People, and the items that they are told in: keys, and vectors (n_items, D)."""
+    """People, and the items that their tastes are expressed in: keys, and vectors (n_items, D)."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
@@ -41,7 +41,7 @@ class VectorSource(Protocol):
         """Whether they were there before anybody was trained on."""
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """The people of a table. Raises DataError where they cannot be told so."""
+        """The people of a table. Raises DataError where they cannot be expressed so."""
 
 
 @dataclass(frozen=True)

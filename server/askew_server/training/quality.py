@@ -51,7 +51,7 @@ def best_slates(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
 
 
 def _ndcg(liked: Array, n_liked: NDArray[np.integer]) -> Array:
-    """Of ranked slates, against the best order of all that was liked and held out, to DEPTH."""
+    """nDCG of ranked slates to DEPTH, against the best order of all that was liked and held out."""
     gains = 1.0 / np.log2(np.arange(2, DEPTH + 2))
     depth = min(liked.shape[1], DEPTH)
     reached = liked[:, :depth] @ gains[:depth]

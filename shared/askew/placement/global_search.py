@@ -1,9 +1,9 @@
 """Any noise on the line, log-concave or not: a global dynamic program on a grid, then Newton.
 
 Without log-concavity a stationary set may be no optimum, and the optimum of symmetric noise may be
-asymmetric: 0.9 Laplace(1) + 0.1 Laplace(0.05), k = 2, asks for -0.0281 and 27.6971. So all k-sets
-of a grid of candidates are searched, V_n(j) = min_i V_{n-1}(i) + c(i, j), with c(i, j) the cost
-between neighbors i and j; the winner is polished.
+asymmetric: 0.9 Laplace(1) + 0.1 Laplace(0.05), k = 2, has its optimum at -0.0281 and 27.6971. So
+all k-sets of a grid of candidates are searched, V_n(j) = min_i V_{n-1}(i) + c(i, j), with c(i, j)
+the cost between neighbors i and j; the winner is polished.
 
 The certificate is a lower bound over all k-sets, not those of the grid alone: a point within
 delta_i of candidate i serves nobody better than h(max(distance to i - delta_i, 0)), so the same
@@ -95,7 +95,7 @@ class _Costs:
 
     @classmethod
     def measured(cls, cells: Cells, grid: Array) -> _Costs:
-        """By the middle of every quadrature interval; between its ends, the sums are linear."""
+        """The costs by the middle of every quadrature interval; within it, the sums are linear."""
         x, mass = _intervals(cells, grid)
         middle = (x[1:] + x[:-1]) / 2
         summed = _summed(mass * cells.h(np.abs(middle - grid[:, None])))
@@ -108,7 +108,7 @@ class _Costs:
 
     @classmethod
     def rounded_down(cls, cells: Cells, grid: Array) -> _Costs:
-        """By the nearest end of every quadrature interval, less the radius of a candidate."""
+        """The costs by the nearest end of every interval, less the radius of a candidate."""
         x, mass = _intervals(cells, grid)
         gaps = np.diff(grid) / 2
         # Beyond the ends of the grid nothing is left to serve, so the ends have no outer radius.

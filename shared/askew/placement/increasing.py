@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Increasing(Disutility):
-    """h(t) = factor-free function(unit * t) - function(0) for any increasing callable.
+    """h(t) = function(unit * t) - function(0) for any increasing callable.
 
     The function may take arrays or single floats. That it increases is checked on a grid of
     distances from 1e-6 to 1e3 units: a ParameterError otherwise, and for NaN.

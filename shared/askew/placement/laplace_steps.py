@@ -30,7 +30,7 @@ _NEWTON_TURNS = 200
 
 
 class Step(NamedTuple):
-    """A half-gap sigma, the cost `beyond` of half-line with one more point, the cost `first` of a
+    """A half-gap sigma, the cost `beyond` of a half-line with one more point, the cost `first` of a
     first cell that ends at sigma, and what is left of G(sigma) - D.
     """
 
@@ -175,7 +175,7 @@ def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def scaled_exponential_integral(c: float) -> float:
-    """e^c E_1(c) = int_0^inf e^-t / (c + t) dt, c > 0; a series up to 2, a continued fraction on.
+    """e^c E_1(c) = int_0^inf e^-t / (c + t) dt, c > 0: a series up to 2, then a continued fraction.
 
     Source: Abramowitz and Stegun 5.1.11 and 5.1.22.
     """

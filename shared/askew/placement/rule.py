@@ -25,7 +25,7 @@ def place(  # noqa: PLR0913
     on_demand: bool = True,
     progress: Progress | None = None,
 ) -> Placement:
-    """The k offsets of least expected disutility, the best that is known here, and how it came.
+    """The best k offsets known here, of least expected disutility, and how they were found.
 
     | noise | how |
     |---|---|

@@ -1,7 +1,7 @@
 """From a noisy signal to k items: the public rules, and what they weigh.
 
 A server answers by one of them, and a device plays it at home. `posterior` and `buckets` weigh the
-people of a prior; `rules` has those that need a card and a catalog alone.
+people of a prior; `rules` has the others, and makes the one that a card names.
 """
 
 from askew.retrieval.rules import OffsetRule, RetrievalRule, SharedSlate, offsets_of, rule_of

@@ -23,6 +23,7 @@ from askew.placement.grid import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.rule import place
 from askew.ranking import scores
+from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
 
@@ -111,14 +112,18 @@ def offsets_of(kind: RuleKind, epsilon: float, dimension: int, k: int) -> NDArra
             return np.empty((0, dimension))
 
 
-def rule_of(kind: RuleKind, encoder: Encoder, catalog: Catalog) -> RetrievalRule:
-    """A rule of which a card and a catalog are all that it needs.
+def rule_of(
+    kind: RuleKind, encoder: Encoder, catalog: Catalog, prior: Prior | None = None
+) -> RetrievalRule:
+    """How points are answered by a server whose card names this rule.
 
-    Raises ParameterError for one that needs a prior.
+    Raises ParameterError for a rule that needs a prior where there is none.
     """
     if kind.needs_prior:
-        known = ", ".join(each for each in SERVED if not each.needs_prior)
-        raise ParameterError("rule", str(kind), f"one without a prior: {known}")
+        if prior is None:
+            known = ", ".join(each for each in SERVED if not each.needs_prior)
+            raise ParameterError("rule", str(kind), f"one without a prior: {known}")
+        return PosteriorRule(prior, catalog.shared_slate)
     if kind.reads == "nothing":
         return SharedSlate(catalog.shared_slate)
     return OffsetRule(encoder, catalog.scoring, kind)

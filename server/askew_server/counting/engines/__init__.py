@@ -75,8 +75,8 @@ def failures_named(
 
 
 def no_connection(error: Exception) -> str:
-    """Why, in words of our own. Those of a driver quote what it took for the host, and a password
-    with an unescaped "@" is half of that.
+    """Why there is no connection, in words of our own. A driver's words quote what it took for the
+    host, and that is half of the password where one has an unescaped "@".
     """
     words = str(error).lower()
     found = [why for why in _WHY if why in words] or [type(error).__name__]

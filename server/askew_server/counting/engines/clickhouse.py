@@ -67,7 +67,7 @@ class ClickHouseEngine:
             return [*self._client.query(sql, parameters=dict(parameters or {})).result_rows]
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """None: no text file is read."""
+        """0, because no text file is read."""
         return 0
 
     def close(self) -> None:

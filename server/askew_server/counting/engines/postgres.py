@@ -61,7 +61,7 @@ class PostgresEngine:
             return [*self._awake().execute(sql, values)]
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """None: no text file is read."""
+        """0, because no text file is read."""
         return 0
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class PostgresEngine:
         return connection
 
     def _awake(self) -> psycopg.Connection[Any]:
-        """A connection that answers. A service asks for months, and an analyst's question that
+        """A connection that answers. A service runs for months, and an analyst's question that
         found a dead one would be paid and not answered.
         """
         try:

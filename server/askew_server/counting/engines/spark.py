@@ -79,7 +79,7 @@ class SparkEngine:
             ]
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """None: they are rows in which ids are missing."""
+        """0, because they come back as rows in which ids are missing."""
         return 0
 
     def close(self) -> None:
