@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from askew_server.cli.evaluate import evaluate as command
+from askew_server.cli import evaluate as command
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import study as studies

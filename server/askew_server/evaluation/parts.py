@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from askew import __version__
 from askew.errors import DataError
+from askew.rule_kind import RuleKind
 from askew_server.evaluation.cells import Label, Run
 from askew_server.evaluation.guarantee import Guarantee
 from askew_server.evaluation.leak import Leak
@@ -163,9 +164,13 @@ def _unpacked(path: Path) -> Findings:
         arrays = {name: stored[name] for name in stored.files}
     told = json.loads(str(arrays["text"]))
     return Findings(
-        [(Label(**run.pop("label")), _run(run, arrays)) for run in told["runs"]],
+        [(_label(run.pop("label")), _run(run, arrays)) for run in told["runs"]],
         [_leak(each) for each in told["leaks"]],
     )
+
+
+def _label(told: dict[str, Any]) -> Label:
+    return Label(**told | {"rule": RuleKind(told["rule"])})
 
 
 def _run(told: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Run:
