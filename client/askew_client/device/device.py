@@ -23,7 +23,7 @@ from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew.titles import TitleIndex, title_key
-from askew_client.device import present
+from askew_client.device import present, what_if
 from askew_client.device.budget_view import budget_of
 from askew_client.exchange import Exchange, Question, mechanism_for
 from askew_client.ledger.store import SignalStore
@@ -233,15 +233,15 @@ class Companion(ProfileDesk):
         if not exchange.ratings:
             raise ProfileError("there are no ratings yet: rate at least one title")
         settings = replace(self._settings, epsilon=epsilon, k=k)
-        return present.forecast_of(exchange, settings, draws, self._bits)
+        return what_if.forecast_of(exchange, settings, draws, self._bits)
 
     def noise(self, epsilon: Fraction, k: int) -> NoisePicture:
         """The noise density and the k offsets, to be drawn. Public; needs a connection.
 
         Raises ParameterError for buckets, which are no noise on a point.
         """
-        present.check_point(self._settings)
-        return present.noise_of(self._connected().card, epsilon, k)
+        what_if.check_point(self._settings)
+        return what_if.noise_of(self._connected().card, epsilon, k)
 
     # The budget
 

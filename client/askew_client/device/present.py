@@ -7,24 +7,18 @@ For the person's own eyes; nothing here is sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.privacy import SignalLoss
-from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate
-from askew.retrieval import offsets_of
 from askew.signal import Mechanism, Signal
 from askew.titles import TitleIndex
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange, Question, mechanism_for
-from askew_client.forecast.forecast import Expectation, needs_prior
 from askew_client.ledger.record import Remembered
 from askew_client.ledger.store import Account
 from askew_client.profile.document import Liking
@@ -35,14 +29,10 @@ from askew_client.views.values import (
     Connection,
     Cost,
     Departure,
-    Forecast,
-    NoisePicture,
     Quote,
     Result,
     Title,
 )
-
-_PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
@@ -221,44 +211,6 @@ def _reasons(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> l
         f", most of all because you like {titles[liked[at]].label}" if most > 0 else ""
         for at, most in best
     ]
-
-
-def forecast_of(
-    exchange: Exchange, settings: ClientSettings, draws: int, bits: RandomBits
-) -> Forecast:
-    """What other settings would give this person on average, by playing the public rule."""
-    changed = replace(exchange, settings=settings)
-    expectation = Expectation(changed, bits)
-    for _ in range(draws):
-        expectation.draw()
-    comparison = expectation.comparison()
-    return Forecast(
-        epsilon=settings.epsilon,
-        k=settings.k,
-        between_any_two=float(changed.loss.epsilon),
-        estimated=needs_prior(changed),
-        place=comparison.many.place,
-        place_without_signal=comparison.nothing_sent.place,
-        place_without_privacy=comparison.no_privacy.place,
-    )
-
-
-def check_point(settings: ClientSettings) -> None:
-    """Raises ParameterError for buckets: they are no noise on a point."""
-    if settings.mechanism != "geo_laplace":
-        limit = "geo_laplace for a picture of its noise: a bucket has none"
-        raise ParameterError("mechanism", settings.mechanism, limit)
-
-
-def noise_of(card: ModelCard, epsilon: Fraction, k: int) -> NoisePicture:
-    """The density of the noise on one coordinate, and the offsets that suit it."""
-    lattice = Lattice.for_epsilon(epsilon)
-    rate, dimension = float(lattice.epsilon), card.space.dimension
-    reach: NDArray[np.float64] = np.linspace(-4 / rate, 4 / rate, _PICTURE)
-    density = rate / 2 * np.exp(-rate * np.abs(reach))
-    offsets = offsets_of(card.rule.kind, rate, dimension, k)
-    points = tuple(tuple(each) for each in offsets.tolist())
-    return NoisePicture(epsilon, tuple(reach.tolist()), tuple(density.tolist()), points)
 
 
 def _mechanism_in_words(mechanism: Mechanism) -> str:

@@ -25,7 +25,7 @@ from askew.retrieval.cover import cover
 from askew.retrieval.posterior import PosteriorRule
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
-from askew_client.device.present import forecast_of
+from askew_client.device.what_if import forecast_of
 from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Comparison, Expectation, Quality, played_rule
 from askew_client.forecast.synthetic_people import LIKES, stand_ins
