@@ -3,7 +3,7 @@
     async with AskewClient(ClientSettings()) as client:
         client.rate("Alien (1979)", 5)
         answer = await client.ask()
-        title = client.pick(answer)
+        best = client.pick(answer)
 
 The names are imported when they are first used, so that `import askew_client` costs nothing.
 """

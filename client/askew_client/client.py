@@ -2,7 +2,7 @@
 
     async with AskewClient(settings) as client:
         answer = await client.ask()
-        title = client.pick(answer)
+        best = client.pick(answer)
 
 `BlockingClient` is the same for scripts without an event loop.
 """
@@ -30,7 +30,7 @@ from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 from askew_client.views.problems import Setback
-from askew_client.views.values import Answer, Quote, Result, Title
+from askew_client.views.values import Answer, Quote, Result
 
 _Outcome = TypeVar("_Outcome")
 
@@ -146,10 +146,10 @@ class AskewClient:
         """
         return value_of(await self.companion.ask(second_space=second_space, quoted=quoted))
 
-    def pick(self, answer: Answer) -> Title:
-        """The best title of an answer for this person. Never sent."""
+    def pick(self, answer: Answer) -> Result:
+        """The best result of an answer for this person. Never sent."""
         _check("answer", answer, Answer, "what `ask` gave")
-        return answer.pick.title
+        return answer.pick
 
     def rank(self, answer: Answer) -> tuple[Result, ...]:
         """The results of an answer from best to worst for this person. Never sent."""
@@ -232,8 +232,8 @@ class BlockingClient:
         """The answer to this slot's question. second_space, quoted: see `AskewClient.ask`."""
         return self._runner.run(self._client.ask(second_space=second_space, quoted=quoted))
 
-    def pick(self, answer: Answer) -> Title:
-        """The best title of an answer for this person. Never sent."""
+    def pick(self, answer: Answer) -> Result:
+        """The best result of an answer for this person. Never sent."""
         return self._client.pick(answer)
 
     def rank(self, answer: Answer) -> tuple[Result, ...]:

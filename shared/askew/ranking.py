@@ -56,7 +56,7 @@ class Ranking:
     scores: Mapping[int, float] = field(repr=False)
 
     @property
-    def pick(self) -> int:
+    def best(self) -> int:
         """The best item that the person has not seen, or simply the best if they saw all."""
         return self.order[0]
 

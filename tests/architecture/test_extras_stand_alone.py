@@ -109,10 +109,10 @@ def test_a_missing_extra_is_one_line_that_says_how_to_install_it(
 def test_a_demo_without_the_server_says_how_to_install_it(tmp_path: Path) -> None:
     """The server runs in a process of its own, which is all that this one hears of."""
     package = tmp_path / "askew_server"
-    package.mkdir()
-    for name in ("__init__", "__main__", "start"):
-        shutil.copy(ROOT / f"server/askew_server/{name}.py", package)
-    (package / "cli.py").write_text("raise ModuleNotFoundError(name='scipy')")
+    (package / "cli").mkdir(parents=True)
+    for name in ("__init__", "__main__", "cli/__init__", "cli/start"):
+        shutil.copy(ROOT / f"server/askew_server/{name}.py", package / f"{name}.py")
+    (package / "cli/main.py").write_text("raise ModuleNotFoundError(name='scipy')")
     found = subprocess.run(
         [sys.executable, "-m", "askew_client", "demo"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},

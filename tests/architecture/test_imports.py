@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -155,6 +156,19 @@ def test_a_new_file_of_any_room_inherits_its_contract(copy: Path) -> None:
         assert f"{module} -> {planted.removeprefix('import ')}" in report
         assert (f"{module} -> grpc" in report) == (room in RULES)
     assert "askew.retrieval.surprise -> sqlite3" in report
+
+
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree.name)
+def test_no_module_imports_itself_in_a_circle(tree: Path) -> None:
+    """Imports for types alone count too: who reads a circle has to read all of it at once."""
+    graph = grimp.build_graph(tree.name, cache_dir=None)
+    circles = [name for name in graph.modules if _leads_back(graph, name)]
+    assert circles == []
+
+
+def _leads_back(graph: grimp.ImportGraph, module: str) -> bool:
+    below = graph.find_modules_directly_imported_by(module)
+    return any(graph.chain_exists(importer=each, imported=module) for each in below)
 
 
 def test_contracts_name_folders() -> None:

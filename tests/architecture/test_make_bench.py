@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = ["placement_speed", "selection", "device_step", "call_gaps", "counting"]
+SCRIPTS = [
+    "placement_speed",
+    "selection",
+    "device_step",
+    "call_gaps",
+    "counting",
+    "stored_releases",
+]
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")

@@ -53,7 +53,12 @@ def is_name(name: str) -> bool:
 
 
 def is_path(name: str) -> bool:
-    """Whether a path is there, from the root or from the folder of a package."""
+    """Whether a path is there, from the root or from the folder of a package.
+
+    NAME stands for that of a new file, whose folder has to be there.
+    """
+    if "NAME" in name:
+        name = name.rpartition("/")[0]
     return any((ROOT / tree / name).exists() for tree in ("", *TREES))
 
 
@@ -101,6 +106,7 @@ def test_a_source_names_only_places_that_exist() -> None:
         "see server/askew_server/gaussian_prior.py",
         "[proof](shared/askew/latice.py)",
         "`askew/placement/posterior.py`",
+        "`askew/rooms/NAME.py`",
     ],
 )
 def test_a_place_that_is_not_there_is_seen(planted: str) -> None:
@@ -194,3 +200,14 @@ def test_the_vocabulary_has_each_term_once() -> None:
     assert {len(row) for row in rows} == {3}
     assert len(terms) == len(set(terms)) > 60
     assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_a_recipe_has_at_most_ten_lines_of_work() -> None:
+    """Five recipes, of numbered steps alone."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    recipes = text.partition("## Recipes")[2].split("\n### ")[1:]
+    assert len(recipes) == 5
+    for recipe in recipes:
+        title, *lines = filter(None, recipe.splitlines())
+        assert len(lines) <= 10, title
+        assert all(re.match(r"\d\. |   ", line) for line in lines), title

@@ -39,8 +39,8 @@ async def test_ask_then_pick(network: LocalTransport, tmp_path: Path) -> None:
         slate = await client.ask()
         item = client.pick(slate)
         assert isinstance(slate, Answer)
-        assert item.label in [each.title.label for each in client.rank(slate)]
-        assert item.label != "Film 9 (1969)"
+        assert item.title.label in [each.title.label for each in client.rank(slate)]
+        assert item.title.label != "Film 9 (1969)"
 
 
 def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_p
         assert client.quote().fresh
         answer = client.ask()
         assert (answer.used, answer.departure.fresh) == (0, True)
-        assert client.pick(answer) == answer.results[0].title
+        assert client.pick(answer) == answer.results[0]
         assert not client.quote().fresh
 
 

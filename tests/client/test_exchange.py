@@ -271,7 +271,7 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
     unrated = [item for item in order if item not in exchange.ratings]
     seen = [item for item in order if item in exchange.ratings]
     assert exchange.rank(_slate(pair, *ids)).order == (*unrated, *seen)
-    assert exchange.rank(_slate(pair, *ids)).pick == (unrated or order)[0]
+    assert exchange.rank(_slate(pair, *ids)).best == (unrated or order)[0]
 
 
 def _slate(pair: Pair, *ids: int) -> Slate:
@@ -283,18 +283,18 @@ def _slate(pair: Pair, *ids: int) -> Slate:
 def test_the_pick_skips_what_the_person_has_rated(pair: Pair) -> None:
     exchange = pair.exchange({11: 5.0})  # a taste of (2, 2), item 11 itself
     assert exchange.rank(_slate(pair, 3, 4, 11)).order == (4, 3, 11)
-    assert exchange.rank(_slate(pair, 3, 4, 11)).pick == 4
+    assert exchange.rank(_slate(pair, 3, 4, 11)).best == 4
 
 
 def test_the_best_item_is_picked_where_all_are_rated(pair: Pair) -> None:
     exchange = pair.exchange({4: 3.0, 3: 3.0, 11: 5.0})
-    assert exchange.rank(_slate(pair, 3, 4, 11)).pick == 11
+    assert exchange.rank(_slate(pair, 3, 4, 11)).best == 11
 
 
 def test_ties_go_to_the_lower_id(pair: Pair) -> None:
     exchange = pair.exchange({5: 5.0})  # a taste of (0, 1)
     assert exchange.rank(_slate(pair, 0, 2, 4, 8)).order == (0, 4, 2, 8)
-    assert exchange.rank(_slate(pair, 2, 8)).pick == 2
+    assert exchange.rank(_slate(pair, 2, 8)).best == 2
 
 
 @pytest.mark.parametrize("ratings", [{}, {9: 1.0}, {4: 5.0}], ids=["none", "no like", "no taste"])
@@ -304,7 +304,7 @@ def test_who_likes_nothing_gets_the_order_for_anybody(
     """Planted bug: the lowest id as the pick of everybody who rated nothing."""
     unrated = pair.exchange(ratings).rank(_slate(pair, 1, 2, 7, 10, 11))
     assert unrated.order == (2, 7, 10, 1, 11)
-    assert unrated.pick == 2
+    assert unrated.best == 2
 
 
 @pytest.mark.parametrize("settings", [K4, BY_BUCKET], ids=["by point", "by bucket"])
@@ -315,4 +315,4 @@ def test_a_round_trip_ranks_exactly_what_was_asked_for(
     slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")).query)
     assert sorted(exchange.rank(slate).order) == list(slate.item_ids)
     assert len(slate.item_ids) == 4
-    assert exchange.rank(slate).pick in slate.item_ids
+    assert exchange.rank(slate).best in slate.item_ids

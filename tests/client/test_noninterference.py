@@ -80,7 +80,7 @@ def test_picking_touches_neither_network_nor_memory(
     slate = pair.retrieve(exchange.ask(SLOT, memory, replay("first")).query)
     calls, requests = list(memory.calls), list(pair.requests)
     with io_watch().on() as heard:
-        assert exchange.rank(slate).pick in slate.item_ids
+        assert exchange.rank(slate).best in slate.item_ids
     assert heard == []
     assert (memory.calls, pair.requests) == (calls, requests)
 
@@ -90,12 +90,12 @@ Play = Callable[[Exchange, "Pair", "Memory", RandomBits], None]
 
 def honest(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
     slate = pair.retrieve(exchange.ask(SLOT, memory, bits).query)
-    assert exchange.rank(slate).pick in slate.item_ids
+    assert exchange.rank(slate).best in slate.item_ids
 
 
 def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
     query = exchange.ask(SLOT, memory, bits).query
-    picked = exchange.rank(pair.retrieve(query)).pick
+    picked = exchange.rank(pair.retrieve(query)).best
     pair.retrieve(replace(query, k=1 + picked % 6))
 
 

@@ -41,13 +41,13 @@ def test_what_was_seen_comes_after_all_else() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
     found = rank(results, with_taste(1.0), seen={2, 77})
     assert found.order == (5, 9, 2)
-    assert found.pick == 5
+    assert found.best == 5
     assert found.scores == {2: 3.0, 5: 0.5, 9: -1.0}
 
 
 def test_the_pick_is_the_best_of_all_where_everything_is_seen() -> None:
     results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert rank(results, with_taste(1.0), seen={2, 5, 9}).pick == 2
+    assert rank(results, with_taste(1.0), seen={2, 5, 9}).best == 2
 
 
 def test_a_taste_of_nothing_ranks_as_for_anybody() -> None:

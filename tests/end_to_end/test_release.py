@@ -256,8 +256,12 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
 
 def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     """The contract reads source; this is what the interpreter in fact loads."""
-    served = "grpc_service, popularity_prior, popularity_service, release_reader, retrieval"
-    program = f"import sys; from askew_server import {served}; print(*sys.modules)"
+    services = "retrieval_service, popularity_service"
+    program = (
+        f"import sys; from askew_server.network import {services}; "
+        "from askew_server.published import kept, popularity, reader; "
+        "from askew_server.retrieval import retriever; print(*sys.modules)"
+    )
     made = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -78,7 +78,7 @@ class DemoScreen:
         table.add_column("")
         for item in ranking.order:
             note = Text("already rated" if item in exchange.ratings else "")
-            if item == ranking.pick:
+            if item == ranking.best:
                 note = Text("the pick: never sent", "bold green")
             label = Text(exchange.catalog.items[item].label)
             table.add_row(f"{100 * ranking.scores[item]:.1f}", label, note)

@@ -155,7 +155,6 @@ class Companion(ProfileDesk):
         contributions = card.space.encoder.contributions(catalog.vectors)
         self._model = _Model(card, catalog, connection, self._known, search, contributions)
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
-        self._scale = card.space.scale
         self._transport.mark()
         return self._model
 

@@ -191,7 +191,7 @@ def quote_of(
 
 def results_of(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> tuple[Result, ...]:
     """The private ranking as lines, best first, the pick marked."""
-    pick, reasons = ranking.pick, _reasons(exchange, ranking, titles)
+    pick, reasons = ranking.best, _reasons(exchange, ranking, titles)
     return tuple(
         [
             Result(

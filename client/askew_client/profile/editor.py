@@ -8,7 +8,6 @@ from itertools import chain
 from types import MappingProxyType
 
 from askew.titles import TitleIndex, title_key
-from askew.vectors import RatingScale
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
 from askew_client.views.values import PastAnswer, Rated
@@ -30,10 +29,9 @@ class ProfileDesk:
 
     def __init__(self, profile: ProfileStore) -> None:
         self._profile = profile
-        # What a connected catalog adds: the titles that it knows, by `title_key`, and a scale.
+        # What a connected catalog adds: the titles that it knows, and how it writes them.
         self._known: TitleIndex | None = None
         self._labels: Mapping[int, str] = MappingProxyType({})
-        self._scale: RatingScale | None = None
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
@@ -51,7 +49,9 @@ class ProfileDesk:
         return tuple(each for each in self.ratings() if not each.known)
 
     def rate(self, label: str, rating: float) -> None:
-        """Rate a title, on the server's scale if one is connected. Raises ProfileError."""
+        """Rate a title. A number beyond a server's scale counts as its nearest end there: a refusal
+        by a scale that a server chooses could keep a program from asking.
+        """
         self.edit({label: (rating,)})
 
     def like(self, label: str) -> None:
@@ -87,9 +87,6 @@ class ProfileDesk:
         Returns how many of the named titles were rated before, so that a removal which found
         nothing can be told.
         """
-        for state in changes.values():
-            if self._scale is not None and state and state[0] is not None:
-                self._scale.is_like(state[0])
         found = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:

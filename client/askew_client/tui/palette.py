@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 from textual.screen import Screen
 
+from askew_client.tui.desk import Desk
 from askew_client.tui.screens.frame import TABS, FrameScreen
 
-if TYPE_CHECKING:
-    from askew_client.tui.app import AskewApp
 
-
-def commands_of(desk: AskewApp, screen: Screen[object]) -> Iterator[SystemCommand]:
+def commands_of(desk: Desk, screen: Screen[object]) -> Iterator[SystemCommand]:
     """Every screen, what the one that shows can do, and what always works."""
     for tab in TABS:
         yield SystemCommand(f"Go to {tab.title}", tab.says, partial(desk.action_go, tab.mode))

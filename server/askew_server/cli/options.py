@@ -136,8 +136,9 @@ def engine_options(command: _Command) -> _Command:
             default=DEFAULT_ENGINE,
             show_default=True,
             envvar="ASKEW_ENGINE",
-            help="What counts: duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or clickhouse://..."
-            "  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+            help="What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
+            "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not "
+            "here.",
         ),
         click.option("--memory-limit", help='DuckDB\'s, such as "4GB".'),
         click.option("--temp-directory", type=path, help="Where DuckDB puts what is beyond it."),

@@ -7,10 +7,8 @@ it finds depends on no other part, so a study that was stopped goes on with the 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
-import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -18,9 +16,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from askew import __version__
 from askew.errors import DataError
+from askew.rule_kind import RuleKind
 from askew_server.evaluation.cells import Label, Run
 from askew_server.evaluation.guarantee import Guarantee
 from askew_server.evaluation.leak import Leak
@@ -28,7 +29,7 @@ from askew_server.evaluation.truths import TruthName
 from askew_server.ratings import RatingTable
 from askew_server.training.quality import Estimate, Outcome
 
-_IDENTITY = "study.sha256"
+_IDENTITY, _TEXT = "study.sha256", "text"
 _ARRAYS = ("possible", "single", "none", "naive")
 _GOT = tuple(each.name for each in fields(Outcome))
 
@@ -103,7 +104,7 @@ class KeptParts:
         """What is there of this part; None also for a file that is cut short."""
         try:
             return _unpacked(self._file(part))
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, SafetensorError):
             return None
 
     def keep(self, part: Part, findings: Findings) -> None:
@@ -119,7 +120,7 @@ class KeptParts:
 
     def _file(self, part: Part) -> Path:
         step = "dimensions" if part.dimensions else f"{part.epsilon}"
-        return self._folder / f"{part.seed}-{part.truth}-{step}.npz"
+        return self._folder / f"{part.seed}-{part.truth}-{step}.safetensors"
 
 
 def identity_of(table: RatingTable, protocol: object) -> str:
@@ -152,20 +153,21 @@ def _packed(findings: Findings) -> bytes:
         for label, run in findings.runs
     ]
     text = json.dumps({"runs": runs, "leaks": [asdict(leak) for leak in findings.leaks]})
-    file = io.BytesIO()
-    named: dict[str, Any] = dict(arrays.values())
-    np.savez(file, text=np.array(text), **named)
-    return file.getvalue()
+    named = {name: np.ascontiguousarray(array) for name, array in arrays.values()}
+    return save(named | {_TEXT: np.frombuffer(text.encode(), dtype=np.uint8)})
 
 
 def _unpacked(path: Path) -> Findings:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    told = json.loads(str(arrays["text"]))
+    arrays = load(path.read_bytes())
+    told = json.loads(arrays[_TEXT].tobytes())
     return Findings(
-        [(Label(**run.pop("label")), _run(run, arrays)) for run in told["runs"]],
+        [(_label(run.pop("label")), _run(run, arrays)) for run in told["runs"]],
         [_leak(each) for each in told["leaks"]],
     )
+
+
+def _label(told: dict[str, Any]) -> Label:
+    return Label(**told | {"rule": RuleKind(told["rule"])})
 
 
 def _run(told: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Run:

@@ -232,7 +232,7 @@ async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
         await person.press("a")
         person.reads("◀ your pick")
         await person.press("f2")
-        person.reads("12 found", "direction 1")
+        person.reads("12 found", "◂", "▸")
 
 
 async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: Device) -> None:

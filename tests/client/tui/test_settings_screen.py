@@ -121,11 +121,11 @@ async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
 ) -> None:
     """Planted bugs: a file that is damaged is written anew; a crash of the worker."""
     path = rated.file.path
-    if text is None:
-        path.mkdir()
-    else:
-        path.write_text(text)
     async with rated.opened(size=(120, 40)) as person:
+        if text is None:
+            path.mkdir()
+        else:
+            path.write_text(text)
         await person.press("f6")
         await fill(person, "k", "3")
         await person.press("enter")

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final, cast
 
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Footer
 
+from askew_client.tui.desk import Desk
 from askew_client.tui.screens.help import HelpScreen
 from askew_client.tui.widgets.bent_header import BentHeader, Tab
 from askew_client.tui.widgets.notice import Notice
 from askew_client.views.problems import Setback
 from askew_client.views.values import Connection
-
-if TYPE_CHECKING:
-    from askew_client.tui.app import AskewApp
 
 TABS: Final = (
     Tab("profile", "F2", "Profile", "Search the catalog, rate, see your profile"),
@@ -48,9 +46,9 @@ class FrameScreen(Screen[None]):
     AUTO_FOCUS = None
 
     @property
-    def desk(self) -> AskewApp:
+    def desk(self) -> Desk:
         """The app, by its own type."""
-        return cast("AskewApp", self.app)
+        return cast("Desk", self.app)
 
     def compose(self) -> ComposeResult:
         """Header, notice, body, footer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rich.text import Text
 from textual import work
@@ -12,12 +12,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from askew_client.tui.desk import Desk
 from askew_client.tui.messages import Unlocked
 from askew_client.tui.widgets.notice import Notice
 from askew_client.views.problems import Setback
-
-if TYPE_CHECKING:
-    from askew_client.tui.app import AskewApp
 
 
 class UnlockScreen(ModalScreen[None]):
@@ -41,7 +39,7 @@ class UnlockScreen(ModalScreen[None]):
     @work(exclusive=True)
     async def unlock(self, passphrase: str) -> None:
         """Try a passphrase in a thread."""
-        desk = cast("AskewApp", self.app)
+        desk = cast("Desk", self.app)
         outcome = await desk.on_device(lambda device: device.unlock(passphrase))
         self.post_message(Unlocked(outcome if isinstance(outcome, Setback) else None))
 
@@ -50,5 +48,5 @@ class UnlockScreen(ModalScreen[None]):
         if message.setback is not None:
             self.query_one(Notice).tell(message.setback)
         else:
-            cast("AskewApp", self.app).read_profile()
+            cast("Desk", self.app).read_profile()
             self.dismiss()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from threading import Barrier, BrokenBarrierError
 
 import pytest
-from release.small_log import COUNTS
+from server.release.small_log import COUNTS
 
 from askew.analyst import TopKQuestion
 from askew.errors import NotFound, Refused

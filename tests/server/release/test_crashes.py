@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from release import doomed_release
+from server.release import doomed_release
 
 from askew.errors import ChargePending
 from askew.odometer import PrivacyBudget

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from release.small_log import COUNTS
+from server.release.small_log import COUNTS
 
 from askew.errors import BudgetExceeded, ChargePending, DataError, KeyReused, LedgerError
 from askew.randomness import SystemBits

@@ -16,7 +16,7 @@ from askew_client.settings.sources import NAMES, configured
 if TYPE_CHECKING:
     from client.conftest import Askew
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_without_any_source_there_are_the_defaults() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from askew_server.cli.evaluate import evaluate as command
+from askew_server.cli import evaluate as command
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import study as studies
@@ -104,7 +104,7 @@ def test_a_part_that_was_cut_short_is_played_again(evaluation: Evaluation) -> No
     """As a full disk or a lost power leaves it."""
     evaluation.at["signal dimensions"] = lambda: os.kill(os.getpid(), signal.SIGTERM)
     evaluation.run()
-    part = evaluation.out / "unfinished" / "0-next-1.0.npz"
+    part = evaluation.out / "unfinished" / "0-next-1.0.safetensors"
     part.write_bytes(part.read_bytes()[:-100])
     assert evaluation.run().exit_code == 0
     assert evaluation.played == ["epsilon 1", "signal dimensions"]

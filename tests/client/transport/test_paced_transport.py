@@ -194,7 +194,7 @@ def gap_before_the_question(pair: Pair, directory: Path, public: float, private:
         assert isinstance(await device.ask(), Answer)
 
     with pytest.MonkeyPatch.context() as patch:
-        taking("items_by_text", public)
+        taking("connection_of", public)
         taking("ratings_of", private)
         in_virtual_time(play, clock)
     return round(server.came[-1][1], 9)

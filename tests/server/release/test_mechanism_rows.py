@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from release.small_log import COUNTS
+from server.release.small_log import COUNTS
 
 import askew.mechanisms
 from askew.errors import ParameterError
@@ -23,7 +23,7 @@ from askew_server.cli.release_run import Order
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import Kind, Wish, kinds
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Run = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
 MakePlan = Callable[..., ReleasePlan]

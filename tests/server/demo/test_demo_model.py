@@ -79,7 +79,7 @@ def test_the_default_cap_lasts_fifteen_months_in_the_demos_space(demo: ItemModel
     """As the guarantees say: 192, at the default epsilon of 4."""
     a_month = Lattice.for_epsilon(Fraction(4)).privacy_loss(demo.card.space.encoder.reach())
     assert 192 // a_month.epsilon == 15
-    guarantees = Path(__file__).parents[2] / "docs" / "guarantees.md"
+    guarantees = Path(__file__).parents[3] / "docs" / "guarantees.md"
     assert "it lasts fifteen" in guarantees.read_text(encoding="utf-8")
 
 

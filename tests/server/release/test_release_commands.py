@@ -225,6 +225,10 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "1/0"),
         (*KNOWN, "--epsilon", "0"),
         (*KNOWN, "--epsilon", "-1"),
+        (*KNOWN, "--k", "0"),
+        (*KNOWN, "--delta", "0.1"),
+        (*KNOWN, "--max-items-per-unit", "0"),
+        (*KNOWN, "--mechanism", "guess"),
         ("release", "--demo", "--epsilon", "0"),
         ("train", "--ratings", "log.csv", "--items", "films.csv", "--out", "m", "--epsilon", "0"),
         ("ledger", "open", "--dataset", "books", "--epsilon", "0", "--ledger", "new.sqlite"),
@@ -247,10 +251,6 @@ def test_what_cannot_be_meant_is_a_usage_error(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (*KNOWN, "--k", "0"),
-        (*KNOWN, "--delta", "0.1"),
-        (*KNOWN, "--max-items-per-unit", "0"),
-        (*KNOWN, "--mechanism", "guess"),
         (*KNOWN, "--dataset", "books"),
         (*KNOWN, "--engine", "oracle:"),
         (*KNOWN, "--events", "none.csv"),

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from release.test_crashes import ledger_of, make_folder
+from server.release.test_crashes import ledger_of, make_folder
 
 from askew_server.ledger import Ledger
 

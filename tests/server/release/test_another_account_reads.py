@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from release.conftest import CAP
 from server.ledger.scenes import ENVIRONMENT
+from server.release.conftest import CAP
 
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
@@ -144,7 +144,7 @@ OPERATOR, READERS = 61001, 61002  # an account with a group of its own, and the 
 OPEN = f"""
 import os, sys
 from pathlib import Path
-from release.conftest import CAP
+from server.release.conftest import CAP
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Ledger
 

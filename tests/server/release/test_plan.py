@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from release.small_log import COUNTS
+from server.release.small_log import COUNTS
 
 from askew.composition import basic, delta_of, epsilon_of, zcdp
 from askew.errors import ParameterError

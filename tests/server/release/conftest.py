@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release.small_log import COUNTS
+from server.release.small_log import COUNTS
 
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE

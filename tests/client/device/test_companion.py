@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.errors import AskewError, Malformed, ProfileError, StaleSpace, TooSlow, Unreachable
+from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
@@ -362,13 +362,16 @@ async def test_a_title_is_rated_once_however_it_is_typed(rated: Device) -> None:
     ]
 
 
-async def test_a_rating_off_the_servers_scale_is_refused_and_names_no_title(
+async def test_a_rating_off_the_servers_scale_is_kept_as_the_person_wrote_it(
     rated: Device,
 ) -> None:
-    with pytest.raises(ProfileError, match="between 1 and 5") as refusal:
-        rated.companion.rate("Film 3 (1963)", 6)
-    assert "Film" not in str(refusal.value)
-    assert len(rated.companion.ratings()) == 1
+    """Planted bug: a refusal by the scale of a connected server. One that raises its lowest end
+    would keep a program which rates, and then asks, from asking.
+    """
+    rated.companion.rate("Film 3 (1963)", 6)
+    (newest, _) = rated.companion.ratings()
+    assert newest.rating == 6
+    assert (await rated.answer()).used == 2
 
 
 async def test_edits_are_taken_back_one_by_one(rated: Device) -> None:

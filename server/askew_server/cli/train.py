@@ -1,0 +1,143 @@
+"""`askew-server train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_server.cli.prior_options import PriorOptions, prior_options
+from askew_server.cli.progress import Steps
+from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.training.options import RULES
+
+if TYPE_CHECKING:
+    from askew_server.training.item_vectors import VectorSource
+
+
+@click.command()
+@click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Items file; without one, keys are titles."
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
+@click.option(
+    "--epsilon",
+    default=4.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="The epsilon that devices will choose.",
+)
+@click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
+@click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")
+@click.option("--ranking-dimension", default=32, show_default=True, help="Of the factors.")
+@click.option("--long-tail", is_flag=True, help="Rank rarer items higher: score / sqrt(likes).")
+@click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
+@click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
+@click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="The ratings are counts, such as plays; each is a like, or each from --like-from on.",
+)
+@click.option(
+    "--rule",
+    default="auto",
+    show_default=True,
+    type=click.Choice(RULES),
+    help="How to answer a signal; auto takes what did best for people kept aside.",
+)
+@click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
+@prior_options
+@click.option(
+    "--vectors-from",
+    type=click.Path(path_type=Path),
+    help="Take items, vectors and rating scale from this model, which these people are not in.",
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
+def train(
+    ratings: Path,
+    items: Path | None,
+    out: Path,
+    epsilon: float,
+    k: int,
+    dimension: int | None,
+    ranking_dimension: int,
+    long_tail: bool,
+    min_ratings: int,
+    least_likes: int,
+    like_from: float | None,
+    counts: bool,
+    rule: str,
+    principal: bool,
+    vectors_from: Path | None,
+    seed: int,
+    prior: PriorOptions,
+) -> None:
+    """Train a model on ratings. The same ratings, options and prior make the same bytes.
+
+    Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
+    and any csv or parquet file with the columns user, item, rating. Without --items, the items of
+    the ratings are their titles, such as "Alien (1979)".
+
+    \b
+    Example:
+      askew-server train --ratings ratings.csv --items movies.csv --out model
+    """
+    from threadpoolctl import threadpool_limits
+
+    from askew_server.model import artifact
+    from askew_server.model.item_model import train as fit
+    from askew_server.training.disclosure import FIXED, LEARNED
+    from askew_server.training.options import TrainingOptions
+
+    options = TrainingOptions(
+        epsilon=epsilon,
+        k=k,
+        dimension=dimension,
+        ranking_dimension=ranking_dimension,
+        boost_exponent=0.5 if long_tail else 0.0,
+        min_ratings=min_ratings,
+        least_likes=least_likes,
+        like_from=None if counts else like_from,
+        counts=_least_count(like_from) if counts else None,
+        rule=rule,
+        learned=not principal,
+        seed=seed,
+    )
+    table, rows = training_data(ratings, items, out, options.counts)
+    vectors = _vectors(vectors_from)
+    # On small matrices, more threads wait for each other: more CPU time, no faster.
+    with (
+        prior.source(options.counts) as people,
+        Steps.shown() as steps,
+        threadpool_limits(1),
+    ):
+        model = fit(
+            table,
+            rows,
+            options,
+            source=source_of(table),
+            prior=people,
+            vectors=vectors,
+            step=lambda name: steps.step(f"training: {name}"),
+        )
+        steps.step("writing the model")
+        artifact.save(model, out)
+    report(model, table, out, FIXED if vectors.fixed else LEARNED)
+
+
+def _vectors(model: Path | None) -> VectorSource:
+    """The vectors of an existing model, or else vectors that training learns."""
+    from askew_server.model import artifact
+    from askew_server.training.item_vectors import FixedVectors, LearnedVectors
+
+    if model is None:
+        return LearnedVectors()
+    given = artifact.load(model)
+    return FixedVectors(given.keys, given.catalog.vectors, given.card.space.scale)
+
+
+def _least_count(like_from: float | None) -> float:
+    return 1.0 if like_from is None else like_from

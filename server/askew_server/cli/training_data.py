@@ -1,0 +1,91 @@
+"""What `train` and `update` share: files of ratings come in, and a report of the model goes out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from askew.errors import ParameterError
+from askew.rule_kind import RuleKind
+from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
+
+if TYPE_CHECKING:
+    from askew_server.model.item_model import ItemModel  # brings scipy
+
+_SHOWN_REJECTS = 10
+_Table = TypeVar("_Table")
+
+
+def source_of(table: RatingTable) -> str:
+    """Where the ratings come from, in the words of the card, which is public."""
+    from askew_server.training.disclosure import in_words
+
+    return f"ratings of {in_words(table.n_people)} people"
+
+
+def training_data(
+    ratings: Path, items: Path | None, out: Path, counts: float | None
+) -> tuple[RatingTable, dict[str, ItemRow]]:
+    """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
+    that is there.
+    """
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
+    if items is None:
+        return table, {key: titled(key) for key in table.item_keys}
+    return table, _loaded(read_items, items, "Reading items")
+
+
+def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
+    """What the operator reads. The first line is exact, and is not part of the model."""
+    from askew_server.training.disclosure import what_it_tells
+
+    space, rule = model.card.space, model.card.rule
+    reach, epsilon = space.encoder.reach(), rule.epsilon
+    size = f"{len(table.rating):,} by {table.n_people:,} people of {len(table.item_keys):,} items"
+    click.echo(f"ratings    {size}")
+    click.echo(f"catalog    {model.card.n_items:,} items, version {model.card.catalog_version}")
+    click.echo(
+        f"space      {space.ranking_dimension} ranking dimensions, {space.dimension} in a signal, "
+        f"version {space.version}"
+    )
+    click.echo(
+        f"distances  {model.median_distance:g} the median of two people, at most "
+        f"{float(reach.one_rating):.3f} by one rating, {float(reach.diameter):.2f} the farthest"
+    )
+    if model.median_distance < 1:
+        click.echo(
+            "           the median would be 1, but devices refuse so wide a space: the unit of "
+            "distance\n           is larger here, and epsilon hides people better than it says"
+        )
+    click.echo(
+        f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
+        f"{epsilon * float(reach.diameter):.3g} at these distances"
+    )
+    click.echo(f"rule       {rule.kind}, for epsilon {epsilon:g} and k = {rule.k}")
+    click.echo(f"prior      {rule.prior}")
+    for name, figure in model.figures.items():
+        gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
+        click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
+    long_tail = model.training.boost_exponent > 0
+    told = what_it_tells(made_of_people, long_tail=long_tail)
+    click.echo("tells      " + "\n           ".join(told))
+    click.echo(f"model      {out}")
+
+
+def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str) -> _Table:
+    """A file's content, with progress, and with its bad rows counted on the screen."""
+    total = path.stat().st_size if path.is_file() else 0
+    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+        content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
+    if rejects.count:
+        click.echo(f"{rejects.count:,} bad rows left out, such as:", err=True)
+        for bad in rejects.examples[:_SHOWN_REJECTS]:
+            click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
+    return content

@@ -1,0 +1,52 @@
+"""`askew-server update`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.ratings import ItemRow
+
+if TYPE_CHECKING:
+    from askew_server.model.item_model import ItemModel  # brings scipy
+
+
+@click.command()
+@click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
+@click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
+def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
+    """Make a new catalog in a model's space, without training.
+
+    New items are folded in, items no longer rated are dropped, popularity and the shared slate are
+    made anew. Devices keep their signals and pay nothing.
+
+    \b
+    Example:
+      askew-server update --model model --ratings new.csv --items movies.csv --out model-2
+    """
+    from askew_server.model import artifact
+    from askew_server.model.catalog_update import update as renew
+    from askew_server.training.disclosure import UPDATED
+
+    old = artifact.load(model)
+    table, rows = training_data(ratings, items, out, old.training.counts)
+    if items is None:
+        rows |= _rows_of(old)
+    new = renew(old, table, rows, source=source_of(table))
+    artifact.save(new, out)
+    added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
+    click.echo(f"items      {added:,} new, {dropped:,} dropped")
+    report(new, table, out, UPDATED)
+
+
+def _rows_of(model: ItemModel) -> dict[str, ItemRow]:
+    """What a model knows of its items."""
+    named = zip(model.keys, model.catalog.items, strict=True)
+    return {key: ItemRow(item.title, item.year, item.genres) for key, item in named}
