@@ -6,6 +6,7 @@ import asyncio
 import code
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,14 +73,56 @@ def test_every_command_in_a_document_exists(document: Path) -> None:
     assert wrong == {}
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def blocks(text: str) -> list[str]:
+    """What stands in fenced blocks that no language is named for."""
+    return re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_is_read_in_minutes() -> None:
+    assert len(README.split()) <= 900
+
+
+def test_the_first_ten_lines_of_the_readme_name_what_it_is_for_and_for_whom() -> None:
+    """And promise no more than holds: a noisy hint is learned."""
+    opening = " ".join(README.splitlines()[:10])
+    assert "learns only a noisy hint" in opening
+    for reader in ("developers of apps", "operators", "analysts", "researchers"):
+        assert f"**{reader}**" in opening
+    assert "not learn what you like" not in README
+
+
 def test_the_readme_opens_with_the_two_commands() -> None:
-    commands = [*typed((ROOT / "README.md").read_text(encoding="utf-8"))]
+    commands = [*typed(README)]
     assert [first_program(each) for each in commands[:2]] == [["make", "demo"], ["make", "test"]]
 
 
-def test_the_readme_shows_what_the_demo_prints_today() -> None:
+def test_the_readme_shows_pieces_of_the_demo_as_its_page_has_them() -> None:
+    """The page is held against the demo itself in tests/end_to_end/test_demo.py."""
+    [shown] = [block for block in blocks(README) if "noisy signal" in block]
+    [whole] = [block for block in blocks(page("demo.md")) if "noisy signal" in block]
+    pieces = shown.split("...\n")
+    assert len(pieces) > 3
+    assert [piece for piece in pieces if piece not in whole] == []
+
+
+def test_the_readme_shows_of_make_test_what_every_change_keeps_true() -> None:
+    """Numbers of tests and of files grow every day, so they are left out."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = len(project["tool"]["importlinter"]["contracts"])
+    assert f"Contracts: {contracts} kept, 0 broken." in README
+    assert not re.search(r"\d+ (passed|skipped|source files)", README)
+
+
+def test_the_page_of_the_demo_shows_the_settings_of_today() -> None:
     """Nothing left to fill in, and the settings that a device has by default."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = page("demo.md")
     settings = ClientSettings()
     assert "@@" not in text
     assert f"with k = {settings.k} in it" in text
@@ -87,28 +130,59 @@ def test_the_readme_shows_what_the_demo_prints_today() -> None:
     assert f"a lifetime cap of {settings.lifetime_cap}" in text
 
 
-def test_the_readme_shows_what_a_release_prints_today(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its plan, which no chance has a part in."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    askew_server(["release", "--demo", "--k", "5", "--dry-run"], standalone_mode=False)
-    plan = capsys.readouterr().out.split("\n\n")[1]
-    assert "will spend" in plan
-    assert plan in text
+def test_the_page_of_releases_shows_what_a_release_prints_today(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All but the items, in which chance has a part."""
+    askew_server(["release", "--demo", "--k", "5"], standalone_mode=False)
+    printed = without_items(capsys.readouterr().out)
+    assert "will spend" in printed
+    assert printed in [without_items(block) for block in blocks(page("releases.md"))]
+
+
+def without_items(text: str) -> str:
+    return re.sub(r"(?m)^    \d  .*\n|(?<=in it: )\d", "", text)
+
+
+def cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("| ").split("|")]
+
+
+def test_the_short_table_of_what_it_is_worth_has_the_figures_of_the_long_one() -> None:
+    text = page("utility.md")
+    next_best = map(cells, re.findall(r"^\| next .*", text, re.MULTILINE))
+    long = {(rule.strip("*"), epsilon): figures for _, rule, epsilon, *figures in next_best}
+    sources = [("none", ""), ("posterior", "1"), ("buckets", "4"), ("naive", "1")]
+    rows = re.findall(r"^\| k = (\d+) (\|.*)", text, re.MULTILINE)
+    assert [k for k, _ in rows] == ["1", "5", "20"]
+    for at, (_, row) in enumerate(rows):
+        for source, short in zip(sources, cells(row), strict=False):
+            ratio, _, gain = long[source][at].partition("  ")
+            assert short in {f"{ratio} ({gain})" if gain else ratio, ratio}, (source, row)
 
 
 SNIPPET = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SNIPPETS = SNIPPET.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+PASTED = ("library.md", "selection.md")
+SNIPPETS = [snippet for name in PASTED for snippet in SNIPPET.findall(page(name))]
+
+
+def test_a_document_with_snippets_is_one_whose_snippets_are_run() -> None:
+    """docs/counting.md has a doctest; docs/releases.md needs a log and a token, which
+    tests/end_to_end/test_release.py has.
+    """
+    with_snippets = {path.name for path in DOCUMENTS if SNIPPET.search(path.read_text("utf-8"))}
+    assert with_snippets == {*PASTED, "counting.md", "releases.md"}
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda text: text.splitlines()[0])
-async def test_a_snippet_of_the_readme_runs_as_pasted_and_prints_what_it_says(
+async def test_a_snippet_runs_as_pasted_and_prints_what_it_says(
     snippet: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Into an interpreter, line by line, alone, with the demo's server where one is by default. The
-    release among them goes wrong less than once in 10**50 runs.
+    selections among them go wrong less than once in 10**50 runs.
     """
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("DATA", "STATE"):
@@ -130,7 +204,7 @@ def pasted(snippet: str) -> None:
         console.push(line)
 
 
-def test_the_readme_has_snippets_for_all_that_is_a_library() -> None:
+def test_there_are_snippets_for_all_that_is_a_library() -> None:
     packages = {word for text in SNIPPETS for word in re.findall(r"from (askew\w*)", text)}
     assert packages == {"askew", "askew_client"}
     assert ">>>" not in "".join(SNIPPETS)

@@ -121,6 +121,27 @@ def test_every_line_fits_a_terminal_of_80_columns(finished: Finished) -> None:
     assert all(line.startswith("    e^") for line in words)  # none was too long and broken in two
 
 
+# Where chance, the clock or the machine has a part in what the demo says.
+CHANCE = re.compile(
+    r"(?<=127\.0\.0\.1:)\d+|(?<=noisy signal )\(.*?\)|(?<=as the integers )\(.*?\)"
+    r"|(?<=private pick )-?[\d.]+ \d+|(?<=signal, k = 1 )-?[\d.]+ \d+|\d{4}-\d\d(?= one signal)"
+)
+
+
+def without_chance(text: str) -> str:
+    """What every demo says, on one line: no results, no map."""
+    before, _, after = text.partition("score     film")
+    return CHANCE.sub("<chance>", " ".join((before + after.partition("·  where the")[2]).split()))
+
+
+def test_the_documents_show_what_the_demo_says_today(finished: Finished) -> None:
+    document = Path(__file__).parents[2] / "docs" / "demo.md"
+    text = document.read_text(encoding="utf-8")
+    [shown] = re.findall(r"^```\n(Askew: .*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert without_chance(shown).count("<chance>") == 6
+    assert without_chance(shown) == without_chance(finished.out)
+
+
 @pytest.mark.parametrize(
     "words",
     ["SIMULATED", "true point", "noisy signal", "the pick", "no privacy", "k = 1", "ledger"],
