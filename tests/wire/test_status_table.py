@@ -108,6 +108,12 @@ def test_what_the_device_shows_is_one_plain_line(code: grpc.StatusCode) -> None:
     assert text.isprintable()
 
 
+def test_a_server_of_something_else_is_told_from_one_that_failed() -> None:
+    """Such as a question to the port of the releases, one above that of the model."""
+    error = status.error_of(Code.UNIMPLEMENTED, "127.0.0.1:7572")
+    assert str(error) == "127.0.0.1:7572 does not answer this kind of question"
+
+
 @pytest.mark.parametrize("kind", [*tree(WireError), *KINDS.values(), errors.ServerFailed])
 def test_an_error_survives_the_round_trip_by_code(kind: type[AskewError]) -> None:
     """But for too many calls of one principal: by its code, that is a server that is too busy."""

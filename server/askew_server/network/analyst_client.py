@@ -48,6 +48,7 @@ class AnalystClient:
         else:
             credentials = grpc.ssl_channel_credentials()
             self._channel = grpc.secure_channel(server, credentials, options=_OPTIONS)
+        self._server = server
         self._metadata = (("authorization", f"Bearer {token.strip()}"),)
         self._timeout = timeout
 
@@ -85,10 +86,10 @@ class AnalystClient:
         try:
             return call(request, timeout=self._timeout, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise _meaning(error.code(), error.details() or "") from None
+            raise _meaning(error.code(), error.details() or "", self._server) from None
 
 
-def _meaning(code: grpc.StatusCode, text: str) -> AskewError:
+def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
     """The server's own words where they say what to do, on one line and without controls."""
     match code:
         case grpc.StatusCode.FAILED_PRECONDITION:
@@ -99,7 +100,7 @@ def _meaning(code: grpc.StatusCode, text: str) -> AskewError:
             return NotFound("data set, or no budget of yours for it")
         case grpc.StatusCode.UNIMPLEMENTED:
             return NotFound("service there: it was started without --token-key")
-    return status.error_of(code)
+    return status.error_of(code, server)
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

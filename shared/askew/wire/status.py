@@ -100,5 +100,7 @@ def error_of(code: grpc.StatusCode, server: str = "the server") -> AskewError:
             return TooSlow(f"{server} did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             return Overloaded("the server is too busy, or a message was over the limit")
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return ServerFailed(f"{server} does not answer this kind of question")
         case _:
             return ServerFailed(f"the server failed ({code.name})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -163,11 +164,12 @@ def test_the_anchor_is_on_the_disk_before_the_commit_and_before_the_return(
 ) -> None:
     """A kill cannot show it: the kernel keeps what a dead process wrote.
 
-    Planted bugs: no fdatasync; a commit before the announcement.
+    Planted bugs: no fdatasync; a `_sync` that syncs nothing; a commit before the announcement.
     """
     steps: list[str] = []
     _, anchor = files(folder)
     sync = anchor_module._sync
+    assert sync in (getattr(os, "fdatasync", None), os.fsync)
 
     def noted(file: int) -> None:
         lines = anchor.read_bytes().rstrip(b"\0").splitlines()

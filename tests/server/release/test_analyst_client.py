@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -73,6 +74,18 @@ def test_a_refusal_says_what_to_do_on_one_plain_line(
         client.budget("films")
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
+
+
+def test_no_connection_names_the_address() -> None:
+    """Planted bug: "no connection to the server", which may be the default or a mistyped one."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))  # held, and never listened on
+        address = f"127.0.0.1:{holder.getsockname()[1]}"
+        with (
+            AnalystClient(address, "token", timeout=30) as client,
+            pytest.raises(Unreachable, match=f"^no connection to {address}$"),
+        ):
+            client.budget("films")
 
 
 @pytest.mark.parametrize("message", [b"\xff", b""])
