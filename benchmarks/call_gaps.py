@@ -108,14 +108,14 @@ def main(visits: int) -> None:
     pipe, other = get_context("spawn").Pipe()
     server = get_context("spawn").Process(target=served, args=(other,))
     server.start()
-    address = pipe.recv()
+    address, order = pipe.recv(), np.random.default_rng(0)
     for pace in PACES:
         gaps: dict[int, list[float]] = {FEW: [], MANY: []}
         for _ in range(visits):
-            for ratings, seen in gaps.items():
+            for ratings in order.permutation([FEW, MANY]).tolist():
                 with tempfile.TemporaryDirectory() as directory:
                     asyncio.run(asked(address, ratings, pace, Path(directory)))
-                seen.append(pipe.recv())
+                gaps[ratings].append(pipe.recv())
         few, many = (np.array(gaps[n]) for n in (FEW, MANY))
         print(
             f"pace {1000 * pace:g} ms: catalog to question, medians "
