@@ -121,7 +121,7 @@ def rating_format(path: Path) -> RatingFormat:
         return _ML_1M_RATINGS
     if _ML_100K_RATINGS.text.suits(path, "u.data", line):
         return _ML_100K_RATINGS
-    raise unrecognized_ratings(path)
+    raise unrecognized_ratings(path, header)
 
 
 def item_format(path: Path) -> ItemFormat:
@@ -139,6 +139,7 @@ def item_format(path: Path) -> ItemFormat:
         return _ML_100K_ITEMS
     raise DataError(
         f"{path}: not a known format of items; accepted, gzipped or not: {ITEM_FORMATS}"
+        f"{_named(header, _ITEM_NAMES)}"
     )
 
 
@@ -147,11 +148,19 @@ def rating_columns(header: Sequence[str]) -> tuple[int, ...] | None:
     return _positions(header, _RATING_NAMES)
 
 
-def unrecognized_ratings(path: Path) -> DataError:
+def unrecognized_ratings(path: Path, header: Sequence[str]) -> DataError:
     """The error for a file of ratings in no accepted format."""
     return DataError(
         f"{path}: not a known format of ratings; accepted, text gzipped or not: {RATING_FORMATS}"
+        f"{_named(header, _RATING_NAMES)}"
     )
+
+
+def _named(header: Sequence[str], choices: Sequence[tuple[str, ...]]) -> str:
+    """The columns that are there, where a wanted one is; else the line may be somebody's data."""
+    if not {name for names in choices for name in names} & set(header):
+        return ""
+    return f"; this file has the columns {', '.join(header)}"
 
 
 def _csv_header(line: str) -> list[str]:

@@ -46,7 +46,7 @@ def _batches(path: Path) -> Iterator[tuple[int, list[tuple[str, str, str]]]]:
         names = [name for name, *_ in described]
         columns = rating_columns(names)
         if columns is None:
-            raise unrecognized_ratings(path)
+            raise unrecognized_ratings(path, names)
         [(n_rows,)] = connection.execute(f"SELECT count(*) {source}", file).fetchall()
         texts = ", ".join(_as_text(names[column]) for column in columns)
         rows = connection.execute(f"SELECT {texts} {source}", file)

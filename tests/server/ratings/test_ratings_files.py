@@ -80,7 +80,23 @@ def test_an_unknown_format_of_ratings_is_refused_with_what_is_accepted(
         "ml-100k u.data (user, item, rating and timestamp separated by tabs); "
         "parquet with the columns userId,movieId,rating or user,item,rating"
     )
-    assert expected == str(refusal.value)
+    assert expected == str(refusal.value).partition("; this file has the columns ")[0]
+
+
+def test_a_wrong_column_is_told_beside_those_that_are_there(tmp_path: Path) -> None:
+    """Planted bug: a list of what is accepted, from which one has to guess what is wrong."""
+    path = tmp_path / "plays.csv"
+    path.write_text("user,item,plays\nada,Heat,7\n")
+    with pytest.raises(DataError, match=r"; this file has the columns user, item, plays$"):
+        read_ratings(path)
+
+
+def test_a_first_line_that_may_be_data_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "plays.csv"
+    path.write_text("ada,Heat,7\n")
+    with pytest.raises(DataError) as refusal:
+        read_ratings(path)
+    assert "Heat" not in str(refusal.value)
 
 
 def test_parquet_without_the_columns_is_refused(tmp_path: Path) -> None:
@@ -107,7 +123,7 @@ def test_an_unknown_format_of_items_is_refused_with_what_is_accepted(tmp_path: P
         f"{path}: not a known format of items; accepted, gzipped or not: "
         "csv with the columns movieId,title,genres or item,title and optionally year,genres; "
         "ml-1m movies.dat (item::title::genres); "
-        "ml-100k u.item (24 fields separated by |)"
+        "ml-100k u.item (24 fields separated by |); this file has the columns item, name"
     )
     assert expected == str(refusal.value)
 
