@@ -20,7 +20,7 @@ from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge, SignalLoss
 from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate, rank
-from askew.signal import Mechanism, Query, Signal
+from askew.signal import Query, Signal, TasteMechanism
 from askew.vectors import Profile, fold_in
 from askew_client.ledger.record import Remembered
 from askew_client.settings.settings import ClientSettings
@@ -68,7 +68,7 @@ class Exchange:
     settings: ClientSettings
     ratings: Mapping[int, float] = field(repr=False)
     contributions: NDArray[np.float64] | None = field(default=None, repr=False)
-    mechanism: Mechanism = field(init=False)
+    mechanism: TasteMechanism = field(init=False)
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -130,7 +130,7 @@ class Exchange:
         return rank(exact, self.profile, seen=self.ratings.keys(), shared=shared)
 
 
-def mechanism_for(card: ModelCard, settings: ClientSettings) -> Mechanism:
+def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:
     """The mechanism by which these settings ask this server.
 
     Raises ParameterError when the server cannot answer them, or where the noise on a point would

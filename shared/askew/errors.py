@@ -4,6 +4,7 @@ AskewError
 ├── ParameterError            a public argument is outside its documented range
 │   └── InfiniteCost          a disutility whose expected cost does not exist
 ├── ProfileError              the person's own ratings cannot make a profile
+├── PlaceError                a position or a value that makes no place; it is never repeated
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
 ├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
 ├── LedgerError               the store of signals and charges cannot be trusted or written
@@ -73,6 +74,10 @@ class InfiniteCost(ParameterError):
 
 class ProfileError(AskewError):
     """The person's ratings cannot make a profile; the message names a line, never a title."""
+
+
+class PlaceError(AskewError):
+    """A position, a value or a named place cannot be used; the message never repeats a position."""
 
 
 class BudgetExceeded(AskewError):

@@ -80,10 +80,11 @@ class TwoSidedGeometric:
 
     def draw(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
         """`count` independent draws, shape (count,)."""
-        one_sided = self._one_sided(2 * count, bits).reshape(count, 2)
+        one_sided = self.one_sided(2 * count, bits).reshape(count, 2)
         return one_sided[:, 0] - one_sided[:, 1]
 
-    def _one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
+    def one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
+        """`count` independent draws of the geometric law G, shape (count,)."""
         faces = bits.throw(self._coins, count)  # (count, levels + 1)
         values: NDArray[np.int64] = faces[:, :-1] @ (1 << np.arange(self.levels, dtype=np.int64))
         for row in np.flatnonzero(faces[:, -1]):

@@ -29,13 +29,11 @@ the mixture argument is ours. Complexity: a fixed number of coins a coordinate.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-
-import numpy as np
-from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.geometric import TwoSidedGeometric
@@ -101,7 +99,7 @@ class Lattice:
         """What one fresh signal costs in a space of this reach."""
         return SignalLoss.metric(self.epsilon, reach)
 
-    def perturb(self, point: NDArray[np.float64], bits: RandomBits) -> tuple[int, ...]:
+    def perturb(self, point: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point (d,), as integers; the only thing to send.
 
         The point is finite and inside its space, which `Profile` has checked.
@@ -111,10 +109,10 @@ class Lattice:
         noisy = [near + int(move) for near, move in zip(nearby, noise, strict=True)]
         return tuple(max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, z)) for z in noisy)
 
-    def _round(self, point: NDArray[np.float64], bits: RandomBits) -> list[int]:
+    def _round(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         """Randomized rounding: up with the probability of the fraction, so right on average."""
         below, odds = [], []
-        for coordinate in point.tolist():
+        for coordinate in point:
             numerator, denominator = coordinate.as_integer_ratio()  # exact: floats are rationals
             whole, rest = divmod(numerator << self.step_exponent, denominator)
             below.append(whole)

@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import DimensionMismatch, OutOfRange
+from askew.errors import DimensionMismatch, OutOfRange, StaleSpace
 from askew.rule_kind import SERVED, RuleKind
+from askew.signal import Query
 from askew.vectors import VERSION_BYTES, FeatureSpace
 
 MAX_TEXT = 500
@@ -65,6 +66,14 @@ class ModelCard:
         if not 1 <= self.max_slate_size <= self.n_items:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
         check_text("the source of a model", self.source)
+
+    def check(self, query: Query) -> None:
+        """Raises StaleSpace, OutOfRange or DimensionMismatch for what it cannot answer."""
+        if query.signal.space_version != self.space.version:
+            raise StaleSpace
+        if not 1 <= query.k <= self.max_slate_size:
+            raise OutOfRange("k", f"from 1 to {self.max_slate_size}")
+        query.signal.check(self.space.dimension, self.space.n_buckets)
 
 
 @dataclass(frozen=True)

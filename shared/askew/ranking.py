@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
+from askew.listing import Listing
 from askew.vectors import Profile
 
 
@@ -19,13 +20,21 @@ from askew.vectors import Profile
 class Slate:
     """The k results: item ids in ascending order, so that their order says nothing.
 
-    vectors: the local model, (k, D) float32, row i scores item_ids[i]. Raises OutOfRange unless the
-    ids are distinct and ascending and the vectors finite.
+    vectors: the local model, (k, D) float32, row i scores item_ids[i]; D = 0 in a metric space.
+    listings: the items whole, where the device holds no catalog. Raises OutOfRange unless the ids
+    are distinct and ascending and the vectors finite.
     """
 
     catalog_version: str
     item_ids: tuple[int, ...]
     vectors: NDArray[np.float32] = field(repr=False)
+    listings: tuple[Listing, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of_listings(cls, catalog_version: str, listings: Sequence[Listing]) -> Slate:
+        """Items whole, in order of id."""
+        ids = tuple([each.id for each in listings])
+        return cls(catalog_version, ids, np.zeros((len(ids), 0), np.float32), tuple(listings))
 
     def __post_init__(self) -> None:
         if list(self.item_ids) != sorted(set(self.item_ids)):

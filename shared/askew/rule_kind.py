@@ -44,3 +44,28 @@ class RuleKind(StrEnum):
 
 
 SERVED = tuple(kind for kind in RuleKind if kind.served)
+
+
+class MetricRuleKind(StrEnum):
+    """The ways to choose k items in a metric space: the name, and whether a card may name it.
+
+    Those that are not served are there to be compared with.
+    """
+
+    served: bool
+
+    CODEBOOK = "codebook", True
+    ITEMS = "items", True
+    POSTERIOR = "posterior", True
+    NEAREST = "nearest", True
+    REMAP = "remap", False
+    ONE = "one", False
+    AREA = "area", False
+    CELL = "cell", False
+
+    def __new__(cls, name: str, served: bool = False) -> MetricRuleKind:
+        """One row."""
+        row = str.__new__(cls, name)
+        row._value_ = name
+        row.served = served
+        return row

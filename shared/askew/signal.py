@@ -1,4 +1,4 @@
-"""What leaves the device: a noisy signal, and how many results it asks for."""
+"""What leaves the device: a noisy signal, and how many results of what it asks for."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.lattice import COORDINATE_LIMIT, Lattice
+from askew.metric.map_noise import MapNoise
+from askew.metric.position import MICRODEGREES, Position
 from askew.randomized_response import RandomizedResponse
 
-Mechanism = Lattice | RandomizedResponse
+TasteMechanism = Lattice | RandomizedResponse
+Mechanism = TasteMechanism | MapNoise
+ANY_SPACE = ""  # of a place's signal, which is no server's
 
 
 @dataclass(frozen=True)
 class Signal:
     """A noisy profile: the only private-derived thing that leaves the device.
 
-    values: the coordinates in lattice steps, or one bucket. Raises OutOfRange for coordinates
-    beyond 32-bit signed integers, or anything but one bucket of the response.
+    values: the coordinates in lattice steps, or one bucket, or a latitude and a longitude in
+    microdegrees; the latter belong to no space. Raises OutOfRange for coordinates beyond 32-bit
+    signed integers, anything but one bucket of the response, or a position that is not on Earth.
     """
 
     space_version: str
@@ -30,6 +35,11 @@ class Signal:
         if isinstance(self.mechanism, RandomizedResponse):
             if len(self.values) != 1 or not 0 <= self.values[0] < self.mechanism.buckets:
                 raise OutOfRange("a bucket", f"one number below {self.mechanism.buckets}")
+        elif isinstance(self.mechanism, MapNoise):
+            if len(self.values) != 2 or not _on_earth(*self.values):
+                raise OutOfRange("a noisy position", "a latitude and a longitude in microdegrees")
+            if self.space_version != ANY_SPACE:
+                raise OutOfRange("the space of a position", "none: it is no server's")
         elif not self.values or any(abs(z) > COORDINATE_LIMIT for z in self.values):
             raise OutOfRange("a signal coordinate", f"at most {COORDINATE_LIMIT} in size")
 
@@ -38,8 +48,17 @@ class Signal:
         if isinstance(self.mechanism, Lattice):
             if len(self.values) != dimension:
                 raise DimensionMismatch(len(self.values), dimension)
+        elif isinstance(self.mechanism, MapNoise):
+            raise OutOfRange("the mechanism of this signal", "one of this space: it is a map's")
         elif self.mechanism.buckets != n_buckets:
             raise OutOfRange("the number of buckets", f"the feature space's, {n_buckets}")
+
+    @property
+    def of_tastes(self) -> TasteMechanism:
+        """The mechanism of a signal of tastes. Raises OutOfRange for a map's."""
+        if isinstance(self.mechanism, MapNoise):
+            raise OutOfRange("the mechanism of this signal", "one of tastes")
+        return self.mechanism
 
     @property
     def lattice(self) -> Lattice:
@@ -48,6 +67,18 @@ class Signal:
             raise OutOfRange("the mechanism of this signal", "a lattice")
         return self.mechanism
 
+    @property
+    def map_noise(self) -> MapNoise:
+        """The noise of a place. Raises OutOfRange for another mechanism."""
+        if not isinstance(self.mechanism, MapNoise):
+            raise OutOfRange("the mechanism of this signal", "a map's")
+        return self.mechanism
+
+    def position(self) -> Position:
+        """Where on Earth it points. Raises OutOfRange for another mechanism."""
+        self.map_noise  # noqa: B018  # a check
+        return Position.of_microdegrees(*self.values)
+
     def point(self) -> NDArray[np.float64]:
         """The coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
         return np.array(self.values, dtype=np.float64) * self.lattice.step
@@ -55,7 +86,14 @@ class Signal:
 
 @dataclass(frozen=True)
 class Query:
-    """One question: a signal, and k, a public setting of the device."""
+    """One question: a signal, k, a public setting of the device, and the collection that the person
+    chose where a server has several.
+    """
 
     signal: Signal
     k: int
+    collection: str = ""
+
+
+def _on_earth(latitude: int, longitude: int) -> bool:
+    return abs(latitude) <= 90 * MICRODEGREES and abs(longitude) <= 180 * MICRODEGREES

@@ -22,6 +22,7 @@ import pytest
 from rich.console import Console
 
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
+from askew.metric_card import Card
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
@@ -144,7 +145,7 @@ class Failing(LocalTransport):
         super().__init__(card, catalog)
         self._spoil = spoil
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         slate = await super().retrieve(query, card)
         if isinstance(self._spoil, AskewError):
             raise self._spoil

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.lattice import Lattice
+from askew.metric_card import Card
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
@@ -179,7 +180,7 @@ class Recorder(LocalTransport):
         self.calls.append("catalog")
         return await super().catalog(card)
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append(query_to_bytes(query))
         return await super().retrieve(query, card)
 

@@ -31,6 +31,7 @@ from askew_client.transport.grpc import GrpcTransport
 from askew_server.network.grpc_server import RunningServer
 from askew_server.network.retrieval_service import RetrievalService
 from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import SnapshotHolder
 
 SERVICE = "askew.wire.v1.Retrieval"
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -88,7 +89,7 @@ class Wired:
 
 @asynccontextmanager
 async def running(retriever: Retriever) -> AsyncIterator[Wired]:
-    server = RunningServer([RetrievalService(retriever)], "127.0.0.1:0")
+    server = RunningServer([RetrievalService(SnapshotHolder(retriever.snapshot))], "127.0.0.1:0")
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
@@ -345,7 +346,10 @@ async def test_a_server_that_stopped_answers_nobody(wired: Wired) -> None:
 
 async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
     with pytest.raises(OSError, match=f"{wired.server.port}: the port is taken"):
-        RunningServer([RetrievalService(wired.retriever)], f"127.0.0.1:{wired.server.port}")
+        RunningServer(
+            [RetrievalService(SnapshotHolder(wired.retriever.snapshot))],
+            f"127.0.0.1:{wired.server.port}",
+        )
 
 
 # -- a hostile server -----------------------------------------------------------------------------

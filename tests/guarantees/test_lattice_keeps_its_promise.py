@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 
@@ -260,12 +260,12 @@ def test_rounding_in_the_plane_keeps_the_promise_with_no_slack_at_all(q: int) ->
 
 
 class RoundsToNearest(SmallLattice):
-    def _round(self, profile: NDArray[np.float64], bits: RandomBits) -> list[int]:
+    def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         return [math.floor(u * (1 << self.step_exponent) + 0.5) for u in profile]
 
 
 class RoundsDown(SmallLattice):
-    def _round(self, profile: NDArray[np.float64], bits: RandomBits) -> list[int]:
+    def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         return [math.floor(u * (1 << self.step_exponent)) for u in profile]
 
 
@@ -277,7 +277,7 @@ class HalfScale(Lattice):
 
 class OneSided(TwoSidedGeometric):
     def draw(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
-        return self._one_sided(count, bits)
+        return self.one_sided(count, bits)
 
 
 class OneSidedNoise(Lattice):
@@ -287,7 +287,7 @@ class OneSidedNoise(Lattice):
 
 
 class Truncated(TwoSidedGeometric):
-    def _one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
+    def one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
         faces = bits.throw(self._coins, count)
         values: NDArray[np.int64] = faces[:, :-1] @ (1 << np.arange(self.levels, dtype=np.int64))
         return values
@@ -300,7 +300,7 @@ class NeverGoesBeyond(Lattice):
 
 
 class SameDrawOnBoth(PlaneLattice):
-    def perturb(self, profile: NDArray[np.float64], bits: RandomBits) -> tuple[int, ...]:
+    def perturb(self, profile: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
         move = int(self.noise.draw(1, bits)[0])
         return tuple(point + move for point in self._round(profile, bits))
 
@@ -308,9 +308,10 @@ class SameDrawOnBoth(PlaneLattice):
 class OneRoundingCoin(Lattice):
     """One uniform number rounds both coordinates: the one nearer to its upper end goes up first."""
 
-    def _round(self, profile: NDArray[np.float64], bits: RandomBits) -> list[int]:
-        order = np.argsort(-profile)
-        larger, smaller = (Fraction(float(profile[i])) for i in order)
+    def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
+        given = np.array([float(u) for u in profile])
+        order = np.argsort(-given)
+        larger, smaller = (Fraction(float(given[i])) for i in order)
         coins = Coins([RationalOdds(larger), RationalOdds(1 - smaller / larger)])
         up, alone = bits.throw(coins)[0]
         moves = {order[0]: up, order[1]: up and not alone}

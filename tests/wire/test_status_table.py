@@ -25,6 +25,7 @@ CODES = {
     "ParameterError": Code.INTERNAL,
     "InfiniteCost": Code.INTERNAL,
     "ProfileError": Code.INTERNAL,
+    "PlaceError": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
     "SecondSpace": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,

@@ -15,7 +15,7 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.privacy import SignalLoss
 from askew.ranking import Ranking, Slate
-from askew.signal import Mechanism, Signal
+from askew.signal import Signal, TasteMechanism
 from askew.titles import TitleIndex
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange, Question, mechanism_for
@@ -116,7 +116,7 @@ def answer_of(  # noqa: PLR0913
     Raises Malformed for a hostile slate.
     """
     results = results_of(exchange, exchange.rank(slate), titles)
-    remembered, mechanism = question.remembered, question.remembered.signal.mechanism
+    remembered, mechanism = question.remembered, question.remembered.signal.of_tastes
     return Answer(
         departure=departure_of(exchange, remembered, slot),
         cost=cost_of(exchange.card, mechanism, exchange.loss, remembered.spent, exchange.settings),
@@ -131,10 +131,10 @@ def answer_of(  # noqa: PLR0913
 def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Departure:
     """What leaves, beside what is true."""
     signal = remembered.signal
-    is_point = isinstance(signal.mechanism, Lattice)
+    is_point = isinstance(signal.of_tastes, Lattice)
     return Departure(
         values=signal.values,
-        mechanism=_mechanism_in_words(signal.mechanism),
+        mechanism=_mechanism_in_words(signal.of_tastes),
         slot=slot,
         fresh=remembered.fresh,
         point=tuple(signal.point().tolist()) if is_point else None,
@@ -144,7 +144,7 @@ def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Depar
 
 def cost_of(
     card: ModelCard,
-    mechanism: Mechanism,
+    mechanism: TasteMechanism,
     wanted: SignalLoss,
     spent: Fraction,
     settings: ClientSettings,
@@ -167,7 +167,7 @@ def quote_of(
 ) -> Quote:
     """What a question costs, before it is asked."""
     now = mechanism_for(card, settings)
-    mechanism = now if stored is None else stored.mechanism
+    mechanism = now if stored is None else stored.of_tastes
     wanted, spent_this_slot = now.privacy_loss(card.space.encoder.reach()), account.spent_in(slot)
     return Quote(
         cost=cost_of(card, mechanism, wanted, account.spent, settings),
@@ -213,7 +213,7 @@ def _reasons(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> l
     ]
 
 
-def _mechanism_in_words(mechanism: Mechanism) -> str:
+def _mechanism_in_words(mechanism: TasteMechanism) -> str:
     if isinstance(mechanism, Lattice):
         return f"lattice noise in steps of 2^-{mechanism.step_exponent}"
     return f"randomized response over {mechanism.buckets} buckets"

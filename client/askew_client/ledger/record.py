@@ -1,8 +1,9 @@
 """A signal as the bytes that a store keeps, and back.
 
-kind (1 byte: 1 lattice, 2 randomized response), two parameters, then the values; little-endian
+kind (1 byte: 1 lattice, 2 randomized response, 3 map), parameters, then the values; little-endian
 lattice               step_exponent, inverse_rate (4 bytes each)
 randomized response   buckets (4 bytes), odds * 2**32 (8 bytes)
+map                   step_exponent, inverse_rate, cosine (4 bytes each)
 values                4 bytes each, signed
 """
 
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from askew.errors import AskewError, LedgerError
+from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
 from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.signal import Mechanism, Signal
 
-_LATTICE, _RESPONSE = struct.Struct("<BII"), struct.Struct("<BIQ")
+_LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,14 @@ class Remembered:
 def encode_signal(signal: Signal) -> bytes:
     """Everything but the space's version."""
     mechanism = signal.mechanism
-    if isinstance(mechanism, Lattice):
-        head = _LATTICE.pack(1, mechanism.step_exponent, mechanism.inverse_rate)
-    else:
-        head = _RESPONSE.pack(2, mechanism.buckets, int(mechanism.odds * 2**ODDS_BITS))
+    match mechanism:
+        case Lattice():
+            head = _LATTICE.pack(1, mechanism.step_exponent, mechanism.inverse_rate)
+        case RandomizedResponse():
+            head = _RESPONSE.pack(2, mechanism.buckets, int(mechanism.odds * 2**ODDS_BITS))
+        case MapNoise():
+            lattice = mechanism.lattice
+            head = _MAP.pack(3, lattice.step_exponent, lattice.inverse_rate, mechanism.cosine)
     return head + struct.pack(f"<{len(signal.values)}i", *signal.values)
 
 
@@ -57,5 +64,9 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             _, buckets, odds = _RESPONSE.unpack_from(record)
             response = RandomizedResponse(buckets, Fraction(odds, 2**ODDS_BITS))
             return response, record[_RESPONSE.size :]
+        case b"\x03":
+            _, step_exponent, inverse_rate, cosine = _MAP.unpack_from(record)
+            lattice = HexagonalLattice(step_exponent, inverse_rate)
+            return MapNoise(lattice, cosine), record[_MAP.size :]
         case _:
             raise LedgerError("unknown kind of signal")

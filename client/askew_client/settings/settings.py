@@ -11,7 +11,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.privacy import DEVICE_REACH
 from askew.randomized_response import RandomizedResponse
-from askew.signal import Mechanism
+from askew.signal import TasteMechanism
 from askew_client.settings.ranges import Caps, check_settings
 
 MechanismName = Literal["geo_laplace", "bucket_rr"]
@@ -59,7 +59,7 @@ class ClientSettings:
         """What fresh signals may cost."""
         return Caps(self.lifetime_cap, self.monthly_cap)
 
-    def mechanism_in(self, n_buckets: int) -> Mechanism:
+    def mechanism_in(self, n_buckets: int) -> TasteMechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
         if self.mechanism == "geo_laplace":
             return Lattice.for_epsilon(self.epsilon)

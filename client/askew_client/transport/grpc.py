@@ -16,6 +16,7 @@ import grpc.aio
 
 from askew.address import host_of, is_loopback
 from askew.errors import AskewError, Malformed
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
@@ -78,6 +79,11 @@ class GrpcTransport:
         data = await self._call("GetModelCard", pb.GetModelCardRequest().SerializeToString())
         return _checked(lambda: convert.card_from_bytes(data))
 
+    async def metric_card(self) -> MetricCard:
+        """The public card of a server with a metric space."""
+        data = await self._call("GetModelCard", pb.GetModelCardRequest().SerializeToString())
+        return _checked(lambda: convert.metric_card_from_bytes(data))
+
     async def catalog(self, card: ModelCard) -> Catalog:
         """The whole public catalog that the card names."""
         method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes]
@@ -95,10 +101,10 @@ class GrpcTransport:
             raise status.error_of(error.code(), self._target) from None
         return _checked(lambda: convert.catalog_from_chunks(chunks, card))
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         """The server's answer: exactly query.k items. The same query sends the same bytes."""
         data = await self._call("Retrieve", convert.query_to_bytes(query))
-        return _checked(lambda: convert.slate_from_bytes(data, card, query.k))
+        return _checked(lambda: convert.slate_from_bytes(data, card, query.k, query.collection))
 
     def mark(self) -> None:
         """A channel of its own keeps no pace."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from askew.errors import StaleSpace
+from askew.errors import OutOfRange, StaleSpace
 from askew.local_model import decode_vectors, encode_vectors
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import rule_of
@@ -24,11 +25,15 @@ class LocalTransport:
         """The card."""
         return self._card
 
+    async def metric_card(self) -> MetricCard:
+        """Refused: this is a server of tastes."""
+        raise OutOfRange("the space of this server", "a map or axes: it has a catalog of tastes")
+
     async def catalog(self, card: ModelCard) -> Catalog:  # noqa: ARG002  # a server has one
         """The catalog."""
         return self._catalog
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         """What the card's rule answers. Raises StaleSpace for a signal of another space."""
         if query.signal.space_version != card.space.version:
             raise StaleSpace

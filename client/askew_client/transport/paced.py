@@ -16,6 +16,7 @@ from collections.abc import Awaitable
 from math import ceil
 from typing import TypeVar
 
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
@@ -41,11 +42,16 @@ class PacedTransport:
         await self.turn()
         return await self._noted(self._network.model_card())
 
+    async def metric_card(self) -> MetricCard:
+        """As the network does, on the beat."""
+        await self.turn()
+        return await self._noted(self._network.metric_card())
+
     async def catalog(self, card: ModelCard) -> Catalog:
         """As the network does, at once."""
         return await self._noted(self._network.catalog(card))
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         """As the network does, on the beat."""
         await self.turn()
         return await self._noted(self._network.retrieve(query, card))

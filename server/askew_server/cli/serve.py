@@ -53,6 +53,7 @@ def serve(
     from askew_server.network.process import serve as run
     from askew_server.network.retrieval_service import RetrievalService
     from askew_server.retrieval.retriever import Retriever
+    from askew_server.retrieval.snapshot import SnapshotHolder
 
     if model is None:
         from askew_server.demo.model import demo_model
@@ -77,7 +78,8 @@ def serve(
     def announce(bound: int) -> None:
         click.echo(f"listening on {host}:{bound}, {card.n_items} items, {card.source}")
 
-    services.append(RetrievalService(Retriever(card, catalog, served.prior)))
+    retriever = Retriever(card, catalog, served.prior)
+    services.append(RetrievalService(SnapshotHolder(retriever.snapshot)))
     asyncio.run(run(services, address_of(host, port), announce, with_parent=with_parent))
 
 

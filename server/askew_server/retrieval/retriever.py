@@ -11,6 +11,7 @@ from askew.retrieval import RetrievalRule, SharedSlate, rule_of
 from askew.signal import Query
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.bucket_rule import bucket_rule_of
+from askew_server.retrieval.snapshot import Snapshot
 
 
 class Retriever:
@@ -32,6 +33,11 @@ class Retriever:
         if prior is not None and known is not None and buckets is not None:
             most = card.max_slate_size
             self._by_bucket = bucket_rule_of(prior, known, buckets, Fraction(rule.epsilon), most)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """This model, ready to be served."""
+        return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, with their local model."""

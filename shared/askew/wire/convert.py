@@ -7,24 +7,30 @@ is valid because it exists. No function here trusts a length, a shape, an order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from askew.errors import Malformed, OutOfRange, ParameterError, StaleSpace
-from askew.lattice import Lattice
+from askew.errors import Malformed, OutOfRange
 from askew.local_model import decode_vectors, encode_vectors
+from askew.metric.map_noise import MapNoise
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
-from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.ranking import Slate
 from askew.rule_kind import SERVED, RuleKind
-from askew.signal import Mechanism, Query, Signal
-from askew.vectors import VERSION_BYTES
+from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
+from askew.wire.mechanisms import read_mechanism, write_mechanism
+from askew.wire.metric import (
+    card_from_message,
+    card_to_message,
+    listings_from_messages,
+    listings_to_messages,
+)
 from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew.wire.versions import version_from_bytes
 
 CHUNK_ITEMS = 1000
 MAX_ITEMS = 2_000_000
@@ -34,48 +40,54 @@ _Message = TypeVar("_Message", bound=Message)
 
 def query_to_bytes(query: Query) -> bytes:
     """The request on the wire. Its size depends on public settings alone."""
-    signal, mechanism = query.signal, query.signal.mechanism
+    signal = query.signal
     message = pb.RetrieveRequest(
-        space_version=bytes.fromhex(signal.space_version), k=query.k, values=signal.values
+        space_version=bytes.fromhex(signal.space_version),
+        k=query.k,
+        values=signal.values,
+        collection=query.collection,
     )
-    if isinstance(mechanism, Lattice):
-        message.lattice.step_exponent = mechanism.step_exponent
-        message.lattice.inverse_rate = mechanism.inverse_rate
-    else:
-        message.randomized_response.buckets = mechanism.buckets
-        message.randomized_response.odds = int(mechanism.odds * 2**ODDS_BITS)
+    write_mechanism(signal.mechanism, message)
     return message.SerializeToString()
 
 
-def query_from_bytes(data: bytes, card: ModelCard) -> Query:
+def query_from_bytes(data: bytes, card: Card) -> Query:
     """A request, checked against the model that is to answer it."""
     message = parse(pb.RetrieveRequest(), data)
-    if _version(message.space_version) != card.space.version:
-        raise StaleSpace
-    if not 1 <= message.k <= card.max_slate_size:
-        raise OutOfRange("k", f"from 1 to {card.max_slate_size}")
-    signal = Signal(card.space.version, _mechanism(message), tuple(message.values))
-    signal.check(card.space.dimension, card.space.n_buckets)
-    return Query(signal, message.k)
+    mechanism, version = read_mechanism(message), message.space_version
+    nowhere = isinstance(mechanism, MapNoise) and not version
+    space = ANY_SPACE if nowhere else version_from_bytes(version)
+    signal = Signal(space, mechanism, tuple(message.values))
+    query = Query(signal, message.k, message.collection)
+    card.check(query)
+    return query
 
 
 def slate_to_bytes(slate: Slate) -> bytes:
-    """The reply on the wire. Its size depends on k and the ranking dimension alone."""
-    scales, codes = encode_vectors(slate.vectors)
-    return pb.RetrieveResponse(
-        catalog_version=bytes.fromhex(slate.catalog_version),
-        item_ids=slate.item_ids,
-        scales=floats_to_bytes(scales),
-        codes=codes,
-    ).SerializeToString()
+    """The reply on the wire. In a space of tastes its size depends on k and the ranking dimension
+    alone; items that come whole have the sizes of their titles, which follow from the signal.
+    """
+    message = pb.RetrieveResponse(catalog_version=bytes.fromhex(slate.catalog_version))
+    if slate.listings:
+        message.listings.extend(listings_to_messages(slate.listings))
+    else:
+        scales, codes = encode_vectors(slate.vectors)
+        message.item_ids.extend(slate.item_ids)
+        message.scales, message.codes = floats_to_bytes(scales), codes
+    return message.SerializeToString()
 
 
-def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
-    """A reply of exactly k items of this card's catalog, with their decoded local model."""
+def slate_from_bytes(data: bytes, card: Card, k: int, collection: str = "") -> Slate:
+    """A reply of exactly k items: of this card's catalog, with their decoded local model, or whole
+    items of the collection.
+    """
     message = parse(pb.RetrieveResponse(), data)
-    if len(message.item_ids) != k:
+    version = version_from_bytes(message.catalog_version)
+    if isinstance(card, MetricCard):
+        return _whole_items(message, card, version, k, collection)
+    if len(message.item_ids) != k or message.listings:
         raise Malformed(f"the answer has {len(message.item_ids)} items, {k} were asked for")
-    if _version(message.catalog_version) != card.catalog_version:
+    if version != card.catalog_version:
         raise Malformed("the answer is about another catalog than the model card's")
     if any(item >= card.n_items for item in message.item_ids):
         raise OutOfRange("an item id", f"below the number of items, {card.n_items}")
@@ -84,8 +96,24 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
     return Slate(card.catalog_version, tuple(message.item_ids), vectors)
 
 
-def card_to_bytes(card: ModelCard) -> bytes:
+def _whole_items(
+    message: pb.RetrieveResponse, card: MetricCard, version: str, k: int, collection: str
+) -> Slate:
+    asked = card.collection(collection)
+    listings = listings_from_messages(message.listings)
+    if len(listings) != k or message.item_ids:
+        raise Malformed(f"the answer has {len(listings)} items, {k} were asked for")
+    if version != asked.version:
+        raise Malformed("the answer is about another catalog than the collection's")
+    for each in listings:
+        asked.check(each, card.space.dimension)
+    return Slate.of_listings(version, listings)
+
+
+def card_to_bytes(card: Card) -> bytes:
     """The model card on the wire."""
+    if isinstance(card, MetricCard):
+        return card_to_message(card).SerializeToString()
     rule = card.rule
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
@@ -99,8 +127,10 @@ def card_to_bytes(card: ModelCard) -> bytes:
 
 
 def card_from_bytes(data: bytes) -> ModelCard:
-    """A model card; its space version is computed here, never taken on trust."""
+    """A card of a space of tastes; its space version is computed here, never taken on trust."""
     message = parse(pb.GetModelCardResponse(), data)
+    if message.WhichOneof("kind") == "metric_space":
+        raise OutOfRange("the space of this server", "one of tastes: it has collections")
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     rule = message.rule
@@ -108,13 +138,21 @@ def card_from_bytes(data: bytes) -> ModelCard:
         raise OutOfRange("the serving rule", f"one of {', '.join(SERVED)}")
     return ModelCard(
         space=space_from_message(message.space),
-        catalog_version=_version(message.catalog_version),
+        catalog_version=version_from_bytes(message.catalog_version),
         n_items=message.n_items,
         max_slate_size=message.max_slate_size,
         source=message.source,
         simulated=message.simulated,
         rule=ServingRule(RuleKind(rule.name), rule.epsilon, rule.k, rule.prior),
     )
+
+
+def metric_card_from_bytes(data: bytes) -> MetricCard:
+    """A card of a metric space."""
+    message = parse(pb.GetModelCardResponse(), data)
+    if message.WhichOneof("kind") != "metric_space":
+        raise OutOfRange("the space of this server", "a map or axes: it has a catalog of tastes")
+    return card_from_message(message)
 
 
 def catalog_to_chunks(catalog: Catalog) -> Iterator[bytes]:
@@ -168,26 +206,6 @@ def parse(message: _Message, data: bytes) -> _Message:
     except DecodeError:
         raise Malformed("not a message of the expected type") from None
     return message
-
-
-def _version(digest: bytes) -> str:
-    if len(digest) != VERSION_BYTES:
-        raise Malformed(f"a version must be {VERSION_BYTES} bytes")
-    return digest.hex()
-
-
-def _mechanism(message: pb.RetrieveRequest) -> Mechanism:
-    try:
-        match message.WhichOneof("mechanism"):
-            case "lattice":
-                return Lattice(message.lattice.step_exponent, message.lattice.inverse_rate)
-            case "randomized_response":
-                response = message.randomized_response
-                return RandomizedResponse(response.buckets, Fraction(response.odds, 2**ODDS_BITS))
-            case _:
-                raise Malformed("the request names no mechanism")
-    except ParameterError as error:
-        raise OutOfRange(error.name, error.limit) from None
 
 
 def _item(message: pb.Item) -> Item:

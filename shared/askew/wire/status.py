@@ -23,6 +23,7 @@ from askew.errors import (
     OutOfRange,
     Overloaded,
     ParameterError,
+    PlaceError,
     ProfileError,
     Refused,
     SecondSpace,
@@ -44,6 +45,7 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     AskewError: grpc.StatusCode.INTERNAL,
     ParameterError: grpc.StatusCode.INTERNAL,
     ProfileError: grpc.StatusCode.INTERNAL,
+    PlaceError: grpc.StatusCode.INTERNAL,
     BudgetExceeded: grpc.StatusCode.INTERNAL,
     SecondSpace: grpc.StatusCode.INTERNAL,
     LedgerError: grpc.StatusCode.INTERNAL,
@@ -93,7 +95,7 @@ def error_of(code: grpc.StatusCode, server: str = "the server") -> AskewError:
         case grpc.StatusCode.UNAUTHENTICATED:
             return Unauthenticated()
         case grpc.StatusCode.NOT_FOUND:
-            return NotFound("release, data set or budget")
+            return NotFound("collection, release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
             return Unreachable(f"no connection to {server}")
         case grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
+from askew.metric_card import Card
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
@@ -58,7 +59,7 @@ class Network(LocalTransport):
         self.calls.append("card")
         return await super().model_card()
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append("retrieve")
         self.asked.append(query)
         if self.failure is not None:

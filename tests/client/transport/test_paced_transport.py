@@ -13,6 +13,7 @@ import pytest
 
 from askew.errors import StaleSpace
 from askew.lattice import Lattice
+from askew.metric_card import Card
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
@@ -87,7 +88,7 @@ class Listener(LocalTransport):
         await self._hear("catalog")
         return await super().catalog(card)
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         await self._hear("retrieve")
         return await super().retrieve(query, card)
 

@@ -18,6 +18,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerCancelled
 
 from askew.errors import AskewError
+from askew.metric_card import Card
 from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
@@ -66,7 +67,7 @@ class Network(LocalTransport):
             raise self.unreachable
         return await super().model_card()
 
-    async def retrieve(self, query: Query, card: ModelCard) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer, a failure, or silence for ever."""
         self.asked.append(query)
         if self.silent:

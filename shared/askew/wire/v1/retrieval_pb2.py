@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x61skew/wire/v1/retrieval.proto\x12\raskew.wire.v1\"\xc2\x01\n\x0fRetrieveRequest\x12\x15\n\rspace_version\x18\x01 \x01(\x0c\x12\t\n\x01k\x18\x02 \x01(\x07\x12.\n\x07lattice\x18\x03 \x01(\x0b\x32\x1b.askew.wire.v1.LatticeNoiseH\x00\x12@\n\x13randomized_response\x18\x04 \x01(\x0b\x32!.askew.wire.v1.RandomizedResponseH\x00\x12\x0e\n\x06values\x18\x05 \x03(\x0f\x42\x0b\n\tmechanism\";\n\x0cLatticeNoise\x12\x15\n\rstep_exponent\x18\x01 \x01(\x07\x12\x14\n\x0cinverse_rate\x18\x02 \x01(\x07\"3\n\x12RandomizedResponse\x12\x0f\n\x07\x62uckets\x18\x01 \x01(\x07\x12\x0c\n\x04odds\x18\x02 \x01(\x06\"\\\n\x10RetrieveResponse\x12\x17\n\x0f\x63\x61talog_version\x18\x01 \x01(\x0c\x12\x10\n\x08item_ids\x18\x02 \x03(\x07\x12\x0e\n\x06scales\x18\x03 \x01(\x0c\x12\r\n\x05\x63odes\x18\x04 \x01(\x0c\"\x15\n\x13GetModelCardRequest\"\xd1\x01\n\x14GetModelCardResponse\x12*\n\x05space\x18\x01 \x01(\x0b\x32\x1b.askew.wire.v1.FeatureSpace\x12\x17\n\x0f\x63\x61talog_version\x18\x02 \x01(\x0c\x12\x0f\n\x07n_items\x18\x03 \x01(\x07\x12\x16\n\x0emax_slate_size\x18\x04 \x01(\x07\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x11\n\tsimulated\x18\x06 \x01(\x08\x12(\n\x04rule\x18\x07 \x01(\x0b\x32\x1a.askew.wire.v1.ServingRule\"F\n\x0bServingRule\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x02 \x01(\x01\x12\t\n\x01k\x18\x03 \x01(\x07\x12\r\n\x05prior\x18\x04 \x01(\t\"\xe6\x01\n\x0c\x46\x65\x61tureSpace\x12\x15\n\rlowest_rating\x18\x01 \x01(\x01\x12\x16\n\x0ehighest_rating\x18\x02 \x01(\x01\x12\x11\n\tlike_from\x18\x03 \x01(\x01\x12\r\n\x05knots\x18\x04 \x03(\x01\x12\x12\n\ndirections\x18\x05 \x01(\x0c\x12\x0e\n\x06origin\x18\x06 \x01(\x0c\x12\x0c\n\x04\x63lip\x18\x07 \x01(\x01\x12\x13\n\x0bleast_likes\x18\x08 \x01(\x07\x12\x0c\n\x04unit\x18\t \x01(\x01\x12\x19\n\x11\x62ucket_directions\x18\n \x01(\x0c\x12\x15\n\rbucket_biases\x18\x0b \x01(\x0c\"\x13\n\x11GetCatalogRequest\"o\n\x12GetCatalogResponse\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.askew.wire.v1.Item\x12\x0f\n\x07vectors\x18\x02 \x01(\x0c\x12\x0e\n\x06\x62oosts\x18\x03 \x01(\x0c\x12\x14\n\x0cshared_slate\x18\x04 \x03(\x07\"3\n\x04Item\x12\r\n\x05title\x18\x01 \x01(\t\x12\x0c\n\x04year\x18\x02 \x01(\r\x12\x0e\n\x06genres\x18\x03 \x03(\t2\x86\x02\n\tRetrieval\x12K\n\x08Retrieve\x12\x1e.askew.wire.v1.RetrieveRequest\x1a\x1f.askew.wire.v1.RetrieveResponse\x12W\n\x0cGetModelCard\x12\".askew.wire.v1.GetModelCardRequest\x1a#.askew.wire.v1.GetModelCardResponse\x12S\n\nGetCatalog\x12 .askew.wire.v1.GetCatalogRequest\x1a!.askew.wire.v1.GetCatalogResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x61skew/wire/v1/retrieval.proto\x12\raskew.wire.v1\"\xfe\x01\n\x0fRetrieveRequest\x12\x15\n\rspace_version\x18\x01 \x01(\x0c\x12\t\n\x01k\x18\x02 \x01(\x07\x12.\n\x07lattice\x18\x03 \x01(\x0b\x32\x1b.askew.wire.v1.LatticeNoiseH\x00\x12@\n\x13randomized_response\x18\x04 \x01(\x0b\x32!.askew.wire.v1.RandomizedResponseH\x00\x12&\n\x03map\x18\x06 \x01(\x0b\x32\x17.askew.wire.v1.MapNoiseH\x00\x12\x0e\n\x06values\x18\x05 \x03(\x0f\x12\x12\n\ncollection\x18\x07 \x01(\tB\x0b\n\tmechanism\";\n\x0cLatticeNoise\x12\x15\n\rstep_exponent\x18\x01 \x01(\x07\x12\x14\n\x0cinverse_rate\x18\x02 \x01(\x07\"G\n\x08MapNoise\x12\x15\n\rstep_exponent\x18\x01 \x01(\x07\x12\x14\n\x0cinverse_rate\x18\x02 \x01(\x07\x12\x0e\n\x06\x63osine\x18\x03 \x01(\x07\"3\n\x12RandomizedResponse\x12\x0f\n\x07\x62uckets\x18\x01 \x01(\x07\x12\x0c\n\x04odds\x18\x02 \x01(\x06\"\x86\x01\n\x10RetrieveResponse\x12\x17\n\x0f\x63\x61talog_version\x18\x01 \x01(\x0c\x12\x10\n\x08item_ids\x18\x02 \x03(\x07\x12\x0e\n\x06scales\x18\x03 \x01(\x0c\x12\r\n\x05\x63odes\x18\x04 \x01(\x0c\x12(\n\x08listings\x18\x05 \x03(\x0b\x32\x16.askew.wire.v1.Listing\"j\n\x07Listing\x12\x0c\n\x04item\x18\x01 \x01(\x07\x12\r\n\x05title\x18\x02 \x01(\t\x12\x13\n\x0b\x63oordinates\x18\x03 \x03(\x01\x12-\n\x06values\x18\x04 \x03(\x0b\x32\x1d.askew.wire.v1.AttributeValue\"K\n\x0e\x41ttributeValue\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12\x10\n\x06number\x18\x02 \x01(\x01H\x00\x12\x0e\n\x04\x66lag\x18\x03 \x01(\x08H\x00\x42\x07\n\x05value\"\x15\n\x13GetModelCardRequest\"\xbf\x02\n\x14GetModelCardResponse\x12,\n\x05space\x18\x01 \x01(\x0b\x32\x1b.askew.wire.v1.FeatureSpaceH\x00\x12\x32\n\x0cmetric_space\x18\x08 \x01(\x0b\x32\x1a.askew.wire.v1.MetricSpaceH\x00\x12\x17\n\x0f\x63\x61talog_version\x18\x02 \x01(\x0c\x12\x0f\n\x07n_items\x18\x03 \x01(\x07\x12\x16\n\x0emax_slate_size\x18\x04 \x01(\x07\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x11\n\tsimulated\x18\x06 \x01(\x08\x12(\n\x04rule\x18\x07 \x01(\x0b\x32\x1a.askew.wire.v1.ServingRule\x12.\n\x0b\x63ollections\x18\t \x03(\x0b\x32\x19.askew.wire.v1.CollectionB\x06\n\x04kind\"c\n\x0bMetricSpace\x12\'\n\x06region\x18\x01 \x01(\x0b\x32\x15.askew.wire.v1.RegionH\x00\x12#\n\x04\x61xes\x18\x02 \x01(\x0b\x32\x13.askew.wire.v1.AxesH\x00\x42\x06\n\x04kind\"B\n\x06Region\x12\r\n\x05south\x18\x01 \x01(\x01\x12\x0c\n\x04west\x18\x02 \x01(\x01\x12\r\n\x05north\x18\x03 \x01(\x01\x12\x0c\n\x04\x65\x61st\x18\x04 \x01(\x01\")\n\x04\x41xes\x12!\n\x04\x61xes\x18\x01 \x03(\x0b\x32\x13.askew.wire.v1.Axis\"[\n\x04\x41xis\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0b\n\x03low\x18\x03 \x01(\x01\x12\x0c\n\x04high\x18\x04 \x01(\x01\x12\r\n\x05wraps\x18\x05 \x01(\x08\x12\r\n\x05scale\x18\x06 \x01(\x01\"\x8d\x01\n\nCollection\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x0c\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x11\n\tsimulated\x18\x04 \x01(\x08\x12,\n\nattributes\x18\x05 \x03(\x0b\x32\x18.askew.wire.v1.Attribute\x12\x0f\n\x07n_items\x18\x06 \x01(\x07\"C\n\tAttribute\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04live\x18\x03 \x01(\x08\x12\x0c\n\x04unit\x18\x04 \x01(\t\"F\n\x0bServingRule\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x02 \x01(\x01\x12\t\n\x01k\x18\x03 \x01(\x07\x12\r\n\x05prior\x18\x04 \x01(\t\"\xe6\x01\n\x0c\x46\x65\x61tureSpace\x12\x15\n\rlowest_rating\x18\x01 \x01(\x01\x12\x16\n\x0ehighest_rating\x18\x02 \x01(\x01\x12\x11\n\tlike_from\x18\x03 \x01(\x01\x12\r\n\x05knots\x18\x04 \x03(\x01\x12\x12\n\ndirections\x18\x05 \x01(\x0c\x12\x0e\n\x06origin\x18\x06 \x01(\x0c\x12\x0c\n\x04\x63lip\x18\x07 \x01(\x01\x12\x13\n\x0bleast_likes\x18\x08 \x01(\x07\x12\x0c\n\x04unit\x18\t \x01(\x01\x12\x19\n\x11\x62ucket_directions\x18\n \x01(\x0c\x12\x15\n\rbucket_biases\x18\x0b \x01(\x0c\"\x13\n\x11GetCatalogRequest\"o\n\x12GetCatalogResponse\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.askew.wire.v1.Item\x12\x0f\n\x07vectors\x18\x02 \x01(\x0c\x12\x0e\n\x06\x62oosts\x18\x03 \x01(\x0c\x12\x14\n\x0cshared_slate\x18\x04 \x03(\x07\"3\n\x04Item\x12\r\n\x05title\x18\x01 \x01(\t\x12\x0c\n\x04year\x18\x02 \x01(\r\x12\x0e\n\x06genres\x18\x03 \x03(\t2\x86\x02\n\tRetrieval\x12K\n\x08Retrieve\x12\x1e.askew.wire.v1.RetrieveRequest\x1a\x1f.askew.wire.v1.RetrieveResponse\x12W\n\x0cGetModelCard\x12\".askew.wire.v1.GetModelCardRequest\x1a#.askew.wire.v1.GetModelCardResponse\x12S\n\nGetCatalog\x12 .askew.wire.v1.GetCatalogRequest\x1a!.askew.wire.v1.GetCatalogResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,27 +32,45 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'askew.wire.v1.retrieval_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RETRIEVEREQUEST']._serialized_start=49
-  _globals['_RETRIEVEREQUEST']._serialized_end=243
-  _globals['_LATTICENOISE']._serialized_start=245
-  _globals['_LATTICENOISE']._serialized_end=304
-  _globals['_RANDOMIZEDRESPONSE']._serialized_start=306
-  _globals['_RANDOMIZEDRESPONSE']._serialized_end=357
-  _globals['_RETRIEVERESPONSE']._serialized_start=359
-  _globals['_RETRIEVERESPONSE']._serialized_end=451
-  _globals['_GETMODELCARDREQUEST']._serialized_start=453
-  _globals['_GETMODELCARDREQUEST']._serialized_end=474
-  _globals['_GETMODELCARDRESPONSE']._serialized_start=477
-  _globals['_GETMODELCARDRESPONSE']._serialized_end=686
-  _globals['_SERVINGRULE']._serialized_start=688
-  _globals['_SERVINGRULE']._serialized_end=758
-  _globals['_FEATURESPACE']._serialized_start=761
-  _globals['_FEATURESPACE']._serialized_end=991
-  _globals['_GETCATALOGREQUEST']._serialized_start=993
-  _globals['_GETCATALOGREQUEST']._serialized_end=1012
-  _globals['_GETCATALOGRESPONSE']._serialized_start=1014
-  _globals['_GETCATALOGRESPONSE']._serialized_end=1125
-  _globals['_ITEM']._serialized_start=1127
-  _globals['_ITEM']._serialized_end=1178
-  _globals['_RETRIEVAL']._serialized_start=1181
-  _globals['_RETRIEVAL']._serialized_end=1443
+  _globals['_RETRIEVEREQUEST']._serialized_end=303
+  _globals['_LATTICENOISE']._serialized_start=305
+  _globals['_LATTICENOISE']._serialized_end=364
+  _globals['_MAPNOISE']._serialized_start=366
+  _globals['_MAPNOISE']._serialized_end=437
+  _globals['_RANDOMIZEDRESPONSE']._serialized_start=439
+  _globals['_RANDOMIZEDRESPONSE']._serialized_end=490
+  _globals['_RETRIEVERESPONSE']._serialized_start=493
+  _globals['_RETRIEVERESPONSE']._serialized_end=627
+  _globals['_LISTING']._serialized_start=629
+  _globals['_LISTING']._serialized_end=735
+  _globals['_ATTRIBUTEVALUE']._serialized_start=737
+  _globals['_ATTRIBUTEVALUE']._serialized_end=812
+  _globals['_GETMODELCARDREQUEST']._serialized_start=814
+  _globals['_GETMODELCARDREQUEST']._serialized_end=835
+  _globals['_GETMODELCARDRESPONSE']._serialized_start=838
+  _globals['_GETMODELCARDRESPONSE']._serialized_end=1157
+  _globals['_METRICSPACE']._serialized_start=1159
+  _globals['_METRICSPACE']._serialized_end=1258
+  _globals['_REGION']._serialized_start=1260
+  _globals['_REGION']._serialized_end=1326
+  _globals['_AXES']._serialized_start=1328
+  _globals['_AXES']._serialized_end=1369
+  _globals['_AXIS']._serialized_start=1371
+  _globals['_AXIS']._serialized_end=1462
+  _globals['_COLLECTION']._serialized_start=1465
+  _globals['_COLLECTION']._serialized_end=1606
+  _globals['_ATTRIBUTE']._serialized_start=1608
+  _globals['_ATTRIBUTE']._serialized_end=1675
+  _globals['_SERVINGRULE']._serialized_start=1677
+  _globals['_SERVINGRULE']._serialized_end=1747
+  _globals['_FEATURESPACE']._serialized_start=1750
+  _globals['_FEATURESPACE']._serialized_end=1980
+  _globals['_GETCATALOGREQUEST']._serialized_start=1982
+  _globals['_GETCATALOGREQUEST']._serialized_end=2001
+  _globals['_GETCATALOGRESPONSE']._serialized_start=2003
+  _globals['_GETCATALOGRESPONSE']._serialized_end=2114
+  _globals['_ITEM']._serialized_start=2116
+  _globals['_ITEM']._serialized_end=2167
+  _globals['_RETRIEVAL']._serialized_start=2170
+  _globals['_RETRIEVAL']._serialized_end=2432
 # @@protoc_insertion_point(module_scope)

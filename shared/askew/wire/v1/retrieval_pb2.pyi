@@ -32,11 +32,15 @@ class RetrieveRequest(google.protobuf.message.Message):
     K_FIELD_NUMBER: builtins.int
     LATTICE_FIELD_NUMBER: builtins.int
     RANDOMIZED_RESPONSE_FIELD_NUMBER: builtins.int
+    MAP_FIELD_NUMBER: builtins.int
     VALUES_FIELD_NUMBER: builtins.int
+    COLLECTION_FIELD_NUMBER: builtins.int
     space_version: builtins.bytes
-    """The feature space in which the signal was made: 16 bytes."""
+    """The space in which the signal was made: 16 bytes; none for a map, whose signal is no server's."""
     k: builtins.int
     """How many items to return; a setting of the device that never depends on the person."""
+    collection: builtins.str
+    """The collection that is asked, where a server has several."""
     @property
     def lattice(self) -> Global___LatticeNoise:
         """Noise on a lattice in the feature space."""
@@ -46,9 +50,13 @@ class RetrieveRequest(google.protobuf.message.Message):
         """One of the space's buckets, named truthfully or not."""
 
     @property
+    def map(self) -> Global___MapNoise:
+        """Noise on a map."""
+
+    @property
     def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The noisy coordinates in lattice steps, as many as the space has dimensions; or one bucket.
-        Packed, so that a zero takes its four bytes too.
+        """The noisy coordinates in lattice steps, as many as the space has dimensions; or one bucket; or
+        a latitude and a longitude in microdegrees. Packed, so that a zero takes its four bytes too.
         """
 
     def __init__(
@@ -58,11 +66,13 @@ class RetrieveRequest(google.protobuf.message.Message):
         k: builtins.int = ...,
         lattice: Global___LatticeNoise | None = ...,
         randomized_response: Global___RandomizedResponse | None = ...,
+        map: Global___MapNoise | None = ...,
         values: collections.abc.Iterable[builtins.int] | None = ...,
+        collection: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["lattice", b"lattice", "mechanism", b"mechanism", "randomized_response", b"randomized_response"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["k", b"k", "lattice", b"lattice", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "randomized_response"] | None: ...
+    def HasField(self, field_name: typing.Literal["lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["collection", b"collection", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "randomized_response", "map"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
 
@@ -89,6 +99,36 @@ class LatticeNoise(google.protobuf.message.Message):
 Global___LatticeNoise: typing_extensions.TypeAlias = LatticeNoise
 
 @typing.final
+class MapNoise(google.protobuf.message.Message):
+    """The noise of a triangular lattice in a plane of kilometers."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STEP_EXPONENT_FIELD_NUMBER: builtins.int
+    INVERSE_RATE_FIELD_NUMBER: builtins.int
+    COSINE_FIELD_NUMBER: builtins.int
+    step_exponent: builtins.int
+    """The lattice step is 2 to the power -step_exponent, in kilometers."""
+    inverse_rate: builtins.int
+    """The noise ratio is inverse_rate / (inverse_rate + 1) a step; epsilon per crow's kilometer is
+    1.1545 * 2^step_exponent / inverse_rate.
+    """
+    cosine: builtins.int
+    """A degree of longitude counts 111.31 * cosine / 65536 kilometers in this plane, a degree of
+    latitude 110.57.
+    """
+    def __init__(
+        self,
+        *,
+        step_exponent: builtins.int = ...,
+        inverse_rate: builtins.int = ...,
+        cosine: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cosine", b"cosine", "inverse_rate", b"inverse_rate", "step_exponent", b"step_exponent"]) -> None: ...
+
+Global___MapNoise: typing_extensions.TypeAlias = MapNoise
+
+@typing.final
 class RandomizedResponse(google.protobuf.message.Message):
     """The lies of randomized response."""
 
@@ -112,7 +152,7 @@ Global___RandomizedResponse: typing_extensions.TypeAlias = RandomizedResponse
 
 @typing.final
 class RetrieveResponse(google.protobuf.message.Message):
-    """Exactly k items. Its size depends on k and the ranking dimension alone."""
+    """Exactly k items, by their vectors in a space of tastes, and whole in a metric space."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -120,6 +160,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     ITEM_IDS_FIELD_NUMBER: builtins.int
     SCALES_FIELD_NUMBER: builtins.int
     CODES_FIELD_NUMBER: builtins.int
+    LISTINGS_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog to which the item ids belong: 16 bytes."""
     scales: builtins.bytes
@@ -128,7 +169,11 @@ class RetrieveResponse(google.protobuf.message.Message):
     """The local model's codes: 4 bits for each item and dimension, item by item, two to a byte."""
     @property
     def item_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """k distinct item ids, ascending."""
+        """k distinct item ids, ascending; none where the items come whole."""
+
+    @property
+    def listings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Listing]:
+        """The items whole, ascending by id."""
 
     def __init__(
         self,
@@ -137,10 +182,73 @@ class RetrieveResponse(google.protobuf.message.Message):
         item_ids: collections.abc.Iterable[builtins.int] | None = ...,
         scales: builtins.bytes = ...,
         codes: builtins.bytes = ...,
+        listings: collections.abc.Iterable[Global___Listing] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "codes", b"codes", "item_ids", b"item_ids", "scales", b"scales"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "codes", b"codes", "item_ids", b"item_ids", "listings", b"listings", "scales", b"scales"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
+
+@typing.final
+class Listing(google.protobuf.message.Message):
+    """An item that comes whole."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ITEM_FIELD_NUMBER: builtins.int
+    TITLE_FIELD_NUMBER: builtins.int
+    COORDINATES_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
+    item: builtins.int
+    """Its id in the catalog."""
+    title: builtins.str
+    """Its title, which is text and never markup."""
+    @property
+    def coordinates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Latitude and longitude in degrees, or one value an axis."""
+
+    @property
+    def values(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___AttributeValue]:
+        """One an attribute of its collection, in their order."""
+
+    def __init__(
+        self,
+        *,
+        item: builtins.int = ...,
+        title: builtins.str = ...,
+        coordinates: collections.abc.Iterable[builtins.float] | None = ...,
+        values: collections.abc.Iterable[Global___AttributeValue] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["coordinates", b"coordinates", "item", b"item", "title", b"title", "values", b"values"]) -> None: ...
+
+Global___Listing: typing_extensions.TypeAlias = Listing
+
+@typing.final
+class AttributeValue(google.protobuf.message.Message):
+    """A value of an attribute; none where it is unknown."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    FLAG_FIELD_NUMBER: builtins.int
+    text: builtins.str
+    """A category, or opening hours."""
+    number: builtins.float
+    """A number."""
+    flag: builtins.bool
+    """A flag."""
+    def __init__(
+        self,
+        *,
+        text: builtins.str = ...,
+        number: builtins.float = ...,
+        flag: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["flag", b"flag", "number", b"number", "text", b"text", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["flag", b"flag", "number", b"number", "text", b"text", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["value", b"value"]) -> typing.Literal["text", "number", "flag"] | None: ...
+
+Global___AttributeValue: typing_extensions.TypeAlias = AttributeValue
 
 @typing.final
 class GetModelCardRequest(google.protobuf.message.Message):
@@ -161,12 +269,14 @@ class GetModelCardResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SPACE_FIELD_NUMBER: builtins.int
+    METRIC_SPACE_FIELD_NUMBER: builtins.int
     CATALOG_VERSION_FIELD_NUMBER: builtins.int
     N_ITEMS_FIELD_NUMBER: builtins.int
     MAX_SLATE_SIZE_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
     SIMULATED_FIELD_NUMBER: builtins.int
     RULE_FIELD_NUMBER: builtins.int
+    COLLECTIONS_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
     n_items: builtins.int
@@ -182,24 +292,221 @@ class GetModelCardResponse(google.protobuf.message.Message):
         """The feature space in which signals are made."""
 
     @property
+    def metric_space(self) -> Global___MetricSpace:
+        """A map or axes. Of the fields below, max_slate_size, rule and collections belong to it."""
+
+    @property
     def rule(self) -> Global___ServingRule:
         """How items are chosen for a signal."""
+
+    @property
+    def collections(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Collection]:
+        """What can be asked for in a metric space."""
 
     def __init__(
         self,
         *,
         space: Global___FeatureSpace | None = ...,
+        metric_space: Global___MetricSpace | None = ...,
         catalog_version: builtins.bytes = ...,
         n_items: builtins.int = ...,
         max_slate_size: builtins.int = ...,
         source: builtins.str = ...,
         simulated: builtins.bool = ...,
         rule: Global___ServingRule | None = ...,
+        collections: collections.abc.Iterable[Global___Collection] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["rule", b"rule", "space", b"space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "max_slate_size", b"max_slate_size", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
+
+@typing.final
+class MetricSpace(google.protobuf.message.Message):
+    """A space of distances that a person can check."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REGION_FIELD_NUMBER: builtins.int
+    AXES_FIELD_NUMBER: builtins.int
+    @property
+    def region(self) -> Global___Region:
+        """A part of the Earth."""
+
+    @property
+    def axes(self) -> Global___Axes:
+        """One to three axes, whose distances add."""
+
+    def __init__(
+        self,
+        *,
+        region: Global___Region | None = ...,
+        axes: Global___Axes | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["axes", b"axes", "kind", b"kind", "region", b"region"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["axes", b"axes", "kind", b"kind", "region", b"region"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["region", "axes"] | None: ...
+
+Global___MetricSpace: typing_extensions.TypeAlias = MetricSpace
+
+@typing.final
+class Region(google.protobuf.message.Message):
+    """A part of the Earth: its edges in degrees; west is above east where it crosses 180 degrees."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SOUTH_FIELD_NUMBER: builtins.int
+    WEST_FIELD_NUMBER: builtins.int
+    NORTH_FIELD_NUMBER: builtins.int
+    EAST_FIELD_NUMBER: builtins.int
+    south: builtins.float
+    """The south edge."""
+    west: builtins.float
+    """The west edge."""
+    north: builtins.float
+    """The north edge."""
+    east: builtins.float
+    """The east edge."""
+    def __init__(
+        self,
+        *,
+        south: builtins.float = ...,
+        west: builtins.float = ...,
+        north: builtins.float = ...,
+        east: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["east", b"east", "north", b"north", "south", b"south", "west", b"west"]) -> None: ...
+
+Global___Region: typing_extensions.TypeAlias = Region
+
+@typing.final
+class Axes(google.protobuf.message.Message):
+    """One to three axes."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    AXES_FIELD_NUMBER: builtins.int
+    @property
+    def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Axis]:
+        """In the order of coordinates."""
+
+    def __init__(
+        self,
+        *,
+        axes: collections.abc.Iterable[Global___Axis] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["axes", b"axes"]) -> None: ...
+
+Global___Axes: typing_extensions.TypeAlias = Axes
+
+@typing.final
+class Axis(google.protobuf.message.Message):
+    """One axis."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    UNIT_FIELD_NUMBER: builtins.int
+    LOW_FIELD_NUMBER: builtins.int
+    HIGH_FIELD_NUMBER: builtins.int
+    WRAPS_FIELD_NUMBER: builtins.int
+    SCALE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """What is measured, in words."""
+    unit: builtins.str
+    """The unit of low, high and scale, in words."""
+    low: builtins.float
+    """The lowest value."""
+    high: builtins.float
+    """The highest value; on a ring the same point as the lowest."""
+    wraps: builtins.bool
+    """Set for a ring."""
+    scale: builtins.float
+    """How many of the unit are distance 1."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        unit: builtins.str = ...,
+        low: builtins.float = ...,
+        high: builtins.float = ...,
+        wraps: builtins.bool = ...,
+        scale: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["high", b"high", "low", b"low", "name", b"name", "scale", b"scale", "unit", b"unit", "wraps", b"wraps"]) -> None: ...
+
+Global___Axis: typing_extensions.TypeAlias = Axis
+
+@typing.final
+class Collection(google.protobuf.message.Message):
+    """Items over one space that are asked for together."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    VERSION_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
+    SIMULATED_FIELD_NUMBER: builtins.int
+    ATTRIBUTES_FIELD_NUMBER: builtins.int
+    N_ITEMS_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name."""
+    version: builtins.bytes
+    """Its catalog: 16 bytes. Live values are no part of it."""
+    source: builtins.str
+    """Where its items came from, in words."""
+    simulated: builtins.bool
+    """Set when they were made up."""
+    n_items: builtins.int
+    """How many items it has."""
+    @property
+    def attributes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Attribute]:
+        """The columns of its items."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        version: builtins.bytes = ...,
+        source: builtins.str = ...,
+        simulated: builtins.bool = ...,
+        attributes: collections.abc.Iterable[Global___Attribute] | None = ...,
+        n_items: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version"]) -> None: ...
+
+Global___Collection: typing_extensions.TypeAlias = Collection
+
+@typing.final
+class Attribute(google.protobuf.message.Message):
+    """A typed column."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    LIVE_FIELD_NUMBER: builtins.int
+    UNIT_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name."""
+    kind: builtins.str
+    """One of: category, number, flag, hours."""
+    live: builtins.bool
+    """Set when its values change without a new catalog."""
+    unit: builtins.str
+    """The unit of a number, in words, or nothing."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        kind: builtins.str = ...,
+        live: builtins.bool = ...,
+        unit: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind", "live", b"live", "name", b"name", "unit", b"unit"]) -> None: ...
+
+Global___Attribute: typing_extensions.TypeAlias = Attribute
 
 @typing.final
 class ServingRule(google.protobuf.message.Message):
@@ -212,7 +519,9 @@ class ServingRule(google.protobuf.message.Message):
     K_FIELD_NUMBER: builtins.int
     PRIOR_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """One of: offsets, codebook, posterior, buckets, none."""
+    """One of: offsets, codebook, posterior, buckets, none; in a metric space one of: codebook, items,
+    posterior, nearest.
+    """
     epsilon: builtins.float
     """The epsilon that it was chosen for."""
     k: builtins.int

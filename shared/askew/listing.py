@@ -1,0 +1,82 @@
+"""An item that a reply carries whole: what it is called, where it is, and what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite
+
+from askew.errors import OutOfRange
+
+MAX_ATTRIBUTES = 16
+MAX_TEXT = 500
+MAX_NAME = 40
+
+Value = str | float | bool | None
+
+
+class AttributeKind(StrEnum):
+    """What a column of attributes holds."""
+
+    CATEGORY = "category"  # one of a few words: a cuisine
+    NUMBER = "number"  # a price
+    FLAG = "flag"  # open now
+    HOURS = "hours"  # "Mo-Fr 08:00-18:00; Sa 09:00-13:00", read by the device's own clock
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A typed column of a collection. live: its values change without a new catalog.
+
+    Raises OutOfRange for a name or a unit that is no short plain text.
+    """
+
+    name: str
+    kind: AttributeKind
+    live: bool = False
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        check_plain("an attribute's name", self.name, MAX_NAME)
+        if self.unit:
+            check_plain("an attribute's unit", self.unit, MAX_NAME)
+
+    def check(self, value: Value) -> None:
+        """Raises OutOfRange for a value of another type; None is unknown, and fits every one."""
+        match self.kind:
+            case AttributeKind.NUMBER:
+                fits = type(value) is float and isfinite(value)
+            case AttributeKind.FLAG:
+                fits = type(value) is bool
+            case _:
+                fits = type(value) is str
+                if fits:
+                    check_plain(f"the attribute {self.name}", str(value), MAX_TEXT)
+        if not fits and value is not None:
+            raise OutOfRange(f"the attribute {self.name}", f"a {self.kind}")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One item of a reply. Public.
+
+    coordinates: latitude and longitude in degrees on a map, else one value an axis. values: one an
+    attribute of its collection, in their order. Raises OutOfRange for a title that steers
+    terminals, or coordinates that are not finite.
+    """
+
+    id: int
+    title: str
+    coordinates: tuple[float, ...]
+    values: tuple[Value, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        check_plain("a title", self.title, MAX_TEXT)
+        if not all(isfinite(c) for c in self.coordinates):
+            raise OutOfRange("the coordinates of an item", "finite")
+
+
+def check_plain(name: str, text: str, longest: int) -> None:
+    """Raises OutOfRange unless the text is short and plain: control characters steer terminals."""
+    if not (0 < len(text) <= longest and text.isprintable()):
+        raise OutOfRange(name, f"printable text of 1 to {longest} characters")

@@ -1,0 +1,34 @@
+"""A map as a server names it: the region in which its items lie."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+from askew.metric.axes import AxisSpace
+from askew.metric.region import Region
+from askew.vectors import VERSION_BYTES
+
+
+@dataclass(frozen=True)
+class MapSpace:
+    """A region. No signal rests on it: it says where the items are, and nothing about noise."""
+
+    region: Region
+
+    @property
+    def dimension(self) -> int:
+        """Latitude and longitude."""
+        return 2
+
+    @cached_property
+    def version(self) -> str:
+        """32 hexadecimal digits: a digest of the region."""
+        r = self.region
+        said = ["map", *map(float, (r.south, r.west, r.north, r.east))]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[: 2 * VERSION_BYTES]
+
+
+MetricSpace = MapSpace | AxisSpace

@@ -1,0 +1,146 @@
+"""Metric spaces, their collections and the items of their replies on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from askew.errors import Malformed, OutOfRange, ParameterError
+from askew.listing import Attribute, AttributeKind, Listing, Value
+from askew.metric.axes import Axis, AxisSpace
+from askew.metric.map_space import MapSpace, MetricSpace
+from askew.metric.region import Region
+from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.rule_kind import MetricRuleKind
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew.wire.versions import version_from_bytes
+
+MAX_ITEMS = 20_000_000
+
+
+def card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
+    """All that a device is told before it asks."""
+    return pb.GetModelCardResponse(
+        metric_space=_space_to_message(card.space),
+        max_slate_size=card.max_slate_size,
+        rule=pb.ServingRule(name=card.rule.kind, prior=card.rule.density),
+        collections=[_collection_to_message(each) for each in card.collections],
+    )
+
+
+def card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
+    """A card of a metric space; every number is checked, and none sets what a device promises."""
+    rule = message.rule
+    if rule.name not in list(MetricRuleKind):
+        raise OutOfRange("the serving rule", f"one of {', '.join(MetricRuleKind)}")
+    return MetricCard(
+        space=_space_from_message(message.metric_space),
+        collections=tuple([_collection_from_message(each) for each in message.collections]),
+        max_slate_size=message.max_slate_size,
+        rule=MetricRule(MetricRuleKind(rule.name), rule.prior),
+    )
+
+
+def listings_to_messages(listings: Iterable[Listing]) -> list[pb.Listing]:
+    """Items whole."""
+    return [
+        pb.Listing(
+            item=each.id,
+            title=each.title,
+            coordinates=each.coordinates,
+            values=[_value_to_message(value) for value in each.values],
+        )
+        for each in listings
+    ]
+
+
+def listings_from_messages(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
+    """Items whole; what belongs to their collection is checked by its card."""
+    return tuple(
+        [
+            Listing(m.item, m.title, tuple(m.coordinates), tuple([_value(v) for v in m.values]))
+            for m in messages
+        ]
+    )
+
+
+def _space_to_message(space: MetricSpace) -> pb.MetricSpace:
+    if isinstance(space, MapSpace):
+        r = space.region
+        return pb.MetricSpace(
+            region=pb.Region(south=r.south, west=r.west, north=r.north, east=r.east)
+        )
+    axes = [
+        pb.Axis(name=a.name, unit=a.unit, low=a.low, high=a.high, wraps=a.wraps, scale=a.scale)
+        for a in space.axes
+    ]
+    return pb.MetricSpace(axes=pb.Axes(axes=axes))
+
+
+def _space_from_message(message: pb.MetricSpace) -> MetricSpace:
+    match message.WhichOneof("kind"):
+        case "region":
+            r = message.region
+            try:
+                return MapSpace(Region(r.south, r.west, r.north, r.east))
+            except ParameterError as error:
+                raise OutOfRange(error.name, error.limit) from None
+        case "axes":
+            axes = message.axes.axes
+            return AxisSpace(
+                tuple([Axis(a.name, a.unit, a.low, a.high, a.wraps, a.scale) for a in axes])
+            )
+        case _:
+            raise Malformed("the space is neither a map nor axes")
+
+
+def _collection_to_message(card: CollectionCard) -> pb.Collection:
+    return pb.Collection(
+        name=card.name,
+        version=bytes.fromhex(card.version),
+        n_items=card.n_items,
+        source=card.source,
+        simulated=card.simulated,
+        attributes=[
+            pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit)
+            for a in card.attributes
+        ],
+    )
+
+
+def _collection_from_message(message: pb.Collection) -> CollectionCard:
+    if not 1 <= message.n_items <= MAX_ITEMS:
+        raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
+    return CollectionCard(
+        name=message.name,
+        version=version_from_bytes(message.version),
+        n_items=message.n_items,
+        source=message.source,
+        simulated=message.simulated,
+        attributes=tuple([_attribute(each) for each in message.attributes]),
+    )
+
+
+def _attribute(message: pb.Attribute) -> Attribute:
+    if message.kind not in list(AttributeKind):
+        raise OutOfRange("the kind of an attribute", f"one of {', '.join(AttributeKind)}")
+    return Attribute(message.name, AttributeKind(message.kind), message.live, message.unit)
+
+
+def _value_to_message(value: Value) -> pb.AttributeValue:
+    if isinstance(value, bool):
+        return pb.AttributeValue(flag=value)
+    if isinstance(value, str):
+        return pb.AttributeValue(text=value)
+    return pb.AttributeValue() if value is None else pb.AttributeValue(number=value)
+
+
+def _value(message: pb.AttributeValue) -> Value:
+    match message.WhichOneof("value"):
+        case "text":
+            return message.text
+        case "number":
+            return message.number
+        case "flag":
+            return message.flag
+        case _:
+            return None
