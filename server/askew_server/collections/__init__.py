@@ -1,0 +1,1 @@
+"""Collections over a metric space: what they hold in columns, and where they come from."""

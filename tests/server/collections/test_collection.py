@@ -1,0 +1,56 @@
+"""A collection in columns gives its items back whole."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pytest
+
+from askew.errors import DimensionMismatch, ParameterError
+from askew.listing import Attribute, AttributeKind, Listing
+from askew.metric_card import CollectionCard
+from askew_server.collections.collection import Collection
+from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Titles, Words
+
+ATTRIBUTES = (
+    Attribute("kind", AttributeKind.CATEGORY),
+    Attribute("price", AttributeKind.NUMBER),
+    Attribute("open", AttributeKind.FLAG, live=True),
+)
+
+
+def cafes() -> Collection:
+    card = CollectionCard("cafes", "00" * 16, 3, "made up", simulated=True, attributes=ATTRIBUTES)
+    return Collection(
+        card,
+        np.array([[52.5, 13.4], [48.1, 11.6], [53.6, 10.0]]),
+        Titles.of(["Zum Bären", "b", "Café ☕"]),
+        (
+            Words(np.array([0, UNKNOWN, 1], np.int32), ("tea", "cake")),
+            Numbers(np.array([2.5, nan, 4], np.float32)),
+            Flags(np.array([1, 0, UNKNOWN], np.int8)),
+        ),
+    )
+
+
+def test_an_item_comes_back_whole() -> None:
+    assert cafes().listings([0, 2]) == (
+        Listing(0, "Zum Bären", (52.5, 13.4), ("tea", 2.5, True)),
+        Listing(2, "Café ☕", (53.6, 10.0), ("cake", 4.0, None)),
+    )
+
+
+def test_live_values_are_swapped_and_nothing_else_is_copied() -> None:
+    before = cafes()
+    after = before.with_live({"open": Flags(np.array([0, 0, 0], np.int8))})
+    assert [each.values[2] for each in after.listings(range(3))] == [False] * 3
+    assert before.listings([0])[0].values[2] is True
+    assert after.coordinates is before.coordinates
+    with pytest.raises(ParameterError, match="live must be one of open"):
+        before.with_live({"price": Numbers(np.zeros(3, np.float32))})
+
+
+def test_a_column_of_another_length_is_refused() -> None:
+    with pytest.raises(DimensionMismatch):
+        cafes().with_live({"open": Flags(np.array([0], np.int8))})
