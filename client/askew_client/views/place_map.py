@@ -117,7 +117,7 @@ def legend(scene: Scene, *, plain: bool = False) -> tuple[str, ...]:
     said = (
         (scene.you, f"{ink[Ink.YOU]} you"),
         (scene.glow, f"{ink[Ink.SIGNAL]} the signal"),
-        (scene.probes, f"{ink[Ink.PROBE]} where the server looks"),
+        (scene.probes, f"{ink[Ink.PROBE]} probes"),
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
         (scene.towns, f"{ink[Ink.TOWN]} town"),
