@@ -58,7 +58,9 @@ class Cell:
 class Scene:
     """What a map shows. results: best first. Private as a whole: it has the true place.
 
-    picked: the index of the pick among the results, or None. A part that is not there is not drawn.
+    picked: the index of the pick among the results, or None. drawn: whether the middle of the glow
+    is a signal, rather than the place from which one would be drawn. A part that is not there is
+    not drawn.
     """
 
     you: Position | None = field(default=None, repr=False)
@@ -68,6 +70,7 @@ class Scene:
     picked: int | None = field(default=None, repr=False)
     towns: tuple[Town, ...] = field(default=(), repr=False)
     cursor: Position | None = field(default=None, repr=False)
+    drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
         """A frame of so many cells that has every mark, and half of the glow."""
@@ -104,7 +107,7 @@ def draw(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[tuple[Cell
 def lines(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[str, ...]:
     """The map as text, without color: blanks of the glow become shades. Then the scale."""
     rows = tuple(
-        "".join(_shade(cell, plain=plain) if cell.sign == " " else cell.sign for cell in row)
+        "".join(shade(cell, plain=plain) if cell.sign == " " else cell.sign for cell in row)
         for row in draw(scene, frame, plain=plain)
     )
     return (*(row.rstrip() for row in rows), frame.scale(plain=plain))
@@ -114,15 +117,16 @@ def legend(scene: Scene, *, plain: bool = False) -> tuple[str, ...]:
     """What the signs on this map mean, a phrase each: only of what it has."""
     ink = {each: each.sign(plain=plain) for each in Ink}
     half, most = _SHADES[plain]
+    who = "you" if scene.drawn else "a signal"
     said = (
         (scene.you, f"{ink[Ink.YOU]} you"),
-        (scene.glow, f"{ink[Ink.SIGNAL]} the signal"),
+        (scene.glow and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
         (scene.probes, f"{ink[Ink.PROBE]} probes"),
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
         (scene.towns, f"{ink[Ink.TOWN]} town"),
-        (scene.glow, f"{half} you, 5 times in 10"),
-        (scene.glow, f"{half} and {most} you, 9 times in 10"),
+        (scene.glow, f"{half} {who}, 5 times in 10"),
+        (scene.glow, f"{half} and {most} {who}, 9 times in 10"),
     )
     return tuple(words for there, words in said if there)
 
@@ -147,7 +151,7 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
         yield scene.results[index], Ink.RESULT, rank_sign(index + 1)
     if scene.picked is not None:
         yield scene.results[scene.picked], Ink.PICK, ""
-    if scene.glow is not None:
+    if scene.glow is not None and scene.drawn:
         yield scene.glow.signal, Ink.SIGNAL, ""
     if scene.you is not None:
         yield scene.you, Ink.YOU, ""
@@ -191,7 +195,8 @@ def _lit(cell: Cell, glow: PlaceGlow, frame: Frame, row: int, column: int) -> Ce
     return replace(cell, upper=upper, lower=lower)
 
 
-def _shade(cell: Cell, *, plain: bool) -> str:
+def shade(cell: Cell, *, plain: bool = False) -> str:
+    """The glow of a cell as a character."""
     depth = (cell.upper + cell.lower) / 2
     half, most = _SHADES[plain]
     return half if depth <= HALF else most if depth <= MOST else " "
