@@ -12,12 +12,19 @@ from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.privacy import exact_rational
-from askew_client.settings.regions import LEVELS, region_named
+from askew_client.settings.regions import region_of
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
     "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
+}
+# Epsilon per crow's kilometer, rounded down: odds change at most 4 times within 1, 5 and 20 km. A
+# public setting, and never derived from where a place is: the public epsilon would tell it.
+LEVELS: Final = {
+    "district": Fraction(1386, 1000),
+    "town": Fraction(277, 1000),
+    "county": Fraction(693, 10_000),
 }
 _PLACE_CAPS: Final = ("place_draw_cap", "place_monthly_cap", "place_lifetime_cap")
 _EXACT: Final = ("epsilon", "lifetime_cap", "monthly_cap", *_PLACE_CAPS)
@@ -85,4 +92,4 @@ def _check_questions(chosen: Mapping[str, Any]) -> None:
     if not isinstance(region, str):
         raise ParameterError("region", region, "text")
     if region:
-        region_named(region)
+        region_of(region)

@@ -1,60 +1,58 @@
-"""The region and the level of places: public settings, and never derived from where a place is.
-
-An epsilon that followed from the place would tell it.
-"""
+"""Regions that a person can name: countries, from GeoNames (CC BY 4.0; see GEONAMES.md)."""
 
 from __future__ import annotations
 
 import csv
-import re
-from fractions import Fraction
-from functools import cache
-from importlib.resources import files
-from typing import Final
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
 
 from askew.errors import ParameterError
 from askew.metric.region import Region
 
-# Epsilon per crow's kilometer, rounded down: odds change at most 4 times within 20, 5 and 1 km.
-LEVELS: Final = {
-    "county": Fraction(693, 10_000),
-    "town": Fraction(277, 1000),
-    "district": Fraction(1386, 1000),
-}
-_NUMBER = r"-?[0-9]{1,3}(?:\.[0-9]{1,6})?"
-_EDGES = re.compile("/".join([f"({_NUMBER})"] * 4))
+_LIMIT = "a country's English name, its two-letter code, or south/west/north/east in degrees"
 
 
-def region_named(text: str) -> Region:
-    """A country by its name or its code of two letters, or edges as S/W/N/E in degrees.
+@dataclass(frozen=True)
+class Country:
+    """A row of the table: a two-letter code, an English name, and the box around its towns."""
 
-    Raises ParameterError.
+    code: str
+    name: str
+    region: Region
+
+
+def region_of(text: str) -> Region:
+    """The region that a person names: "Germany", "de", or "47.1/5.5/55.4/15.4".
+
+    West > east where it crosses 180 degrees. Raises ParameterError for anything else.
     """
-    edges = _EDGES.fullmatch(text)
-    if edges is not None:
-        south, west, north, east = map(float, edges.groups())
-        return Region(south, west, north, east)
-    found = _countries().get(text.casefold())
-    if found is None:
-        limit = 'a country, such as DE or Germany, or edges in degrees, as "47.2/5.8/55.1/15.1"'
-        raise ParameterError("region", text, f"{limit} (south, west, north, east)")
-    return found
+    if "/" in text:
+        return _of_edges(text)
+    wanted = _key(text)
+    for country in countries():
+        if wanted in (country.code.casefold(), _key(country.name)):
+            return country.region
+    raise ParameterError("region", text, _LIMIT)
 
 
-def country_names() -> tuple[str, ...]:
-    """The countries that have a region here, by name."""
-    return tuple(row["name"] for row in _rows())
+def countries() -> Iterator[Country]:
+    """The table, in the order of the codes."""
+    table = resources.files("askew_client.settings").joinpath("regions.csv")
+    for row in csv.reader(io.StringIO(table.read_text(encoding="utf-8").partition("\n")[2])):
+        code, name, *edges = row
+        yield Country(code, name, Region(*map(float, edges)))
 
 
-@cache
-def _countries() -> dict[str, Region]:
-    found: dict[str, Region] = {}
-    for row in _rows():
-        edges = [float(row[edge]) for edge in ("south", "west", "north", "east")]
-        found[row["code"].casefold()] = found[row["name"].casefold()] = Region(*edges)
-    return found
+def _of_edges(text: str) -> Region:
+    try:
+        south, west, north, east = map(float, text.split("/"))
+    except ValueError:
+        raise ParameterError("region", text, _LIMIT) from None
+    return Region(south, west, north, east)
 
 
-def _rows() -> list[dict[str, str]]:
-    text = files(__package__).joinpath("regions.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+def _key(text: str) -> str:
+    """A name as people vary it: case, spaces and a leading article do not count."""
+    return " ".join(text.casefold().split()).removeprefix("the ")

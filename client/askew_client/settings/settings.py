@@ -14,8 +14,8 @@ from askew.metric.region import Region
 from askew.privacy import DEVICE_REACH
 from askew.randomized_response import RandomizedResponse
 from askew.signal import TasteMechanism
-from askew_client.settings.ranges import Caps, check_settings
-from askew_client.settings.regions import LEVELS, region_named
+from askew_client.settings.ranges import LEVELS, Caps, check_settings
+from askew_client.settings.regions import region_of
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
@@ -90,7 +90,7 @@ class ClientSettings:
         """The region of places. Raises ParameterError where none was set."""
         if not self.region:
             raise ParameterError("region", "", "set first: a country such as DE, or S/W/N/E")
-        return region_named(self.region)
+        return region_of(self.region)
 
     @property
     def map_noise(self) -> MapNoise:
