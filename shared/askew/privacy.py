@@ -129,14 +129,27 @@ Public, so that both sides hold to it: a device refuses more, and training makes
 
 @dataclass(frozen=True)
 class SignalCharge:
-    """What one fresh signal costs. The budget adds `epsilon`, the same unit for every mechanism.
+    """What one fresh signal costs, in one of two accounts whose sums never mix.
 
     epsilon: plain local DP, between any two people. epsilon_per_distance: beside it, for a
     mechanism that protects near people more; None for one that treats every pair alike.
+    epsilon_per_km: of a place, per crow's kilometer; it claims no plain epsilon, so that is 0.
     """
 
     epsilon: Fraction
     epsilon_per_distance: Fraction | None = None
+    epsilon_per_km: Fraction = Fraction(0)
+
+    @classmethod
+    def of_place(cls, epsilon_per_km: Fraction) -> SignalCharge:
+        """What a noisy position costs."""
+        return cls(Fraction(0), None, epsilon_per_km)
+
+    @property
+    def has_one_account(self) -> bool:
+        """Whether it costs something, in one account alone."""
+        low, high = sorted((self.epsilon, self.epsilon_per_km))
+        return low == 0 < high
 
 
 @dataclass(frozen=True)

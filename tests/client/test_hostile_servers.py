@@ -24,7 +24,8 @@ from askew.model_card import Catalog, Item
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.client import open_companion, value_of
-from askew_client.ledger.store import Charge, SignalStore
+from askew_client.ledger.account import Charge
+from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.ranges import Caps

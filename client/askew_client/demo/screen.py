@@ -21,7 +21,7 @@ from askew.signal import Query
 from askew_client.demo.map_picture import COLUMNS, draw_map
 from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Comparison, Quality
-from askew_client.ledger.store import Charge
+from askew_client.ledger.account import Charge
 from askew_client.settings.settings import ClientSettings
 
 WIDTH = 80

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, exp
 
+from askew_client.ledger.account import Account, Charge
 from askew_client.ledger.slots import day_after
-from askew_client.ledger.store import Account, Charge, SignalStore
+from askew_client.ledger.store import SignalStore
 from askew_client.settings.settings import slot_of
 from askew_client.views.rounding import at_most
 from askew_client.views.values import Budget, LedgerLine

@@ -19,8 +19,8 @@ from askew.signal import Signal, TasteMechanism
 from askew.titles import TitleIndex
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange, Question, mechanism_for
+from askew_client.ledger.account import Account
 from askew_client.ledger.record import Remembered
-from askew_client.ledger.store import Account
 from askew_client.profile.document import Liking
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.values import (

@@ -39,7 +39,12 @@ class Anchor:
 
     def write(self, state: Anchored) -> None:
         """Replace it. Raises LedgerError, in which case it is the old one or the new one."""
-        said = {"links": state.links, "spent": str(state.spent), "announced": state.announced}
+        said = {
+            "links": state.links,
+            "spent": str(state.spent),
+            "spent_per_km": str(state.spent_per_km),
+            "announced": state.announced,
+        }
         try:
             replace_file(self.path, json.dumps(said))
         except OSError as error:
@@ -54,4 +59,5 @@ def _decode(text: bytes) -> Anchored:
     for link in links if announced is None else (*links, announced):
         if re.fullmatch("[0-9a-f]{64}", link) is None:
             raise ValueError
-    return Anchored(links, rational_of(value["spent"]), announced)
+    spent, per_km = rational_of(value["spent"]), rational_of(value["spent_per_km"])
+    return Anchored(links, spent, announced, per_km)

@@ -21,14 +21,18 @@ from enum import Enum
 from fractions import Fraction
 from itertools import takewhile
 
+from askew.signal import ANY_SPACE
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger, as it is hashed. kind: "signal", or "unfreeze" for the person's act.
+    """One line of the ledger, as it is hashed. kind: "signal"; "copy" for one that another device
+    drew and paid for; "unfreeze" for the person's act.
 
-    epsilon is what the budget adds; epsilon_per_distance stands beside it where the mechanism has
-    one. signal is the stored signal. salt is random: a link that is announced, and whose entry a
-    crash then takes back, tells nothing of the signal that was drawn for it and never charged.
+    epsilon and epsilon_per_km are what the two accounts add; epsilon_per_distance stands beside
+    where the mechanism has one. handle: of the place or value whose signal it is, or "". signal is
+    the stored signal. salt is random: a link that is announced, and whose entry a crash then takes
+    back, tells nothing of the signal that was drawn for it and never charged.
     """
 
     kind: str
@@ -38,24 +42,33 @@ class Entry:
     epsilon_per_distance: Fraction | None
     salt: str
     signal: bytes | None = None
+    handle: str = ""
+    epsilon_per_km: Fraction = Fraction(0)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its signal is a place's, which is of every month and of no server's space."""
+        return self.signal is not None and self.space_version == ANY_SPACE
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where a chain ends: how many entries, their last link, and the sum of what they spent."""
+    """Where a chain ends: how many entries, their last link, and the sums of what they spent."""
 
     count: int
     link: str
     spent: Fraction
+    spent_per_km: Fraction = Fraction(0)
 
     def extended(self, entry: Entry) -> Head:
         """The head after one more entry."""
         signal = None if entry.signal is None else hashlib.sha256(entry.signal).hexdigest()
-        said = [entry.kind, entry.space_version, entry.slot, entry.salt, signal]
-        numbers = [str(entry.epsilon), str(entry.epsilon_per_distance)]
+        said = [entry.kind, entry.space_version, entry.handle, entry.slot, entry.salt, signal]
+        numbers = [str(entry.epsilon), str(entry.epsilon_per_distance), str(entry.epsilon_per_km)]
         text = json.dumps([self.count, self.link, *said, *numbers])
         link = hashlib.sha256(text.encode()).hexdigest()
-        return Head(self.count + 1, link, self.spent + entry.epsilon)
+        per_km = self.spent_per_km + entry.epsilon_per_km
+        return Head(self.count + 1, link, self.spent + entry.epsilon, per_km)
 
 
 EMPTY = Head(0, "0" * 64, Fraction(0))
@@ -78,11 +91,13 @@ class Anchored:
     links: tuple[str, ...] = ()
     spent: Fraction = Fraction(0)
     announced: str | None = None
+    spent_per_km: Fraction = Fraction(0)
 
 
 def kept(found: list[Head]) -> Anchored:
     """What an anchor has to remember of a chain with these heads."""
-    return Anchored(tuple(head.link for head in found[1:]), found[-1].spent)
+    links, last = tuple(head.link for head in found[1:]), found[-1]
+    return Anchored(links, last.spent, spent_per_km=last.spent_per_km)
 
 
 def trusted(found: list[Head], anchor: Anchored | None) -> int:

@@ -17,8 +17,10 @@ from askew.errors import AskewError, LedgerError
 from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
+from askew.privacy import SignalCharge
 from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.signal import Mechanism, Signal
+from askew_client.ledger.chain import Entry
 
 _LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct.Struct("<BIII")
 
@@ -53,6 +55,23 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
         return Signal(space_version, mechanism, struct.unpack(f"<{len(values) // 4}i", values))
     except (struct.error, AskewError):
         raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
+
+
+def entry_of(  # noqa: PLR0913, PLR0917  # one argument a column
+    kind: str, signal: Signal, slot: str, charge: SignalCharge, handle: str, salt: str
+) -> Entry:
+    """The entry of a signal and its charge."""
+    return Entry(
+        kind,
+        signal.space_version,
+        slot,
+        charge.epsilon,
+        charge.epsilon_per_distance,
+        salt,
+        encode_signal(signal),
+        handle,
+        charge.epsilon_per_km,
+    )
 
 
 def _parts(record: bytes) -> tuple[Mechanism, bytes]:

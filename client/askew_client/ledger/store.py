@@ -11,22 +11,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
-from askew.errors import (
-    BudgetExceeded,
-    LedgerError,
-    LedgerFrozen,
-    ParameterError,
-    SecondSpace,
-)
+from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
 from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
-from askew.signal import Signal
+from askew.signal import ANY_SPACE, Signal
 from askew_client.ledger import rows as ledger_rows
+from askew_client.ledger.account import Account, Charge, check_caps
 from askew_client.ledger.anchor import Anchor
 from askew_client.ledger.chain import (
     Anchored,
@@ -38,44 +33,17 @@ from askew_client.ledger.chain import (
     standing,
     trusted,
 )
-from askew_client.ledger.record import Remembered, decode_signal, encode_signal
-from askew_client.ledger.slots import check_slot, day_after, months_between
+from askew_client.ledger.lookup import clock, find, is_second, stored
+from askew_client.ledger.record import Remembered, decode_signal, entry_of
+from askew_client.ledger.slots import check_slot, months_between
 from askew_client.settings.ranges import Caps
 from askew_client.storage.private_database import PrivateDatabase
 
 MAX_JUMP = 12  # slots; a clock that jumps further is not believed
 _ROUND = 2**20
+_COPY = SignalCharge(Fraction(0))
 _FORMAT = (ledger_rows.VERSION, ledger_rows.SCHEMA)
 _SALT_BYTES = 32
-
-
-@dataclass(frozen=True)
-class Charge:
-    """One entry: when and where it was spent, and what: epsilon between any two people, and epsilon
-    per unit distance where the mechanism has one.
-
-    kind is "signal" for a fresh signal, "unfreeze" for what the person accepted as lost.
-    """
-
-    space_version: str
-    slot: str
-    epsilon: Fraction
-    epsilon_per_distance: Fraction | None = None
-    kind: str = "signal"
-
-
-@dataclass(frozen=True)
-class Account:
-    """All that the ledger says at one moment. frozen: why nothing is spent, or None."""
-
-    charges: tuple[Charge, ...]
-    spent: Fraction
-    caps: Caps
-    frozen: str | None
-
-    def spent_in(self, slot: str) -> Fraction:
-        """What the signals of one slot cost."""
-        return sum((c.epsilon for c in self.charges if _is_signal_of(c, slot)), Fraction(0))
 
 
 class SignalStore:
@@ -94,49 +62,87 @@ class SignalStore:
         """The same store under other caps."""
         return SignalStore(self._file.path, caps, self._anchor.path)
 
-    def find(self, space_version: str, slot: str) -> tuple[str, Signal | None]:
+    def find(self, space_version: str, slot: str, handle: str = "") -> tuple[str, Signal | None]:
         """The slot by the ledger's clock, and the signal that would be sent again, if any."""
         with self._file.transaction() as database:
             known = ledger_rows.entries(database)
             anchored, _ = self._compare(heads(known))
-        return _find(known[: trusted(heads(known), anchored)], space_version, slot)
+        return find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
 
-    def remember(
+    def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
         self,
         space_version: str,
         slot: str,
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
+        handle: str = "",
         second_space: bool = False,
     ) -> Remembered:
-        """The stored signal of (space version, slot), or a fresh one, charged and stored first.
+        """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
+        first. handle: of a named value or place, else "". A place's signal is of no space and of
+        every slot, so its handle alone finds it: no server and no month draws another.
 
         The ledger's clock never runs back: a slot before the last entry's counts as that one. It
         returns after the anchor names the charge. Raises, before drawing, BudgetExceeded if the
         charge would pass a cap, SecondSpace if the slot has a signal of another space and
         `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
-        the clock jumped far ahead, and ParameterError for a charge that is not positive or no slot.
+        the clock jumped far ahead, and ParameterError for no slot, or a charge that is not positive
+        in one account: a place's, where it is of no space.
         """
-        if charge.epsilon <= 0:
-            raise ParameterError("charge", charge.epsilon, "positive")
+        if not charge.has_one_account or (charge.epsilon == 0) != (space_version == ANY_SPACE):
+            raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
         check_slot(slot)
         with self._file.transaction() as database:
             known = ledger_rows.entries(database)
             found = heads(known)
             anchored, frozen = self._settled(found)
-            slot, signal = _find(known[: trusted(found, anchored)], space_version, slot)
+            slot, signal = find(known[: trusted(found, anchored)], space_version, slot, handle)
             if signal is not None:
-                return Remembered(signal, fresh=False, spent=found[-1].spent)
-            if frozen:
-                raise LedgerFrozen(_refusal(frozen))
-            self._check(known, slot, charge.epsilon)
-            if not second_space and any(_is_signal_of(entry, slot) for entry in known):
+                return Remembered(signal, fresh=False, spent=_spent(found[-1], charge))
+            self._check(frozen, known, slot)
+            check_caps(known, slot, charge, self._caps)
+            if not second_space and is_second(known, space_version, slot):
                 raise SecondSpace(slot)
             signal = draw()
-            self._append(database, anchored, found[-1], _entry_of(signal, slot, charge))
+            entry = entry_of("signal", signal, slot, charge, handle, _salt())
+            following = self._append(database, anchored, found[-1], entry)
         self._settle()
-        return Remembered(signal, fresh=True, spent=found[-1].spent + charge.epsilon)
+        return Remembered(signal, fresh=True, spent=_spent(following, charge))
+
+    def take_in(self, signal: Signal, slot: str, handle: str) -> None:
+        """Keep a signal that another device of the person drew and paid for: an entry without a
+        charge. It is sent like one of this device, and is nobody's second space. Nothing happens
+        where the handle has that very signal already.
+
+        Raises PlaceError where the handle has another one, and LedgerFrozen.
+        """
+        check_slot(slot)
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            found = heads(known)
+            anchored, frozen = self._settled(found)
+            record = stored(known, signal.space_version, handle, slot)
+            if record is not None:
+                if decode_signal(signal.space_version, record) != signal:
+                    raise PlaceError("this device has another signal for that place already")
+                return
+            if frozen:
+                raise LedgerFrozen(_refusal(frozen))
+            entry = entry_of("copy", signal, slot, _COPY, handle, _salt())
+            self._append(database, anchored, found[-1], entry)
+        self._settle()
+
+    def signals_of(self, handle: str) -> tuple[tuple[str, Signal], ...]:
+        """Every signal of a place or a named value that would be sent, with its slot."""
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            anchored, _ = self._compare(heads(known))
+        return tuple(
+            (entry.slot, decode_signal(entry.space_version, entry.signal))
+            for entry in known[: trusted(heads(known), anchored)]
+            if entry.handle == handle and entry.signal is not None
+        )
 
     def account(self) -> Account:
         """Every charge, oldest first, their sum, and whether spending is frozen."""
@@ -144,10 +150,14 @@ class SignalStore:
             known = ledger_rows.entries(database)
             _, frozen = self._compare(heads(known))
         charges = tuple(
-            Charge(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance, e.kind)
+            Charge(
+                *(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance),
+                *(e.kind, e.epsilon_per_km),
+            )
             for e in known
         )
-        return Account(charges, heads(known)[-1].spent, self._caps, frozen or None)
+        last = heads(known)[-1]
+        return Account(charges, last.spent, self._caps, frozen or None, last.spent_per_km)
 
     def charges(self) -> tuple[Charge, ...]:
         """Every charge, oldest first."""
@@ -160,26 +170,29 @@ class SignalStore:
     def unfreeze(self, slot: str) -> Fraction:
         """Accept the ledger and the clock as they are, which is an entry of its own.
 
-        What the anchor remembers and the ledger lost is booked, rounded up, and returned: an older
-        copy does not give budget back. The slot becomes the ledger's clock.
+        What the anchor remembers and the ledger lost is booked in both accounts, rounded up: an
+        older copy does not give budget back. What was booked in plain epsilon is returned. The slot
+        becomes the ledger's clock.
         """
         check_slot(slot)
         with self._file.transaction() as database:
             found = heads(ledger_rows.entries(database))
             anchored, _ = self._settled(found)  # what is damaged remembers nothing
-            lost = Fraction(0) if anchored is None else anchored.spent - found[-1].spent
-            lost = max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
-            entry = Entry("unfreeze", "", slot, lost, None, _new_salt())
+            known = anchored or kept(found)
+            lost = _rounded_up(known.spent - found[-1].spent)
+            per_km = _rounded_up(known.spent_per_km - found[-1].spent_per_km)
+            entry = Entry("unfreeze", "", slot, lost, None, _salt(), epsilon_per_km=per_km)
             self._append(database, anchored, found[-1], entry)
         self._settle()
         return lost
 
     def _append(
         self, database: sqlite3.Connection, anchored: Anchored | None, head: Head, entry: Entry
-    ) -> None:
+    ) -> Head:
         """Write an entry and announce its link: the last step before the commit."""
         following = ledger_rows.append(database, head, entry)
         self._anchor.write(replace(anchored or Anchored(), announced=following.link))
+        return following
 
     def _compare(self, found: list[Head]) -> tuple[Anchored | None, str]:
         """What the anchor remembers, and why the ledger is frozen or ""."""
@@ -206,54 +219,27 @@ class SignalStore:
         if frozen:
             raise LedgerFrozen(_refusal(frozen))
 
-    def _check(self, known: list[Entry], slot: str, charge: Fraction) -> None:
-        """Whether a fresh signal may be paid for. Raises BudgetExceeded or LedgerFrozen."""
-        if known and months_between(known[-1].slot, slot) > MAX_JUMP:
-            jump = f"the clock says {slot}, and the last entry is of {known[-1].slot}"
-            raise LedgerFrozen(_refusal(f"{jump}: more than {MAX_JUMP} months later"))
-        spent = sum((entry.epsilon for entry in known), Fraction(0))
-        month = sum((entry.epsilon for entry in known if _is_signal_of(entry, slot)), Fraction(0))
-        following = day_after(slot).isoformat()
-        if spent + charge > self._caps.lifetime:
-            raise BudgetExceeded(charge, spent, self._caps.lifetime, next_slot=following)
-        if self._caps.monthly is not None and month + charge > self._caps.monthly:
-            raise BudgetExceeded(
-                charge,
-                month,
-                self._caps.monthly,
-                whose="monthly cap",
-                next_slot=following,
-                renewed=True,
-            )
+    def _check(self, frozen: str, known: list[Entry], slot: str) -> None:
+        """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""
+        last = clock(known)
+        if not frozen and last and months_between(last, slot) > MAX_JUMP:
+            jump = f"the clock says {slot}, and the last entry is of {last}"
+            frozen = f"{jump}: more than {MAX_JUMP} months later"
+        if frozen:
+            raise LedgerFrozen(_refusal(frozen))
 
 
-def _find(known: list[Entry], space_version: str, slot: str) -> tuple[str, Signal | None]:
-    """The slot by the clock of these entries, and the signal of it."""
-    stored = {e.slot: e.signal for e in known if e.space_version == space_version and e.signal}
-    if slot not in stored and known:
-        slot = max(slot, known[-1].slot)
-    record = stored.get(slot)
-    return slot, None if record is None else decode_signal(space_version, record)
+def _spent(head: Head, charge: SignalCharge) -> Fraction:
+    """The sum of the account that a charge is of."""
+    return head.spent if charge.epsilon else head.spent_per_km
 
 
-def _entry_of(signal: Signal, slot: str, charge: SignalCharge) -> Entry:
-    return Entry(
-        "signal",
-        signal.space_version,
-        slot,
-        charge.epsilon,
-        charge.epsilon_per_distance,
-        _new_salt(),
-        encode_signal(signal),
-    )
+def _rounded_up(lost: Fraction) -> Fraction:
+    return max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
 
 
-def _new_salt() -> str:
+def _salt() -> str:
     return SystemBits().read(_SALT_BYTES).hex()
-
-
-def _is_signal_of(entry: Entry | Charge, slot: str) -> bool:
-    return entry.kind == "signal" and entry.slot == slot
 
 
 def _refusal(reason: str) -> str:

@@ -12,16 +12,27 @@ from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.privacy import exact_rational
+from askew_client.settings.regions import region_of
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
     "geo_laplace": (Fraction(1, 1024), Fraction(1024)),
     "bucket_rr": (Fraction(1, 1024), Fraction(20)),
 }
-_EXACT: Final = ("epsilon", "lifetime_cap", "monthly_cap")
+# Epsilon per crow's kilometer, rounded down: odds change at most 4 times within 1, 5 and 20 km. A
+# public setting, and never derived from where a place is: the public epsilon would tell it.
+LEVELS: Final = {
+    "district": Fraction(1386, 1000),
+    "town": Fraction(277, 1000),
+    "county": Fraction(693, 10_000),
+}
+_PLACE_CAPS: Final = ("place_draw_cap", "place_monthly_cap", "place_lifetime_cap")
+_EXACT: Final = ("epsilon", "lifetime_cap", "monthly_cap", *_PLACE_CAPS)
 _POSITIVE: Final = (
     "lifetime_cap",
     "monthly_cap",
+    *_PLACE_CAPS,
+    "max_axes_diameter",
     "max_diameter",
     "max_one_rating",
     "pace",
@@ -33,18 +44,23 @@ _SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
 
 @dataclass(frozen=True)
 class Caps:
-    """What fresh signals may cost, as epsilon between any two people: in all, and in one month.
+    """What fresh signals may cost, in the two accounts of the ledger.
 
-    monthly: None where a month has no cap of its own.
+    lifetime, monthly: as epsilon between any two people, in all and in one month; monthly is None
+    where a month has no cap of its own. places_...: of all places together, as epsilon per crow's
+    kilometer, in all, in one month and in one draw.
     """
 
     lifetime: Fraction
     monthly: Fraction | None = None
+    places_lifetime: Fraction = Fraction(21, 5)
+    places_monthly: Fraction = Fraction(7, 5)
+    places_draw: Fraction = Fraction(7, 5)
 
 
 def check_settings(chosen: Mapping[str, Any]) -> None:
     """Raises ParameterError for a setting of ClientSettings out of range; absent ones are fine."""
-    mechanism, k = chosen.get("mechanism", "geo_laplace"), chosen.get("k", 1)
+    mechanism = chosen.get("mechanism", "geo_laplace")
     if not isinstance(mechanism, str) or mechanism not in EPSILONS:
         raise ParameterError("mechanism", mechanism, "geo_laplace or bucket_rr")
     for name in _EXACT:
@@ -53,8 +69,7 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     if not low <= epsilon <= high:
         limit = f"between {low} and {high} for {mechanism}"
         raise ParameterError("epsilon", epsilon, limit)
-    if type(k) is not int or k < 1:
-        raise ParameterError("k", k, "a whole number of at least 1")
+    _check_questions(chosen)
     for name in _POSITIVE:
         value = chosen.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
@@ -64,3 +79,17 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     for name, (shortest, longest) in _SECONDS.items():
         if not shortest <= (seconds := chosen.get(name, 1)) <= longest:
             raise ParameterError(name, seconds, f"from {shortest:g} to {longest} seconds")
+
+
+def _check_questions(chosen: Mapping[str, Any]) -> None:
+    for name in ("k", "near_k"):
+        k = chosen.get(name, 1)
+        if type(k) is not int or k < 1:
+            raise ParameterError(name, k, "a whole number of at least 1")
+    level, region = chosen.get("level", "town"), chosen.get("region", "")
+    if level not in LEVELS:
+        raise ParameterError("level", level, f"one of {', '.join(LEVELS)}")
+    if not isinstance(region, str):
+        raise ParameterError("region", region, "text")
+    if region:
+        region_of(region)

@@ -9,11 +9,15 @@ from typing import Literal
 
 from askew.errors import ParameterError
 from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
+from askew.metric.region import Region
 from askew.privacy import DEVICE_REACH
 from askew.randomized_response import RandomizedResponse
 from askew.signal import TasteMechanism
-from askew_client.settings.ranges import Caps, check_settings
+from askew_client.settings.ranges import LEVELS, Caps, check_settings
+from askew_client.settings.regions import region_of
 
+Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
 
 
@@ -38,7 +42,16 @@ class ClientSettings:
     concerns bucket_rr, whose epsilon holds for every pair of people.
     pace: seconds; a call is sent a whole number of these after the server's last reply,
     so that the time between them does not tell how much work a profile made.
-    timeout: seconds for one call. Raises ParameterError for a setting out of range.
+    timeout: seconds for one call.
+    region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
+    apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
+    5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
+    near_k: results per question near a place.
+    place_draw_cap, place_monthly_cap, place_lifetime_cap: what one position, those of a month and
+    all that this device will ever draw may cost, as epsilon per crow's kilometer.
+    max_axes_diameter: the widest list of axes that this device enters, in units of distance: a
+    server that says a unit is a second instead of an hour makes a day 86,400 wide.
+    Raises ParameterError for a setting out of range.
     """
 
     mechanism: MechanismName = "geo_laplace"
@@ -50,6 +63,13 @@ class ClientSettings:
     max_one_rating: float = float(DEVICE_REACH.one_rating)
     pace: float = 0.25
     timeout: float = 5.0
+    region: str = ""
+    level: Level = "town"
+    near_k: int = 20
+    place_draw_cap: Fraction = Fraction(7, 5)
+    place_monthly_cap: Fraction = Fraction(7, 5)
+    place_lifetime_cap: Fraction = Fraction(21, 5)
+    max_axes_diameter: float = 32.0
 
     def __post_init__(self) -> None:
         check_settings(vars(self))
@@ -57,7 +77,25 @@ class ClientSettings:
     @property
     def caps(self) -> Caps:
         """What fresh signals may cost."""
-        return Caps(self.lifetime_cap, self.monthly_cap)
+        return Caps(
+            self.lifetime_cap,
+            self.monthly_cap,
+            self.place_lifetime_cap,
+            self.place_monthly_cap,
+            self.place_draw_cap,
+        )
+
+    @property
+    def plane(self) -> Region:
+        """The region of places. Raises ParameterError where none was set."""
+        if not self.region:
+            raise ParameterError("region", "", "set first: a country such as DE, or S/W/N/E")
+        return region_of(self.region)
+
+    @property
+    def map_noise(self) -> MapNoise:
+        """The noise of a place that is drawn now. Raises ParameterError without a region."""
+        return MapNoise.in_region(LEVELS[self.level], self.plane)
 
     def mechanism_in(self, n_buckets: int) -> TasteMechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""

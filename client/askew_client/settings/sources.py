@@ -109,6 +109,13 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "max_one_rating": _decimal,
     "pace": _decimal,
     "timeout": _decimal,
+    "region": _text,
+    "level": _text,
+    "near_k": whole_number,
+    "place_draw_cap": exact_number,
+    "place_monthly_cap": exact_number,
+    "place_lifetime_cap": exact_number,
+    "max_axes_diameter": _decimal,
 }
 NAMES = ("server", "data", "theme", *_PARSERS)
 

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, exp, log
 
 from askew.listing import Value
+from askew_client.views.rounding import at_most
+
+MAP_AXES = ("latitude", "longitude")
+_SURE = 30  # an exponent beyond which the number says nothing more
+
+
+def times(epsilon: Fraction | float) -> str:
+    """How many times odds change at most at this epsilon, e^epsilon, rounded up."""
+    if epsilon > _SURE:
+        return "more than 10,000,000,000,000 times"
+    odds = exp(epsilon)
+    return f"{ceil(100 * odds) / 100:g} times" if odds < 10 else f"{ceil(odds):,} times"
 
 
 @dataclass(frozen=True)
@@ -13,7 +26,8 @@ class PlaceCost:
     """What a place's signal costs, per crow's kilometer, beside what all signals have cost.
 
     hidden_km: how far apart two places may be for the odds between them to change `odds` times at
-    most: what the level promises. fresh: whether it was drawn and charged just now.
+    most: what the level promises. fresh: whether it is drawn and charged for this, and not sent
+    again. spent: what all places together have cost, by then.
     """
 
     epsilon_per_km: Fraction
@@ -22,6 +36,79 @@ class PlaceCost:
     fresh: bool
     hidden_km: float
     odds: float = 4.0
+
+    @classmethod
+    def of(cls, epsilon: Fraction, spent: Fraction, cap: Fraction, *, fresh: bool) -> PlaceCost:
+        """The cost of a signal with this epsilon per kilometer."""
+        return cls(epsilon, spent, cap, fresh, log(4.0) / float(epsilon))
+
+    def times_at(self, km: float) -> str:
+        """How many times the odds between two places so far apart change at most."""
+        return times(float(self.epsilon_per_km) * km)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it means, and what is left."""
+        promise = "; ".join(
+            f"{km} km apart: odds change at most {self.times_at(km)}" for km in (1, 10)
+        )
+        return (
+            f"epsilon {at_most(self.epsilon_per_km, 3)} per km; {promise}",
+            f"all places together: {at_most(self.spent, 3)} of {float(self.cap):g} per km spent",
+        )
+
+
+@dataclass(frozen=True)
+class AxesCost:
+    """What a signal on axes costs: plain epsilon, by this device's own reckoning, in the account of
+    tastes. diameter: the largest distance between two values, which the epsilon is multiplied by.
+    """
+
+    epsilon_per_distance: Fraction
+    between_any_two: Fraction
+    diameter: float
+    spent: Fraction
+    cap: Fraction
+    fresh: bool
+    slot: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it means, and what is left."""
+        per_distance, plain = (
+            at_most(self.epsilon_per_distance, 3),
+            at_most(self.between_any_two, 3),
+        )
+        return (
+            f"epsilon {per_distance} per unit distance, at most {plain} between any two values",
+            f"all signals together: {at_most(self.spent)} of {float(self.cap):g} spent",
+        )
+
+
+@dataclass(frozen=True)
+class PlaceView:
+    """A named place for the person's own eyes. axes: what its numbers are; unit-less on axes.
+
+    sent: the noisy position that every server gets, empty on axes, where it depends on the space.
+    cost: what its law promises; None on axes.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    true: tuple[float, ...] = field(repr=False)
+    sent: tuple[float, ...] = field(repr=False, default=())
+    cost: PlaceCost | None = None
+
+
+@dataclass(frozen=True)
+class NearQuote:
+    """What a question would cost now; nothing was drawn, charged or asked for. second_space: it
+    would be the month's second space, and so needs the person's yes; never on a map.
+    """
+
+    collection: str
+    cost: PlaceCost | AxesCost
+    second_space: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,8 +129,8 @@ class NearResult:
 @dataclass(frozen=True)
 class NearAnswer:
     """The results of one question, best first. none_passes: no result passes the filters, which is
-    said and never asked about again. sent: the noisy coordinates that left. cost: None on axes
-    where the signal is charged like any other.
+    said and never asked about again. sent: the noisy coordinates that left. missing: what wishes
+    name and this collection does not have. axes: what coordinates are; unit: of distances.
     """
 
     collection: str
@@ -54,7 +141,10 @@ class NearAnswer:
     none_passes: bool = field(repr=False)
     sent: tuple[float, ...] = field(repr=False)
     true: tuple[float, ...] = field(repr=False)
-    cost: PlaceCost | None = None
+    cost: PlaceCost | AxesCost
+    axes: tuple[str, ...] = MAP_AXES
+    unit: str = "km"
+    missing: tuple[str, ...] = field(repr=False, default=())
 
     @property
     def pick(self) -> NearResult | None:

@@ -20,8 +20,9 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.signal import Signal
 from askew_client.device.device import Companion
+from askew_client.ledger.account import Charge
 from askew_client.ledger.slots import day_after
-from askew_client.ledger.store import Charge, SignalStore
+from askew_client.ledger.store import SignalStore
 from askew_client.settings import sources as config
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import slot_of

@@ -15,7 +15,8 @@ import pytest
 
 from askew.lattice import Lattice
 from askew_client.cli import main as cli
-from askew_client.ledger.store import Charge, SignalStore
+from askew_client.ledger.account import Charge
+from askew_client.ledger.store import SignalStore
 from askew_client.settings.ranges import Caps
 
 if TYPE_CHECKING:

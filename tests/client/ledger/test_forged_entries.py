@@ -209,7 +209,7 @@ def test_what_this_program_never_writes_is_refused_whoever_vouches_for_it(
     """
     found = forge(path, NEVER_WRITTEN[kind])
     known = kept(found)
-    said = {"links": known.links, "spent": "4", "announced": None}
+    said = {"links": known.links, "spent": "4", "spent_per_km": "0", "announced": None}
     anchor(path).write_text(json.dumps(said))
     for act in (
         store(path).account,

@@ -16,8 +16,9 @@ from askew.lattice import Lattice
 from askew.privacy import SignalCharge
 from askew.randomized_response import RandomizedResponse
 from askew.signal import Signal
+from askew_client.ledger.account import Charge
 from askew_client.ledger.record import Remembered
-from askew_client.ledger.store import Charge, SignalStore
+from askew_client.ledger.store import SignalStore
 from askew_client.settings.ranges import Caps
 
 SPACE = "0123456789abcdef" * 2

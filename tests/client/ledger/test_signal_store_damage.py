@@ -72,7 +72,7 @@ def put_text_in_its_place(path: Path) -> None:
 
 
 def make_it_newer(path: Path) -> None:
-    run(path, "PRAGMA user_version = 4")
+    run(path, "PRAGMA user_version = 5")
 
 
 def put_a_directory_in_its_place(path: Path) -> None:
