@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,6 +14,7 @@ from textual.widgets import Button, Input, Label, Static
 from askew.errors import AskewError, PlaceError
 from askew.metric.position import Position
 from askew_client.settings.regions import region_of
+from askew_client.tui.near_desk import PlaceDraft
 from askew_client.tui.typed_position import EXAMPLE, position_typed, words_of
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.place_map import PlacePicker
@@ -25,16 +25,7 @@ from askew_client.views.problems import setback_of
 _NEAR_KM = 60.0  # what the map shows at first
 
 
-@dataclass(frozen=True, repr=False)
-class PlaceDraft:
-    """What the person wants: private, and never sent as it is."""
-
-    name: str
-    position: Position
-    region: str
-
-
-class PlaceScreen(ModalScreen["PlaceDraft | None"]):
+class PlaceScreen(ModalScreen[PlaceDraft | None]):
     """Says what it will cost; nothing is drawn or charged before the person says so here."""
 
     BINDINGS = [Binding("escape", "dismiss", "Leave it")]

@@ -1,0 +1,96 @@
+"""What the screen Near says in words. Names and titles in it are text: never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.text import Text
+
+from askew_client.tui.widgets.near_list import distance
+from askew_client.views.near import NearAnswer, PlaceCost, PlaceView
+from askew_client.views.place_forecast import PlaceForecast
+from askew_client.views.place_glow import PlaceGlow, Town, likeliest, people_within
+from askew_client.views.place_map import Scene, legend
+
+NO_PLACE: Final = (
+    "Add a place with n. It gets one noisy position, drawn and charged once; every server, "
+    "collection and month gets that one, and no other."
+)
+NONE_PASSES: Final = (
+    "No result passes your wishes. Nothing is asked again for that: a larger k or fewer wishes."
+)
+RERANKED: Final = "ranked anew on this device; nothing was sent"
+NO_REGION: Final = (
+    "Name the region first: a country such as DE, or south/west/north/east in degrees. It is a "
+    "public setting; a position outside it is refused."
+)
+FORGET: Final = (
+    "Forget {name}? It is erased here. What its signal has told stays told, and stays charged."
+)
+
+
+def place(view: PlaceView) -> str:
+    """What asking from a place tells, and costs."""
+    words = "" if view.cost is None else _sentences(view.cost)
+    return f"Asking from here sends its one noisy position again, at no further cost. {words}"
+
+
+def price(cost: PlaceCost) -> str:
+    """What drawing one more position costs."""
+    return f"A position is drawn once and charged. {_sentences(cost)}"
+
+
+def _sentences(cost: PlaceCost) -> str:
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in cost.words)
+
+
+def what_if(forecast: PlaceForecast, level: str) -> str:
+    """What a level and k would give, before anything is sent."""
+    mean, most, probe, hidden = (
+        distance(each)
+        for each in (forecast.mean_km, forecast.most_km, forecast.probe_km, forecast.hidden_km)
+    )
+    return (
+        f"What if (nothing is sent): a position drawn at level {level} lands {mean} km from you on "
+        f"average, 9 times in 10 within {most} km. Odds between places {hidden} km apart change "
+        f"at most 4 times, 10 km apart at most {_times(forecast.odds(10))}. With k = "
+        f"{forecast.k} the nearest probe is {probe} km from you on average."
+    )
+
+
+def guesses(glow: PlaceGlow, towns: Sequence[Town]) -> str:
+    """Where a server would look first that knows the map's own list of towns and nothing else."""
+    likely = likeliest(towns, glow)
+    if not likely:
+        return ""
+    names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
+    people = people_within(towns, glow)
+    within = f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
+    return f"By this map's towns alone, a server's guess: {names}.{within}"
+
+
+def answered(answer: NearAnswer) -> str:
+    """Whose results they are, and what wishes they do not know."""
+    missing = ", ".join(answer.missing)
+    unknown = f"; your wishes name {missing}, which this collection does not have"
+    return f"{answer.source}; ranked here{unknown if missing else ''}"
+
+
+def pick(answer: NearAnswer) -> Text:
+    """The pick, or that there is none."""
+    best, text = answer.pick, Text()
+    if best is None or answer.none_passes:
+        return text.append(NONE_PASSES)
+    text.append("Your pick, never sent\n", "italic")
+    text.append(f"{best.title}, ", "bold")
+    return text.append(f"{distance(best.distance)} {answer.unit} from you")
+
+
+def map_legend(scene: Scene) -> str:
+    """What the signs of a map mean."""
+    return "  ".join(legend(scene))
+
+
+def _times(odds: float) -> str:
+    return f"{odds:.3g} times" if odds < 1e6 else "more than a million times"
