@@ -18,6 +18,7 @@ from askew_client.tui.palette import commands_of
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen, typed
 from askew_client.tui.screens.history import HistoryScreen
+from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
@@ -42,6 +43,7 @@ class AskewApp(DeviceApp):
         "privacy": PrivacyScreen,
         "history": HistoryScreen,
         "settings": SettingsScreen,
+        "near": NearScreen,
     }
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]

@@ -7,6 +7,7 @@ What is heavy to import is imported where it is used: the screen stands before t
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import cos, radians
 from typing import TYPE_CHECKING, cast
@@ -47,15 +48,15 @@ class Outlook:
 
     scene: Scene
     words: str
-    forecast: str
 
 
 @dataclass(frozen=True, repr=False)
 class Ranked:
-    """An answer in the person's own order, and its picture."""
+    """An answer in the person's own order, its picture, and what it told and cost."""
 
     answer: NearAnswer
     scene: Scene
+    words: str
 
 
 def places(device: Companion) -> tuple[PlaceView, ...]:
@@ -77,17 +78,17 @@ def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> 
     true, towns = Position(*place.true), named_towns()
     glow = _glow_of(device, place.sent, place.cost)
     scene = Scene(true, glow, _probes(glow, k), towns=towns)
-    words = f"{near_words.place(place)} {near_words.guesses(glow, towns)}"
+    words = f"{near_words.place(place)}\n\n{near_words.guesses(glow, towns)}"
     try:
         law, region = settings.map_noise, settings.plane
         bits = SystemBits()  # of play alone
         forecast = place_forecast(true, region, law, k, draws=_DRAWS, bits=bits)
     except AskewError as error:  # no region is set, or the place lies in another
-        return Outlook(scene, words, f"No forecast: {error}.")
+        return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
     if what_if:
         around = PlaceGlow(true, forecast.epsilon, forecast.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
-    return Outlook(scene, words, near_words.what_if(forecast, level))
+    return Outlook(scene, f"{words}\n\n{near_words.what_if(forecast, level)}")
 
 
 def price(device: Companion) -> str:
@@ -111,14 +112,28 @@ def keep(device: Companion, draft: PlaceDraft, file: ConfigFile | None, *, moves
     return "Drawn and charged; every server will get this one position."
 
 
+def forget(device: Companion, name: str) -> str:
+    """Erase a place, and say so. Raises AskewError."""
+    device.nearby.forget(name)
+    return "Forgotten here; what its signal has told stays told."
+
+
+def use(device: Companion, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
+    """Use other settings from now on, and say so. Raises AskewError."""
+    use_settings(file, device, typed=typed)
+    return near_words.in_force(device.settings.level, device.settings.near_k)
+
+
 def ranked(device: Companion, answer: NearAnswer) -> Ranked:
     """An answer with its picture. Raises AskewError."""
     glow = _glow_of(device, answer.sent, cast("PlaceCost", answer.cost))
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     probes = _probes(glow, answer.k)
-    true = Position(*answer.true)
-    return Ranked(answer, Scene(true, glow, probes, results, picked, named_towns()))
+    towns = named_towns()
+    words = f"{near_words.told(answer)}\n\n{near_words.guesses(glow, towns)}"
+    scene = Scene(Position(*answer.true), glow, probes, results, picked, towns)
+    return Ranked(answer, scene, words)
 
 
 def ranked_again(device: Companion, answer: NearAnswer, wishes: Wishes) -> Ranked:

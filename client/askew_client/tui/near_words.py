@@ -20,7 +20,7 @@ NO_PLACE: Final = (
 NONE_PASSES: Final = (
     "No result passes your wishes. Nothing is asked again for that: a larger k or fewer wishes."
 )
-RERANKED: Final = "ranked anew on this device; nothing was sent"
+RANKED_AGAIN: Final = "nothing was sent for this; "
 NO_REGION: Final = (
     "Name the region first: a country such as DE, or south/west/north/east in degrees. It is a "
     "public setting; a position outside it is refused."
@@ -33,7 +33,7 @@ FORGET: Final = (
 def place(view: PlaceView) -> str:
     """What asking from a place tells, and costs."""
     words = "" if view.cost is None else _sentences(view.cost)
-    return f"Asking from here sends its one noisy position again, at no further cost. {words}"
+    return f"Asking sends this place's one noisy position again, for nothing. {words}"
 
 
 def price(cost: PlaceCost) -> str:
@@ -52,10 +52,10 @@ def what_if(forecast: PlaceForecast, level: str) -> str:
         for each in (forecast.mean_km, forecast.most_km, forecast.probe_km, forecast.hidden_km)
     )
     return (
-        f"What if (nothing is sent): a position drawn at level {level} lands {mean} km from you on "
-        f"average, 9 times in 10 within {most} km. Odds between places {hidden} km apart change "
-        f"at most 4 times, 10 km apart at most {_times(forecast.odds(10))}. With k = "
-        f"{forecast.k} the nearest probe is {probe} km from you on average."
+        f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
+        f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
+        f"{_times(forecast.odds(10))}. With k = {forecast.k} the nearest probe is {probe} km from "
+        "you on average. Nothing is sent for this."
     )
 
 
@@ -66,8 +66,21 @@ def guesses(glow: PlaceGlow, towns: Sequence[Town]) -> str:
         return ""
     names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
     people = people_within(towns, glow)
-    within = f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
+    within = (
+        f" {people:,} people of these towns live where you are 5 times in 10." if people else ""
+    )
     return f"By this map's towns alone, a server's guess: {names}.{within}"
+
+
+def told(answer: NearAnswer) -> str:
+    """What the signal of an answer tells and has cost."""
+    cost = answer.cost
+    return _sentences(cost) if isinstance(cost, PlaceCost) else ""
+
+
+def in_force(level: str, k: int) -> str:
+    """What the person chose."""
+    return f"From now on: level {level} for positions that are yet to be drawn, {k} results."
 
 
 def answered(answer: NearAnswer) -> str:
@@ -87,9 +100,9 @@ def pick(answer: NearAnswer) -> Text:
     return text.append(f"{distance(best.distance)} {answer.unit} from you")
 
 
-def map_legend(scene: Scene) -> str:
+def map_legend(scene: Scene, *, shaded: bool) -> str:
     """What the signs of a map mean."""
-    return "  ".join(legend(scene))
+    return "  ".join(legend(scene, shaded=shaded))
 
 
 def _times(odds: float) -> str:

@@ -113,11 +113,14 @@ def lines(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[str, ...]
     return (*(row.rstrip() for row in rows), frame.scale(plain=plain))
 
 
-def legend(scene: Scene, *, plain: bool = False) -> tuple[str, ...]:
-    """What the signs on this map mean, a phrase each: only of what it has."""
+def legend(scene: Scene, *, plain: bool = False, shaded: bool = True) -> tuple[str, ...]:
+    """What the signs on this map mean, a phrase each: only of what it has.
+
+    shaded: the glow is in characters, and not in color.
+    """
     ink = {each: each.sign(plain=plain) for each in Ink}
     half, most = _SHADES[plain]
-    who = "you" if scene.drawn else "a signal"
+    who = "you" if scene.drawn else "the signal"
     said = (
         (scene.you, f"{ink[Ink.YOU]} you"),
         (scene.glow and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
@@ -125,8 +128,9 @@ def legend(scene: Scene, *, plain: bool = False) -> tuple[str, ...]:
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
         (scene.towns, f"{ink[Ink.TOWN]} town"),
-        (scene.glow, f"{half} {who}, 5 times in 10"),
-        (scene.glow, f"{half} and {most} {who}, 9 times in 10"),
+        (scene.glow and shaded, f"{half} {who}, 5 times in 10"),
+        (scene.glow and shaded, f"{half} and {most} {who}, 9 times in 10"),
+        (scene.glow and not shaded, f"the brighter, the likelier {who}"),
     )
     return tuple(words for there, words in said if there)
 
@@ -167,14 +171,16 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells, *, plain: bool) ->
         if at is None or named == _TOWNS or not _one_cell_each(name):
             continue
         # Where a mark stands on the town, the name stands beside it.
-        text = f" {name}" if at in marks else f"{Ink.TOWN.sign(plain=plain)}{name}"
-        end = at[1] + len(text)
-        room = {(at[0], column) for column in range(at[1] - 1, end + 1)}
-        if end <= frame.width and not (room - {at} if at in marks else room) & taken:
-            taken |= room
-            for step, letter in enumerate(text):
-                found[at[0], at[1] + step] = Cell(letter, Ink.TOWN)
-            named += 1
+        sign, free = (" ", {at}) if at in marks else (Ink.TOWN.sign(plain=plain), set())
+        for text, start in ((f"{sign}{name}", at[1]), (f"{name}{sign}", at[1] - len(name))):
+            end = start + len(text)
+            room = {(at[0], column) for column in range(start - 1, end + 1)}
+            if start >= 0 and end <= frame.width and not (room - free) & taken:
+                taken |= room
+                for step, letter in enumerate(text):
+                    found[at[0], start + step] = Cell(letter, Ink.TOWN)
+                named += 1
+                break
     return found
 
 

@@ -22,6 +22,7 @@ from askew_client.views.place_glow import Town
 from askew_client.views.place_map import Scene
 from askew_client.views.problems import setback_of
 
+_HOW = "Type where it is, or Tab to the map: arrows move, + and - zoom."
 _NEAR_KM = 60.0  # what the map shows at first
 
 
@@ -51,7 +52,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         title = "Add a place" if self._moved is None else f"Move {self._moved}"
         typed = "" if self._start is None else words_of(self._start)
         with Vertical(id="dialog", classes="wide"):
-            yield Static(Text(title, "bold"))
+            yield Static(Text.assemble((title, "bold"), f"  {_HOW}"))
             with Horizontal(classes="field"):
                 yield Label("name")
                 name = self._moved or ""

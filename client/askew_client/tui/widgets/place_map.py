@@ -79,6 +79,8 @@ class PlaceMap(Widget):
         upper, lower = (shades[_shade_at(depth)] for depth in (cell.upper, cell.lower))
         if marked:
             return cell.sign, ink + Style(bgcolor=lower)
+        if upper == lower == shades[0]:
+            return " ", Style()
         return "▀", Style(color=upper, bgcolor=lower)
 
     def _shades(self) -> list[str]:
