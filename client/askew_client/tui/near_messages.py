@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from askew.metric_card import CollectionCard
 from askew_client.tui.near_desk import Outlook, Ranked
 from askew_client.views.near import PlaceView
 from askew_client.views.problems import Setback
+
+if TYPE_CHECKING:
+    from askew.metric_card import CollectionCard
 
 
 @dataclass(repr=False)

@@ -86,7 +86,7 @@ async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
         assert len(companion.ratings()) == 10
         assert all(rated.known for rated in companion.ratings())
         assert getattr(await companion.ask(), "simulated", None) is True
-        assert len(companion.budget().lines) == 1
+        assert len(companion.budget().lines) == 2  # home, and the question
     assert files_in(home) == []
 
 

@@ -65,7 +65,7 @@ class NearScreen(NearPlaces):
         Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
         Binding("escape", "stop", "Stop asking", show=False, id="stop"),
         Binding("n", "add", "New place", id="add-place"),
-        Binding("m", "move", "Move", id="move-place"),
+        Binding("m", "relocate", "Move", id="move-place"),
         Binding("f", "forget", "Forget", id="forget-place"),
         Binding("slash", "wish", "Wishes", key_display="/", id="wishes"),
         Binding("w", "apply", "Use these", id="use"),
@@ -261,5 +261,5 @@ class NearScreen(NearPlaces):
         """For the palette."""
         yield SystemCommand("Ask nearby", "Send the place's signal", self.action_ask)
         yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
-        yield SystemCommand("Move the place", "A new signal and a new charge", self.action_move)
+        yield SystemCommand("Move the place", "A new signal and a new charge", self.action_relocate)
         yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)

@@ -69,7 +69,7 @@ class NearPlaces(NearWork):
         """A place more."""
         self.price(moves=False)
 
-    def action_move(self) -> None:
+    def action_relocate(self) -> None:
         """The chosen place is elsewhere."""
         if self.place is not None:
             self.price(moves=True)
