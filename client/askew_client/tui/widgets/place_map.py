@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from math import inf
+from operator import itemgetter
 from typing import Final
 
 from rich.style import Style
@@ -63,10 +65,10 @@ class PlaceMap(Widget):
         frame, shades = self.framed(), self._shades()
         rows = []
         for cells in draw(self.scene, frame):
-            row = Text(no_wrap=True, end="")
-            for cell in cells:
-                row.append(*self._inked(cell, shades))
-            rows.append(row)
+            inked = [self._inked(cell, shades) for cell in cells]
+            runs = groupby(inked, key=itemgetter(1))  # few styles a row: it is drawn faster
+            parts = [("".join(sign for sign, _ in run), style) for style, run in runs]
+            rows.append(Text.assemble(*parts, no_wrap=True, end=""))
         town = self.get_component_rich_style("map--town", partial=True)
         rows.append(Text(frame.scale(), town, no_wrap=True, end=""))
         return Text("\n").join(rows)
