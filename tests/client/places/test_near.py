@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 from client.places.conftest import BERLIN, MUNICH, SETTINGS, Device
-from small_map import DAY, GERMANY, ROAD, NearServer, made_card, made_items
+from small_map import DAY, ROAD, NearServer, made_card
 
 from askew.errors import AskewError, Malformed, OutOfRange, ParameterError, PlaceError, SecondSpace
 from askew.listing import Listing
@@ -324,11 +324,28 @@ async def test_on_axes_distances_add_and_rings_have_a_short_way(device: Device) 
         assert each.distance == pytest.approx(min(apart, 24 - apart) / 4)
 
 
-def test_items_of_the_small_map_lie_in_its_region() -> None:
-    region = Region(-20.0, 177.0, -15.0, -178.0)
-    for space in (MapSpace(GERMANY), MapSpace(region)):
-        held = [space.region.contains(Position(*i.coordinates)) for i in made_items(space)]
-        assert all(held)
+HELD = {
+    (48.0, 179.9): True,
+    (48.0, -179.9): True,
+    (48.0, 177.0): True,
+    (48.0, -178.0): True,
+    (48.0, 176.999): False,
+    (48.0, -177.999): False,
+    (48.0, 0.0): False,
+    (47.0, 178.0): True,
+    (46.9999995, 178.0): True,
+    (46.999, 178.0): False,
+    (49.001, 178.0): False,
+}
+
+
+@pytest.mark.parametrize("coordinates", HELD)
+def test_an_item_lies_in_a_region_also_across_180_degrees(
+    coordinates: tuple[float, float],
+) -> None:
+    card = made_card(MapSpace(Region(47.0, 177.0, 49.0, -178.0)))
+    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1).on(card, "places", SETTINGS)
+    assert asker.holds(coordinates) is HELD[coordinates]
 
 
 async def test_two_questions_at_once_draw_one_signal(device: Device) -> None:
