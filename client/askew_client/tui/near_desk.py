@@ -9,12 +9,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import cos, radians
 from typing import TYPE_CHECKING, cast
 
 from askew.errors import AskewError, ParameterError
 from askew.metric.position import Position
-from askew.metric.region import COSINE_PARTS
 from askew_client.settings.towns import named_towns
 from askew_client.tui import near_words
 from askew_client.tui.keeping import use_settings
@@ -76,7 +74,7 @@ def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> 
     place = next(each for each in places(device) if each.name == name)
     settings = replace(device.settings, level=cast("Level", level))
     true, towns = Position(*place.true), named_towns()
-    glow = _glow_of(device, place.sent, place.cost)
+    glow = _glow_of(place.sent, cast("PlaceCost", place.cost))
     scene = Scene(true, glow, _probes(glow, k), towns=towns)
     words = f"{near_words.place(place)}\n\n{near_words.guesses(glow, towns)}"
     try:
@@ -124,9 +122,9 @@ def use(device: Companion, file: ConfigFile | None, typed: Mapping[str, str]) ->
     return near_words.in_force(device.settings.level, device.settings.near_k)
 
 
-def ranked(device: Companion, answer: NearAnswer) -> Ranked:
+def ranked(_: Companion, answer: NearAnswer) -> Ranked:
     """An answer with its picture. Raises AskewError."""
-    glow = _glow_of(device, answer.sent, cast("PlaceCost", answer.cost))
+    glow = _glow_of(answer.sent, cast("PlaceCost", answer.cost))
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     probes = _probes(glow, answer.k)
@@ -154,10 +152,5 @@ def _probes(glow: PlaceGlow, k: int) -> tuple[Position, ...]:
     return probes_around(glow, place_on_map(glow.epsilon, k).offsets.tolist())
 
 
-def _glow_of(device: Companion, sent: tuple[float, ...], cost: PlaceCost | None) -> PlaceGlow:
-    """The law around a signal, in the plane of the settings' region."""
-    signal = Position(*sent)
-    epsilon = 1.0 if cost is None else float(cost.epsilon_per_km)
-    if device.settings.region:
-        return PlaceGlow(signal, epsilon, device.settings.plane.cosine)
-    return PlaceGlow(signal, epsilon, round(COSINE_PARTS * cos(radians(signal.latitude))))
+def _glow_of(sent: tuple[float, ...], cost: PlaceCost) -> PlaceGlow:
+    return PlaceGlow(Position(*sent), float(cost.epsilon_per_km), cost.cosine)
