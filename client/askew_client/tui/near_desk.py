@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from askew.errors import AskewError, ParameterError
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from askew_client.places.wishes import Wishes
     from askew_client.settings.file import ConfigFile
     from askew_client.settings.settings import Level
-
-_DRAWS = 200
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,19 +66,13 @@ def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> 
     what_if: show where a fresh signal might land, and not the one that the place has.
     Raises AskewError.
     """
-    from askew.randomness import SystemBits
-    from askew_client.forecast.place_forecast import place_forecast
-
     place = next(each for each in places(device) if each.name == name)
-    settings = replace(device.settings, level=cast("Level", level))
     true, towns = Position(*place.true), named_towns()
     glow = _glow_of(place.sent, cast("PlaceCost", place.cost))
     scene = Scene(true, glow, _probes(glow, k), towns=towns)
     words = f"{near_words.place(place)}\n\n{near_words.guesses(glow, towns)}"
     try:
-        law, region = settings.map_noise, settings.plane
-        bits = SystemBits()  # of play alone
-        forecast = place_forecast(true, region, law, k, draws=_DRAWS, bits=bits)
+        forecast = device.nearby.forecast(true, cast("Level", level), k)
     except AskewError as error:  # no region is set, or the place lies in another
         return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
     if what_if:
