@@ -18,18 +18,18 @@ import numpy as np
 
 from askew.errors import ArtifactError, WireError
 from askew.model_card import Catalog
-from askew_server.artifact import arrays as array_file
-from askew_server.artifact import directory as folder
-from askew_server.artifact.arrays import (
+from askew_server.model import arrays as array_file
+from askew_server.model import directory as folder
+from askew_server.model.arrays import (
     ArrayKind,
     Arrays,
     check_shapes,
     decode_arrays,
     encode_arrays,
 )
-from askew_server.artifact.card import CARD, decode_card
 from askew_server.model.card_file import CardFields, card_of, decode_items, encode_items
 from askew_server.model.item_model import ItemModel
+from askew_server.model.signed_card import CARD, decode_card
 from askew_server.prior.file import PRIOR_KINDS, arrays_of_prior, prior_of_arrays
 
 _ARRAYS, _ITEMS = "arrays.safetensors", "items.json"

@@ -14,10 +14,10 @@ from askew.errors import ArtifactError
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
-from askew_server.artifact.card import UNSIGNED, Count, SignedCard, Strict, Version
-from askew_server.artifact.directory import Files, describe
+from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
 from askew_server.model.rule_choice import Figure
+from askew_server.model.signed_card import UNSIGNED, Count, SignedCard, Strict, Version
 from askew_server.training.options import TrainingOptions
 
 Year = Annotated[int, Meta(ge=1, le=9999)]

@@ -11,11 +11,10 @@ from scipy.sparse import csr_array
 
 from askew.errors import ArtifactError
 from askew.model_card import ModelCard
-from askew_server.artifact.arrays import ArrayKind
 from askew_server.prior.people import PriorPeople
 
 # Type and number of dimensions of each array; seen items are in rows, one after the other.
-PRIOR_KINDS: dict[str, ArrayKind] = {
+PRIOR_KINDS: dict[str, tuple[np.dtype[Any], int]] = {
     "prior_tastes": (np.dtype(np.float32), 2),
     "prior_points": (np.dtype(np.float64), 2),
     "prior_weights": (np.dtype(np.float64), 1),

@@ -16,8 +16,8 @@ from safetensors.numpy import save as encode
 
 from askew.encoder import Buckets
 from askew.errors import ArtifactError
-from askew_server.artifact import directory as folder
 from askew_server.model import artifact
+from askew_server.model import directory as folder
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import RatingTable
 from askew_server.training.options import TrainingOptions

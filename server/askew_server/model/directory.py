@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from askew.errors import ArtifactError
-from askew_server.artifact.card import FileFields
+from askew_server.model.signed_card import FileFields
 
 Files = Mapping[str, bytes]
 CARD_LIMIT = 1 << 20  # bytes
