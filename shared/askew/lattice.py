@@ -104,10 +104,13 @@ class Lattice:
 
         The point is finite and inside its space, which `Profile` has checked.
         """
+        return tuple([clamped(z) for z in self.draw(point, bits)])
+
+    def draw(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
+        """As `perturb`, before anything is clamped: a ring wraps these."""
         nearby = self._round(point, bits)
         noise = self.noise.draw(len(nearby), bits)
-        noisy = [near + int(move) for near, move in zip(nearby, noise, strict=True)]
-        return tuple(max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, z)) for z in noisy)
+        return [near + int(move) for near, move in zip(nearby, noise, strict=True)]
 
     def _round(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         """Randomized rounding: up with the probability of the fraction, so right on average."""
@@ -119,3 +122,8 @@ class Lattice:
             odds.append(RationalOdds(Fraction(rest, denominator)))
         up = bits.throw(Coins(odds))[0]
         return [under + int(heads) for under, heads in zip(below, up, strict=True)]
+
+
+def clamped(coordinate: int) -> int:
+    """The nearest integer that the wire carries: post-processing."""
+    return max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, coordinate))

@@ -61,8 +61,8 @@ class Listing:
     """One item of a reply. Public.
 
     coordinates: latitude and longitude in degrees on a map, else one value an axis. values: one an
-    attribute of its collection, in their order. Raises OutOfRange for a title that steers
-    terminals, or coordinates that are not finite.
+    attribute of its collection, in their order. Raises OutOfRange for a negative id, a title that
+    steers terminals or shows nothing, or coordinates that are not finite.
     """
 
     id: int
@@ -71,6 +71,8 @@ class Listing:
     values: tuple[Value, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        if self.id < 0:
+            raise OutOfRange("an item id", "at least 0")
         check_plain("a title", self.title, MAX_TEXT)
         if not all(isfinite(c) for c in self.coordinates):
             raise OutOfRange("the coordinates of an item", "finite")
@@ -78,5 +80,5 @@ class Listing:
 
 def check_plain(name: str, text: str, longest: int) -> None:
     """Raises OutOfRange unless the text is short and plain: control characters steer terminals."""
-    if not (0 < len(text) <= longest and text.isprintable()):
+    if not (text.strip() and len(text) <= longest and text.isprintable()):
         raise OutOfRange(name, f"printable text of 1 to {longest} characters")

@@ -9,7 +9,7 @@ from askew.listing import MAX_ATTRIBUTES, MAX_NAME, MAX_TEXT, Attribute, Listing
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.model_card import ModelCard
-from askew.rule_kind import MetricRuleKind
+from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.signal import ANY_SPACE, Query
 
 MAX_COLLECTIONS = 256
@@ -24,7 +24,7 @@ class MetricRule:
 
     def __post_init__(self) -> None:
         if not self.kind.served:
-            served = ", ".join(kind for kind in MetricRuleKind if kind.served)
+            served = ", ".join(SERVED_IN_METRIC_SPACES)
             raise OutOfRange("the serving rule", f"one of {served}")
         check_plain("the density of a rule", self.density, MAX_TEXT)
 
@@ -52,12 +52,13 @@ class CollectionCard:
         if len(self.attributes) > MAX_ATTRIBUTES or len(names) != len(self.attributes):
             raise OutOfRange("the attributes", f"at most {MAX_ATTRIBUTES}, of different names")
 
-    def check(self, listing: Listing, dimension: int) -> None:
-        """Raises OutOfRange for an item that does not fit this collection."""
+    def check(self, listing: Listing, space: MetricSpace) -> None:
+        """Raises OutOfRange for an item that does not fit this collection over this space."""
         if listing.id >= self.n_items:
             raise OutOfRange("an item id", f"below the number of items, {self.n_items}")
-        if len(listing.coordinates) != dimension or len(listing.values) != len(self.attributes):
-            raise OutOfRange("an item", "one value an axis and one an attribute")
+        space.check_item(listing.coordinates)
+        if len(listing.values) != len(self.attributes):
+            raise OutOfRange("the values of an item", "one an attribute")
         for attribute, value in zip(self.attributes, listing.values, strict=True):
             attribute.check(value)
 

@@ -39,6 +39,8 @@ class Slate:
     def __post_init__(self) -> None:
         if list(self.item_ids) != sorted(set(self.item_ids)):
             raise OutOfRange("the item ids of a slate", "distinct and ascending")
+        if self.listings and tuple([each.id for each in self.listings]) != self.item_ids:
+            raise OutOfRange("the items of a slate", "those of its ids, in their order")
         if not np.isfinite(self.vectors).all() or len(self.vectors) != len(self.item_ids):
             raise OutOfRange("the vectors of a slate", "finite, one for each item")
 

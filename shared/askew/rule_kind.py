@@ -69,3 +69,6 @@ class MetricRuleKind(StrEnum):
         row._value_ = name
         row.served = served
         return row
+
+
+SERVED_IN_METRIC_SPACES = tuple(kind for kind in MetricRuleKind if kind.served)

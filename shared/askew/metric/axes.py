@@ -2,8 +2,14 @@
 
 In units of distance a coordinate is (value - low) / scale; distances on the axes add (l1), and on a
 ring the short way counts. The noise is the integer lattice's; on a ring its sum is taken modulo the
-ring's size, which is a whole number of lattice steps for every lattice, so that wrapping is
-post-processing and keeps the promise in the ring's own distance.
+ring's size of L lattice steps.
+
+Guarantee: lattice.epsilon per unit of this distance, rings included; no slack. Privacy unit: one
+point. Proof for a ring: p(z | u) is the law on the line, W(z | u) = sum over k of p(z + k L | u)
+the wrapped one. L is whole, so p(z + k L | u) = p(z | u - k L): W does not change when a turn is
+added to u, and each of its terms keeps the promise on the line. So W keeps it between u and every
+v + k L, the nearest among them. A ring of a fractional number of steps breaks this, wrapping before
+the noise does, and so would clamping before the wrap.
 """
 
 from __future__ import annotations
@@ -14,17 +20,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isfinite
+from math import ceil, isfinite
 
 from askew.errors import OutOfRange, PlaceError
-from askew.lattice import Lattice
+from askew.lattice import COORDINATE_LIMIT, Lattice, clamped
+from askew.listing import MAX_NAME, check_plain
 from askew.privacy import SignalLoss
 from askew.randomness import RandomBits
 from askew.vectors import VERSION_BYTES
 
 MAX_AXES = 3
 MAX_SIZE = 2**20  # units of distance
-_MAX_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,8 @@ class Axis:
     scale: float
 
     def __post_init__(self) -> None:
-        for name, text in (("name", self.name), ("unit", self.unit)):
-            if not (0 < len(text) <= _MAX_NAME and text.isprintable()):
-                raise OutOfRange(f"an axis's {name}", f"printable, of 1 to {_MAX_NAME} characters")
+        check_plain("an axis's name", self.name, MAX_NAME)
+        check_plain("an axis's unit", self.unit, MAX_NAME)
         numbers = (self.low, self.high, self.scale)
         if not all(isfinite(n) for n in numbers) or not (self.low < self.high and self.scale > 0):
             raise OutOfRange("an axis", "from low to high > low, with a positive scale")
@@ -68,13 +73,25 @@ class Axis:
     def coordinate(self, value: float) -> Fraction:
         """A value in units of distance. Raises PlaceError for one outside, without naming it."""
         if not (isfinite(value) and self.low <= value <= self.high):
-            limit = f"from {self.low:g} to {self.high:g} {self.unit}"
+            limit = f"from {self.low:.15g} to {self.high:.15g} {self.unit}"
             raise PlaceError(f"{self.name} must be {limit}")
         return (Fraction(value) - Fraction(self.low)) / Fraction(self.scale)
 
     def steps(self, lattice: Lattice) -> int:
-        """A ring's size in steps of a lattice."""
-        return int(self.size * (1 << lattice.step_exponent))
+        """Its size in steps of a lattice, a whole number on a ring; rounded up on a line.
+
+        Raises OutOfRange where a ring has no whole number of them, or the wire cannot carry them.
+        """
+        steps = self.size * (1 << lattice.step_exponent)
+        if self.wraps and steps.denominator != 1:
+            raise OutOfRange("a ring's size", "a whole number of lattice steps")
+        if steps > COORDINATE_LIMIT:
+            raise OutOfRange("an axis's size", f"at most {COORDINATE_LIMIT} lattice steps")
+        return ceil(steps)
+
+    def sent(self, noisy: int, lattice: Lattice) -> int:
+        """What leaves of a noisy coordinate: wrapped on a ring, clamped to the wire on a line."""
+        return noisy % self.steps(lattice) if self.wraps else clamped(noisy)
 
 
 @dataclass(frozen=True)
@@ -102,7 +119,11 @@ class AxisSpace:
         return sum((axis.reach for axis in self.axes), Fraction(0))
 
     def loss(self, lattice: Lattice) -> SignalLoss:
-        """What one fresh signal costs, by the numbers of the axes alone."""
+        """What one fresh signal costs, by the numbers of the axes alone.
+
+        Raises OutOfRange, before anything is charged, for a lattice that does not fit the axes.
+        """
+        self.check_lattice(lattice)
         plain = lattice.epsilon * self.diameter
         return SignalLoss(plain, plain, lattice.epsilon)
 
@@ -121,20 +142,32 @@ class AxisSpace:
     ) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point, wrapped after the noise on rings.
 
-        Guarantee: lattice.epsilon per unit of the space's l1 distance, rings included. Raises
-        PlaceError for values outside, or another number of them.
+        Raises PlaceError for values outside, or another number of them; OutOfRange for a lattice
+        that does not fit the axes.
         """
         if len(values) != self.dimension:
             raise PlaceError(f"a point of this space has {self.dimension} values")
         point = [axis.coordinate(v) for axis, v in zip(self.axes, values, strict=True)]
-        noisy = lattice.perturb(point, bits)
-        return tuple(
-            z % axis.steps(lattice) if axis.wraps else z
-            for axis, z in zip(self.axes, noisy, strict=True)
-        )
+        self.check_lattice(lattice)
+        noisy = lattice.draw(point, bits)
+        return tuple([axis.sent(z, lattice) for axis, z in zip(self.axes, noisy, strict=True)])
+
+    def check_lattice(self, lattice: Lattice) -> None:
+        """Raises OutOfRange for a lattice that does not fit the axes."""
+        for axis in self.axes:
+            axis.steps(lattice)
 
     def check(self, lattice: Lattice, values: Sequence[int]) -> None:
         """Raises OutOfRange for noisy coordinates that no device sends."""
         for axis, z in zip(self.axes, values, strict=True):
-            if axis.wraps and not 0 <= z < axis.steps(lattice):
+            steps = axis.steps(lattice)
+            if axis.wraps and not 0 <= z < steps:
                 raise OutOfRange("a coordinate on a ring", "one of its lattice steps")
+
+    def check_item(self, coordinates: Sequence[float]) -> None:
+        """Raises OutOfRange unless these are one value of each axis."""
+        if len(coordinates) != self.dimension:
+            raise OutOfRange("the coordinates of an item", f"{self.dimension}, one an axis")
+        for axis, value in zip(self.axes, coordinates, strict=True):
+            if not axis.low <= value <= axis.high:
+                raise OutOfRange("the coordinates of an item", "values of the axes")

@@ -12,7 +12,7 @@ from fractions import Fraction
 from askew.errors import ParameterError
 from askew.hexagonal import HexagonalLattice
 from askew.metric.position import Position, microdegrees
-from askew.metric.region import COSINE_PARTS, Region
+from askew.metric.region import COSINE_PARTS, LEAST_COSINE, Region
 from askew.randomness import RandomBits
 
 
@@ -27,8 +27,9 @@ class MapNoise:
     cosine: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.cosine <= COSINE_PARTS:
-            raise ParameterError("cosine", self.cosine, f"from 1 to {COSINE_PARTS}")
+        if not LEAST_COSINE <= self.cosine < COSINE_PARTS:
+            limit = f"from {LEAST_COSINE} to {COSINE_PARTS - 1}"
+            raise ParameterError("cosine", self.cosine, limit)
 
     @classmethod
     def in_region(cls, epsilon: Fraction, region: Region) -> MapNoise:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from askew.errors import OutOfRange
 from askew.metric.axes import AxisSpace
 from askew.metric.region import Region
 from askew.vectors import VERSION_BYTES
@@ -29,6 +31,13 @@ class MapSpace:
         r = self.region
         said = ["map", *map(float, (r.south, r.west, r.north, r.east))]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[: 2 * VERSION_BYTES]
+
+    def check_item(self, coordinates: Sequence[float]) -> None:
+        """Raises OutOfRange unless these are a latitude and a longitude."""
+        match coordinates:
+            case (latitude, longitude) if abs(latitude) <= 90 and abs(longitude) <= 180:
+                return
+        raise OutOfRange("the coordinates of an item", "a latitude and a longitude in degrees")
 
 
 MetricSpace = MapSpace | AxisSpace

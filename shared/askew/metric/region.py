@@ -2,11 +2,22 @@
 
     x = 111.31 c km a degree of longitude from the west edge,   y = 110.57 km a degree of latitude
 
-c = the cosine of the highest latitude that a shortest path between two points of the region
-reaches, atan(tan(poleward edge) / cos(1.004 width / 2)), rounded down to a multiple of 1/65536;
+c = the cosine of the apex, a latitude that no shortest path between two points of the region
+passes, atan(tan(poleward edge) / cos(1.004 width / 2)), rounded down to a multiple of 1/65536;
 111.31 and 110.57 are WGS84's least lengths of a degree, rounded down. So the crow's distance of two
 points in the plane never exceeds the length of the shortest path between them on the ground, and a
 promise per kilometer of the plane is one per kilometer on the ground.
+
+Proof. With reduced latitudes, tan b = (1 - f) tan latitude, a shortest path is a great circle of
+the auxiliary sphere, and its longitude there grows at most 1 / (1 - f) < 1.004 times as much as on
+the ground (Bessel 1825), so by at most w = 1.004 width < 180 degrees. A great circle of the apex B
+has tan b = tan B cos(longitude from the apex): between two points at latitudes of at most b that
+lie at most w apart it reaches tan B <= tan b / cos(w / 2), and 1 - f cancels. On the ground a
+degree of longitude at a latitude of at most the apex is at least 111.3195 c km and one of latitude
+at least 110.574 km (M and N of the ellipsoid are least at the equator), so the path is at least as
+long as its picture in the plane, which is at least as long as the straight line. Floats: w / 2 is
+at most 89 degrees and the apex at most 75, where the formulas magnify a rounding error less than
+100 times, so c is right within 1e-12 of itself, and 1e-9 is taken off before it is rounded down.
 """
 
 from __future__ import annotations
@@ -24,8 +35,10 @@ KM_OF_LONGITUDE: Final = Fraction(11131, 100)  # at the equator, a degree
 KM_OF_LATITUDE: Final = Fraction(11057, 100)
 COSINE_PARTS: Final = 65536
 MAX_APEX: Final = 75.0  # degrees of latitude
+LEAST_COSINE: Final = 16961  # of an apex of 75 degrees, in parts of 1/65536
 _BULGE = 1.004  # how much wider than on a sphere a path on the ellipsoid counts
 _SLACK = 1e-9  # of the cosine, for the floats that it is computed in
+_MAX_HALF = 89.0  # degrees of longitude, after the bulge
 
 
 @dataclass(frozen=True)
@@ -46,8 +59,11 @@ class Region:
         # Written so that NaN is refused too.
         if not (-90 <= self.south < self.north <= 90):
             raise ParameterError("region", edges, "south, west, north, east with south < north")
-        if not (-180 <= self.west <= 180 and -180 <= self.east <= 180) or self.width == 0:
+        if not (-180 <= self.west <= 180 and -180 <= self.east <= 180):
             raise ParameterError("region", edges, "between longitudes from -180 to 180")
+        if self.width == 0:
+            limit = "between two meridians: this one's west and east edges are the same"
+            raise ParameterError("region", edges, limit)
         if not self.apex <= MAX_APEX:
             limit = (
                 f"one whose shortest paths stay below {MAX_APEX:g} degrees of latitude: "
@@ -62,12 +78,12 @@ class Region:
 
     @property
     def apex(self) -> float:
-        """The highest latitude, north or south, that a shortest path within it reaches."""
-        half = radians(_BULGE * float(self.width) / 2)
-        if half >= radians(90):
+        """A latitude, north or south, that no shortest path between two of its points passes."""
+        half = _BULGE * float(self.width) / 2
+        if half > _MAX_HALF:
             return 90.0
         poleward = radians(max(abs(self.south), abs(self.north)))
-        return degrees(atan(tan(poleward) / cos(half)))
+        return degrees(atan(tan(poleward) / cos(radians(half))))
 
     @cached_property
     def cosine(self) -> int:
@@ -98,8 +114,9 @@ class Region:
 
     @property
     def words(self) -> str:
-        """The edges, as a person would type them."""
-        return f"{self.south:g}/{self.west:g}/{self.north:g}/{self.east:g}"
+        """The edges, as a person would type them, to the last digit."""
+        edges = (self.south, self.west, self.north, self.east)
+        return "/".join([repr(float(edge)).removesuffix(".0") for edge in edges])
 
     def contains(self, position: Position) -> bool:
         """Whether a position lies in it."""

@@ -106,7 +106,7 @@ def _whole_items(
     if version != asked.version:
         raise Malformed("the answer is about another catalog than the collection's")
     for each in listings:
-        asked.check(each, card.space.dimension)
+        asked.check(each, card.space)
     return Slate.of_listings(version, listings)
 
 

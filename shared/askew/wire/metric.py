@@ -10,7 +10,7 @@ from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.region import Region
 from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.rule_kind import MetricRuleKind
+from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 
@@ -30,8 +30,9 @@ def card_to_message(card: MetricCard) -> pb.GetModelCardResponse:
 def card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
     """A card of a metric space; every number is checked, and none sets what a device promises."""
     rule = message.rule
-    if rule.name not in list(MetricRuleKind):
-        raise OutOfRange("the serving rule", f"one of {', '.join(MetricRuleKind)}")
+    if rule.name not in SERVED_IN_METRIC_SPACES:
+        served = ", ".join(SERVED_IN_METRIC_SPACES)
+        raise OutOfRange("the serving rule", f"one of {served}")
     return MetricCard(
         space=_space_from_message(message.metric_space),
         collections=tuple([_collection_from_message(each) for each in message.collections]),
