@@ -22,6 +22,7 @@ UNKNOWN = -1
 
 Arrays = Mapping[str, NDArray[Any]]
 Kinds = dict[str, tuple[np.dtype[Any], int]]
+Rows = NDArray[np.integer[Any]]
 _SLICE = 1 << 16  # texts that are decoded at once
 _BYTE = np.dtype(np.uint8)
 _END = np.dtype(np.int64)
@@ -47,6 +48,9 @@ class Titles:
     def __getitem__(self, item: int) -> str:
         start = int(self.ends[item - 1]) if item else 0
         return bytes(self.blob[start : int(self.ends[item])]).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[item] for item in range(len(self)))
 
     def check(self, name: str) -> None:
         """Raises OutOfRange unless each is plain text, as `askew.listing.check_plain` has it."""
@@ -97,6 +101,10 @@ class Numbers:
         """What it is saved as."""
         return {"values": self.values}
 
+    def changed(self, rows: Rows, values: Numbers) -> Numbers:
+        """The column with other values in these rows."""
+        return Numbers(_changed(self.values, rows, values.values))
+
     def check(self, name: str) -> None:
         """Raises OutOfRange for a number that is not finite."""
         if np.isinf(self.values).any():
@@ -106,7 +114,8 @@ class Numbers:
         return len(self.values)
 
     def __getitem__(self, item: int) -> Value:
-        value = float(self.values[item])
+        # By its digits: 23.6 is 23.6 again, and not the float32 beside it.
+        value = float(str(self.values[item]))
         return None if isnan(value) else value
 
 
@@ -131,6 +140,10 @@ class Flags:
     def arrays(self) -> Arrays:
         """What it is saved as."""
         return {"values": self.values}
+
+    def changed(self, rows: Rows, values: Flags) -> Flags:
+        """The column with other values in these rows."""
+        return Flags(_changed(self.values, rows, values.values))
 
     def check(self, name: str) -> None:
         """Raises OutOfRange for anything but 1, 0 and unknown."""
@@ -178,6 +191,18 @@ class Words:
         words = self.vocabulary
         return words if isinstance(words, Titles) else Titles.of(words)
 
+    def changed(self, rows: Rows, values: Words) -> Words:
+        """The column with other values in these rows; its vocabulary is what is in use then."""
+        known = list(self.vocabulary) + list(values.vocabulary)
+        moved = np.where(values.codes == UNKNOWN, UNKNOWN, values.codes + len(self.vocabulary))
+        codes = _changed(self.codes, rows, moved)
+        used = np.unique(codes[codes != UNKNOWN]).tolist()
+        words = sorted({known[code] for code in used})
+        place = {word: at for at, word in enumerate(words)}
+        new = np.full(len(known) + 1, UNKNOWN, np.int32)  # the last is that of UNKNOWN
+        new[used] = [place[known[code]] for code in used]
+        return Words(new[codes], tuple(words))
+
     def check(self, name: str) -> None:
         """Raises OutOfRange for a code without a word, or a word that is no plain text."""
         if ((self.codes < UNKNOWN) | (self.codes >= len(self.vocabulary))).any():
@@ -201,6 +226,12 @@ COLUMN_OF: dict[AttributeKind, type[Numbers] | type[Flags] | type[Words]] = {
     AttributeKind.HOURS: Words,
 }
 """How the values of a kind are held."""
+
+
+def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any]:
+    new = old.copy()
+    new[rows] = values
+    return new
 
 
 def is_of_kind(column: Column, kind: AttributeKind) -> bool:
