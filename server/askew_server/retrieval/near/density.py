@@ -47,19 +47,12 @@ class Density:
             self._levels.append(_joined(self._levels[-1]))
 
     @classmethod
-    def uniform(cls, frame: Frame) -> Density:
-        """People anywhere alike."""
-        return cls(frame, np.ones([1] * len(frame.extent), np.float32))
-
-    @classmethod
     def of_towns(cls, frame: Frame, towns: Towns) -> Density:
         """The people of the towns that lie in the space, each spread by its size, and the floor."""
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
         people = _spread(frame, grid[here], towns.people[here].astype(np.float64))
-        if not people.any():
-            return cls.uniform(frame)
-        people *= (1 - FLOOR) / people.sum(dtype=np.float64)
+        people *= (1 - FLOOR) / max(float(people.sum(dtype=np.float64)), 1e-30)
         return cls(frame, people + np.float32(FLOOR / people.size))
 
     def window(self, center: Points, half: Points) -> Window:
