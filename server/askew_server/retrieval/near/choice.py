@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 Costs = NDArray[np.float32]
 LEVELS = 65535
-_SWAPS = 6  # more of them fit the sample, and nobody else
+_SWAPS = 4  # more of them fit the sample, and nobody else
 
 
 def whole(distances: Costs) -> Costs:

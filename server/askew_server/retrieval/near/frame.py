@@ -97,10 +97,14 @@ class MapFrame:
 
     def tree(self, grid: Points) -> Points:
         """Points of the sphere, (m, 3)."""
-        latitude, longitude = np.radians(np.moveaxis(grid + self._corner, -1, 0))
-        level = np.cos(latitude)
-        parts = (level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude))
-        return np.asarray(EARTH_RADIUS * np.stack(parts, axis=-1))
+        turned = (grid + self._corner) * (np.pi / 180)
+        away, height = np.cos(turned), np.sin(turned)
+        points = np.empty((*grid.shape[:-1], 3))
+        np.multiply(away[..., 0], away[..., 1], out=points[..., 0])
+        np.multiply(away[..., 0], height[..., 1], out=points[..., 1])
+        points[..., 2] = height[..., 0]
+        points *= EARTH_RADIUS
+        return points
 
     def inside(self, grid: Points) -> Points:
         """Clamped to the region's edges."""

@@ -42,9 +42,9 @@ class Nearest:
 
 
 class Codebook:
-    """The item nearest to each probe, the nearest probe first, that no probe before it has taken.
-
-    Fewer probes than k, where no placement of k is at hand, take turns.
+    """The item nearest to each probe; then a probe whose item was another's takes the nearest that
+    is free, the probe nearest to the signal first. Fewer probes than k, where no placement of k is
+    at hand, take turns.
     """
 
     def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
@@ -66,13 +66,28 @@ class Codebook:
         return frame.spread(law, frame.offsets(law, self._disutility, k))
 
     def _distinct(self, probes: Points, k: int) -> Rows:
-        count = 1
-        while True:
-            found = self._index.nearest(probes, count)
-            taken = _dealt(found.tolist(), k)
-            if len(taken) == k:
-                return np.array(taken, np.int64)
+        turns = np.arange(k) % len(probes)
+        nearest = self._index.nearest(probes)[turns, 0].tolist()
+        taken = dict.fromkeys(nearest)
+        firsts = {item: turn for turn, item in reversed(list(enumerate(nearest)))}
+        late = [turn for turn, item in enumerate(nearest) if firsts[item] != turn]
+        count = min(4, k)
+        while late:
+            found = self._index.nearest(probes[turns[late]], count).tolist()
+            late = [
+                turn for turn, items in zip(late, found, strict=True) if not _take(items, taken)
+            ]
             count = min(4 * count, k)
+        return np.fromiter(taken, np.int64, k)
+
+
+def _take(items: list[int], taken: dict[int, None]) -> bool:
+    """Takes the first item that is free, if one is."""
+    for item in items:
+        if item not in taken:
+            taken[item] = None
+            return True
+    return False
 
 
 def checked(k: int, index: MetricIndex) -> int:
@@ -80,16 +95,3 @@ def checked(k: int, index: MetricIndex) -> int:
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
     return k
-
-
-def _dealt(found: list[list[int]], k: int) -> list[int]:
-    """The first of each probe's items that is free, probes taking turns until there are k; fewer
-    than k where a probe has none left.
-    """
-    taken: dict[int, None] = {}
-    for turn in range(k):
-        free = next((item for item in found[turn % len(found)] if item not in taken), None)
-        if free is None:
-            break
-        taken[free] = None
-    return list(taken)
