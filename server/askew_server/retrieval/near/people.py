@@ -1,4 +1,4 @@
-"""Who may have sent a signal: 256 equally likely positions, without coins.
+"""Who may have sent a signal: a few hundred equally likely positions, without coins.
 
 By the noise alone: signal + noise at fixed quantiles (the law is symmetric), clamped into the
 space.
@@ -39,10 +39,10 @@ class People(Protocol):
 
 
 class ByNoise:
-    """People are anywhere alike."""
+    """People are anywhere alike. count: how many of them to look at."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, frame: Frame, count: int = SAMPLES) -> None:
+        self._frame, self._count = frame, count
         self._kept = lru_cache(maxsize=CACHED_LAWS)(self._moves)
 
     def sample(self, signal: Signal) -> Points:
@@ -52,8 +52,8 @@ class ByNoise:
 
     def _moves(self, law: Signal) -> Points:
         dimension = len(self._frame.extent)
-        first = (np.arange(SAMPLES) + 0.5) / SAMPLES
-        others = low_discrepancy(SAMPLES, dimension - 1)
+        first = (np.arange(self._count) + 0.5) / self._count
+        others = low_discrepancy(self._count, dimension - 1)
         uniform = np.column_stack([first, others])
         return self._frame.spread(law, self._frame.noise(law, uniform))
 

@@ -64,9 +64,10 @@ class BestOf:
     def choose(self, signal: Signal, k: int) -> Rows:
         """What the rules take, and O(k m) for a sample of m people."""
         sets = [rule.choose(signal, k) for rule in self._rules]
-        items = np.unique(np.concatenate(sets))
-        costs = self._objective.costs(items, self._objective.people.sample(signal))
-        return items[_cheapest(costs, [np.searchsorted(items, each) for each in sets])]
+        people = self._objective.people.sample(signal)
+        costs = self._objective.costs(np.concatenate(sets), people)
+        spent = costs.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
+        return sets[int(spent.argmin())]
 
 
 class Sampled:
@@ -87,9 +88,5 @@ class Sampled:
         costs = self._objective.costs(items, positions)
         competing = sets if self._served else []
         own = choice.choose(costs, k)
-        return items[_cheapest(costs, [own, *[np.searchsorted(items, s) for s in competing]])]
-
-
-def _cheapest(costs: choice.Costs, sets: Sequence[Rows]) -> Rows:
-    """The set of rows that costs everybody least, ascending."""
-    return np.sort(min(sets, key=lambda rows: choice.cost(costs, rows)))
+        rows = [own, *[np.searchsorted(items, each) for each in competing]]
+        return np.sort(items[min(rows, key=lambda each: choice.cost(costs, each))])

@@ -26,6 +26,8 @@ from askew_server.retrieval.near.people import ByDensity, ByNoise
 from askew_server.retrieval.near.rules import Codebook, Nearest, NearRule
 from askew_server.retrieval.near.sampled import BestOf, Objective, Sampled
 
+_FEW = 128  # people tell two sets apart; more are needed only to make one
+
 
 def near_rule_of(
     kind: MetricRuleKind,
@@ -71,7 +73,7 @@ def served_rule_of(
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
-        objective = Objective(index, ByNoise(index.frame), disutility)
+        objective = Objective(index, ByNoise(index.frame, _FEW), disutility)
         return BestOf(objective, (Codebook(index, disutility), Nearest(index)))
     return _sampled(kind, index, density, kinds, disutility, served=True)
 
