@@ -45,6 +45,6 @@ def _report_collection(reading: Reading) -> None:
     )
     for each in card.attributes:
         live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""
-        click.echo(f"  shows      {each.name}, a {each.kind}{unit}{live}")
+        click.echo(f"  shows      {each.name}: {each.kind}{unit}{live}")
     if reading.unused:
         click.echo(f"  hides      {', '.join(reading.unused)}")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from askew_server.cli.options import SERVE_PORT, address_of, existing, listening_options
+from askew_server.cli.saved_model import load, of_tastes
 
 if TYPE_CHECKING:
+    from askew_server.cli.saved_model import Model
     from askew_server.model.item_model import ItemModel
     from askew_server.network.grpc_server import Service
     from askew_server.published.reader import ReleaseReader
-    from askew_server.retrieval.served import Model
 
 
 @click.command()
@@ -58,7 +59,7 @@ def serve(
     from askew_server.network.process import serve as run
     from askew_server.network.retrieval_service import RetrievalService
     from askew_server.network.snapshot_watch import SnapshotWatch
-    from askew_server.retrieval.served import of_tastes, serving_of
+    from askew_server.retrieval.served import serving_of
     from askew_server.retrieval.snapshot import SnapshotHolder
 
     served = _model(model)
@@ -90,8 +91,6 @@ def _model(directory: Path | None) -> Model:
         from askew_server.demo.model import demo_model
 
         return demo_model()
-    from askew_server.retrieval.served import load
-
     return load(directory)
 
 

@@ -53,7 +53,8 @@ def update_live(
             collection = collection.with_live(read_live(place, collection))
         update, changed = _read(path, collection, keys, told)
         if strict and update.omissions.count:
-            raise DataError(f"{path}: {update.omissions.count:,} rows cannot be used")
+            said = "; ".join(update.omissions.lines)
+            raise DataError(f"{path}: rows that cannot be used, and nothing was changed: {said}")
         told.step(f"writing {place.name}")
         write_live(place, changed)
         return update

@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import logging
 
-from askew_server.retrieval.served import Serving
-from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.retrieval.snapshot import Serving, SnapshotHolder
 
 _log = logging.getLogger(__name__)
 _EVERY = 0.5  # seconds between two looks at the files

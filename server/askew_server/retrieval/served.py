@@ -1,4 +1,8 @@
-"""A saved model of either kind, and the snapshot that serves it: where the two kinds meet."""
+"""What serves a model of either kind.
+
+What only one kind needs is imported for that kind alone: a server of collections starts without
+what weighs tastes.
+"""
 
 from __future__ import annotations
 
@@ -7,53 +11,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from askew.errors import ArtifactError, ParameterError
-from askew_server.collections import artifact as collection_files
+from askew.model_card import Catalog, ModelCard
 from askew_server.collections.model import MetricModel
-from askew_server.model import artifact as taste_files
-from askew_server.model import directory as folder
-from askew_server.model.item_model import ItemModel
-from askew_server.model.signed_card import CARD, kind_of
-from askew_server.retrieval.live_values import LiveValues
-from askew_server.retrieval.near.answers import MetricAnswers
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import Snapshot
-
-Model = ItemModel | MetricModel
-_LOADERS: dict[str, Callable[[Path], Model]] = {
-    "tastes": taste_files.load,
-    "metric": collection_files.load,
-}
+from askew_server.prior.people import PriorPeople
+from askew_server.retrieval.snapshot import Serving, Snapshot
 
 
-def load(directory: Path) -> Model:
-    """A model, by what its card says it is. Raises ArtifactError."""
-    kind = kind_of(folder.read(directory / CARD, folder.CARD_LIMIT))
-    if kind not in _LOADERS:
-        raise ArtifactError(f"{directory} holds a model of another kind than {', '.join(_LOADERS)}")
-    return _LOADERS[kind](directory)
-
-
-def of_tastes(model: Model) -> ItemModel:
-    """The model, for what needs ratings. Raises ParameterError for collections."""
-    if isinstance(model, MetricModel):
-        raise ParameterError("model", model.words, "one of tastes here: it has collections")
-    return model
-
-
-class Serving(Protocol):
-    """A snapshot that may be followed by another while it is served."""
+class TasteModel(Protocol):
+    """What a model of tastes serves; the room of models has one, and knows more of it."""
 
     @property
-    def snapshot(self) -> Snapshot:
-        """What serves now."""
+    def card(self) -> ModelCard:
+        """What is public of it."""
 
     @property
-    def changes(self) -> bool:
-        """Whether it is ever followed by another."""
+    def catalog(self) -> Catalog:
+        """Its items."""
 
-    def refresh(self, refused: Callable[[str], None], /) -> bool:
-        """Looks for the next; whether there is one."""
+    @property
+    def prior(self) -> PriorPeople | None:
+        """People whom it may know."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +45,24 @@ class Fixed:
         return False
 
 
-def serving_of(model: Model, directory: Path | None = None) -> Serving:
+def serving_of(model: TasteModel | MetricModel, directory: Path | None = None) -> Serving:
     """The model, ready to be served, with the live values of its directory where it has any."""
     if isinstance(model, MetricModel) and directory is not None:
+        from askew_server.retrieval.live_values import LiveValues
+
         return LiveValues(directory, model)
     return Fixed(snapshot_of(model))
 
 
-def snapshot_of(model: Model) -> Snapshot:
+def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
     """The model, ready to be served; builds what its rule needs.
 
     Raises ParameterError for a serving rule that needs a prior or a density where there is none.
     """
     if isinstance(model, MetricModel):
+        from askew_server.retrieval.near.answers import MetricAnswers
+
         return Snapshot(model.card, MetricAnswers(model))
+    from askew_server.retrieval.retriever import Retriever
+
     return Retriever(model.card, model.catalog, model.prior).snapshot

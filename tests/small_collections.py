@@ -8,15 +8,14 @@ from askew.listing import Attribute, AttributeKind
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.region import Region
-from askew.metric_card import MetricCard, MetricRule
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection, collection_of
 from askew_server.collections.columns import Flags, Numbers, Titles, Words
-from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.model import MetricModel, Towns, model_of
 
-GERMANY = MapSpace(Region(47, 5, 55, 16))
-DAY = AxisSpace((Axis("hour", "h", 0, 24, True, 1),))
+GERMANY = MapSpace(Region(47.0, 5.0, 55.0, 16.0))
+DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, True, 1.0),))
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),
     Attribute("price", AttributeKind.NUMBER, unit="EUR"),
@@ -57,23 +56,10 @@ def posts(space: MetricSpace = GERMANY, n: int = 12) -> Collection:
     return collection_of("posts", (), coordinates, titles, (), source="made up", simulated=True)
 
 
-def model_of(
-    space: MetricSpace, *collections: Collection, towns: Towns | None = None
-) -> MetricModel:
-    """A model that answers with the nearest items."""
-    card = MetricCard(
-        space,
-        tuple([each.card for each in collections]),
-        min(8, *map(len, collections)) if len(collections) > 1 else min(8, len(collections[0])),
-        MetricRule(MetricRuleKind.NEAREST),
-    )
-    return MetricModel(card, {each.card.name: each for each in collections}, towns)
-
-
 def small_map() -> MetricModel:
     """Two collections over one map, and towns."""
     towns = Towns(np.array([[52.5, 13.4], [48.1, 11.6]]), np.array([3.6e6, 1.5e6]), "a list")
-    return model_of(GERMANY, cafes(), posts(), towns=towns)
+    return model_of(GERMANY, [cafes(), posts()], towns, MetricRuleKind.NEAREST, largest=8)
 
 
 def keys_of(n: int) -> Keys:
