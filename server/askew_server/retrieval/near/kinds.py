@@ -16,7 +16,7 @@ from askew_server.retrieval.near.index import MetricIndex, Rows
 from askew_server.retrieval.near.people import SAMPLES, low_discrepancy
 
 ANY = -1
-_WISHES = 0.5  # the share of people who accept one kind only
+_WISHES = 0.25  # the share of people who accept one kind only
 _MOST = 64  # kinds; rarer ones are nobody's only wish
 
 
