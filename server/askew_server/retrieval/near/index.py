@@ -68,13 +68,18 @@ class MetricIndex(_Tree):
         super().__init__(frame, frame.tree(frame.grid(coordinates)))
         self._coordinates = coordinates
 
+    @property
+    def points(self) -> Points:
+        """The items as tree points, (n, e)."""
+        return np.asarray(self._tree.data)
+
     def grid(self, rows: Rows) -> Points:
         """Where items are, in grid coordinates (c, d)."""
         return self.frame.grid(self._coordinates[rows])
 
     def part(self, rows: Rows) -> Part:
         """The items of these ids."""
-        return Part(self.frame, self._tree.data[rows], rows)
+        return Part(self.frame, self.points[rows], rows)
 
     def within(self, grid: Points, distance: float) -> Rows:
         """The ids of the items within a distance of one point (d,), on a map of the chord."""
@@ -86,7 +91,7 @@ class MetricIndex(_Tree):
 
         Each entry by the same operations in the same order, whatever the number of threads.
         """
-        items, points = self._tree.data[rows], self.frame.tree(grid)
+        items, points = self.points[rows], self.frame.tree(grid)
         middle = points[0]  # differences are small numbers, which float32 holds well
         pairs = zip((points - middle).T, (items - middle).T, strict=True)
         total = np.zeros((len(grid), len(rows)), np.float32)
