@@ -23,7 +23,7 @@ from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import convert
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
-from askew_server.collections.columns import Flags, Numbers
+from askew_server.collections.columns import Column, Flags, Numbers
 from askew_server.collections.live import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.network.grpc_server import RunningServer
@@ -61,6 +61,13 @@ async def serving(model: MetricModel) -> AsyncIterator[GrpcTransport]:
         yield transport
 
 
+async def asked(transport: GrpcTransport, data: bytes) -> bytes:
+    """The reply to any bytes."""
+    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+    call = transport.channel.unary_unary(RETRIEVE)
+    return await call(data, timeout=PATIENCE)
+
+
 def nearest(model: MetricModel, query: Query) -> list[int]:
     """The items nearest to the signal on a sphere, by the haversine formula."""
     here = np.radians(np.array(query.signal.values) / 1e6)
@@ -91,7 +98,7 @@ async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None
     data = convert.query_to_bytes(near(52.5, 13.4))
     assert bytes.fromhex(model.card.space.version) not in data
     async with serving(model) as transport:
-        reply = await transport.channel.unary_unary(RETRIEVE)(data, timeout=PATIENCE)
+        reply = await asked(transport, data)
     assert convert.slate_from_bytes(reply, model.card, 5, "cafes").item_ids
 
 
@@ -118,9 +125,8 @@ async def test_a_question_beyond_the_smallest_collection_is_refused() -> None:
 
 
 async def code_of(transport: GrpcTransport, query: Query) -> grpc.StatusCode:
-    data = convert.query_to_bytes(query)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await transport.channel.unary_unary(RETRIEVE)(data, timeout=PATIENCE)
+        await asked(transport, convert.query_to_bytes(query))
     return caught.value.code()
 
 
@@ -176,11 +182,11 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
 
     def write(value: int) -> None:
         flags, numbers = np.full(30, value % 2, np.int8), np.full(30, value, np.float32)
-        columns = {"open": Flags(flags), "free": Numbers(numbers)}
+        columns: dict[str, Column] = {"open": Flags(flags), "free": Numbers(numbers)}
         write_live(live_path(directory, 0), cafes().with_live(columns))
 
     async def ask(transport: GrpcTransport) -> set[tuple[object, ...]]:
-        seen = set()
+        seen: set[tuple[object, ...]] = set()
         card = await transport.metric_card()
         while not done.is_set():
             slate = await transport.retrieve(near(50, 10, k=8), card)

@@ -205,6 +205,7 @@ def test_a_server_takes_new_live_values_and_survives_sighup(
 
     def values() -> set[object]:
         with grpc.insecure_channel(f"127.0.0.1:{started[1]}") as channel:
+            call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
             call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
             reply = call(convert.query_to_bytes(query), timeout=PATIENCE)
         return {

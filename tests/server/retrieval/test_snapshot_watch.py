@@ -51,7 +51,12 @@ async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(
     holder = SnapshotHolder(snapshot_of(small_map()))
     swapped, wake = asyncio.Event(), asyncio.Event()
     swap = holder.swap
-    monkeypatch.setattr(holder, "swap", lambda snapshot: (swap(snapshot), swapped.set()))
+
+    def noticed(snapshot: Snapshot) -> None:
+        swap(snapshot)
+        swapped.set()
+
+    monkeypatch.setattr(holder, "swap", noticed)
     looks = iter([ValueError("a secret value"), False, next_one])
     task = asyncio.create_task(SnapshotWatch(Script(looks), holder).run(wake))
 
