@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -289,6 +291,22 @@ def test_a_copy_overwrites_no_place(
         yours.nearby.take_in(device.nearby.export("home"))
     assert yours.nearby.places() == (view,)
     assert len(yours.signals.charges()) == 1
+
+
+def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program reads the profile. Planted bug: a draw before the look."""
+    device.nearby.add("home", BERLIN)
+    before = device.nearby.places()
+    monkeypatch.setattr("askew_client.storage.private_database._PATIENCE", 0.01)
+    with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM profile").fetchall()
+        with pytest.raises(ProfileError, match="another program is reading"):
+            device.nearby.move("home", MUNICH)
+    assert len(device.signals.charges()) == 1
+    assert device.nearby.places() == before
 
 
 def test_what_was_forgotten_can_be_taken_in_again(device: Device) -> None:
