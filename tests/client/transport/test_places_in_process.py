@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from askew.errors import NotFound, OutOfRange
 from askew.listing import Listing
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
+from askew.placement.hexagonal import place_on_map
 from askew.randomness import SystemBits
 from askew.signal import Query, Signal
 from askew_client.settings.towns import named_towns
 from askew_client.transport.places_in_process import LocalPlaces, probes
 from askew_client.tui.simulated_places import simulated_places
+from askew_client.views.place_glow import PlaceGlow
+from askew_client.views.place_map import probes_around
 
 HOME = Position(50.94, 6.96)
 
@@ -50,6 +54,18 @@ async def test_the_nearest_item_of_every_probe_comes_back_and_always_k(
     for latitude, longitude in probes(query).tolist():
         nearest = min(everything, key=lambda each: far(each, latitude, longitude))
         assert nearest.id in slate.item_ids
+
+
+def test_probes_are_the_signal_plus_the_offsets_in_the_plane_of_its_noise(
+    server: LocalPlaces,
+) -> None:
+    """By the map's own way from kilometers to degrees. Planted bug: east for west."""
+    query = question(server, 8)
+    noise = query.signal.map_noise
+    glow = PlaceGlow(query.signal.position(), float(noise.epsilon), noise.cosine)
+    offsets = place_on_map(float(noise.epsilon), 8).offsets.tolist()
+    expected = [(each.latitude, each.longitude) for each in probes_around(glow, offsets)]
+    assert np.allclose(probes(query), expected, rtol=0, atol=1e-9)
 
 
 async def test_every_item_fits_its_collection_and_is_called_simulated(server: LocalPlaces) -> None:
