@@ -46,7 +46,7 @@ _REACH = 3  # nodes that a result may move by in the later programs
 _ENOUGH = 1e-5  # relative fall of the cost below which a program has moved nothing
 _ATOMS = 2**15
 _CLAIM = "a volume bound: k arcs hold at most the likeliest one of their length"
-_OPTIMUM = "what no mechanism with one or two results on a circle does better"
+_OPTIMUM = "no mechanism with one or two results on a circle costs less"
 
 
 def place_on_wrapped_line(epsilon: float, circumference: float, h: Disutility, k: int) -> Placement:
