@@ -1,4 +1,4 @@
-"""Codebooks for maps, held against the hexagonal law point by point and against a device's draws."""
+"""Codebooks for maps, held against the hexagonal law point by point and a device's own draws."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def enumerated_cost(offsets: Array, exponent: float = 1.0) -> float:
 
 
 def test_the_enumerated_law_is_that_of_the_lattice() -> None:
-    """What the other tests here rest on: all of the mass, and the lattice's own steps and points."""
+    """What the other tests here rest on: all of the mass, the lattice's own steps and points."""
     places, odds = enumerated()
     assert odds.sum() == pytest.approx(1, abs=1e-7)
     lattice = HexagonalLattice(0, _Q)
@@ -73,7 +73,7 @@ def test_one_result_stands_at_the_signal_and_costs_the_mean_distance() -> None:
 def test_a_devices_own_draws_pay_what_is_stated(k: int) -> None:
     """Rounding to the lattice and to its grain is among them: it adds less than 1 %."""
     found = place_on_map(float(TOWN.epsilon), k)
-    far = cKDTree(found.offsets).query(drawn_by_a_device())[0]
+    far: Array = np.asarray(cKDTree(found.offsets).query(drawn_by_a_device())[0])
     error = far.std() / np.sqrt(len(far))
     assert abs(far.mean() - 1.005 * found.cost) <= 4 * error + 0.005 * found.cost
 
@@ -82,7 +82,7 @@ def test_a_devices_own_draws_pay_what_is_stated(k: int) -> None:
 def drawn_by_a_device() -> Array:
     """Signals minus the true points, in kilometers; the points are off the lattice."""
     bits, places = ShakeBits("a device's draws"), []
-    for turn in range(4000):
+    for turn in range(3000):
         point = Fraction(turn % 97, 7), Fraction(turn % 89, 11)
         noisy = TOWN.point(*TOWN.perturb(point, bits))
         places.append([float(n - p) for n, p in zip(noisy, point, strict=True)])
@@ -164,6 +164,7 @@ def test_another_disutility_is_measured_at_once_and_fitted_on_demand() -> None:
     for found in (square, fitted):
         exact = enumerated_cost(0.5 * found.offsets, 2.0) / 0.25
         assert found.cost == pytest.approx(exact, abs=5 * found.standard_error)
+    assert (np.diff(np.hypot(*fitted.offsets.T)) >= 0).all()
     assert cost_of(fitted, 2.0) < 0.95 * cost_of(square, 2.0)
 
 
