@@ -14,7 +14,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.metric.axes import Axis, AxisSpace
 from askew.placement import Disutility, Identity, Laplace, Power, Threshold, place
-from askew.placement.axes import place_on_axes, probes
+from askew.placement.axes import place_on_axes
 from askew.placement.ring import place_on_ring
 from askew.placement.wrapped import WrappedLaplace, place_on_wrapped_line
 
@@ -191,21 +191,6 @@ def test_offsets_come_nearest_first_and_an_equal_question_is_not_worked_out_agai
         found = place_on_axes(AxisSpace(axes), QUARTER, 9, np.sqrt)
         assert (np.diff(np.abs(found.offsets).sum(axis=1)) >= 0).all()
         assert place_on_axes(AxisSpace(axes), QUARTER, 9, np.sqrt) is found
-
-
-def test_probes_stop_at_the_ends_of_a_line_and_go_around_a_ring() -> None:
-    space = AxisSpace((ROAD, DAY))
-    offsets = np.array([[0.0, 0.0], [-30.0, 2.0], [30.0, -3.0]])
-    found = probes(space, np.array([490.0, 23.0]), offsets)
-    np.testing.assert_allclose(found, [[490, 23], [460, 1], [500, 20]])
-
-
-def test_a_signal_beyond_an_end_is_served_as_one_at_the_end() -> None:
-    """Planted bug: clamping the probes alone would put all of them on the end."""
-    space, offsets = AxisSpace((ROAD,)), np.array([[0.0], [-3.0], [3.0]])
-    at_the_end = probes(space, np.array([500.0]), offsets)
-    np.testing.assert_array_equal(probes(space, np.array([620.0]), offsets), at_the_end)
-    np.testing.assert_array_equal(at_the_end, [[500.0], [497.0], [500.0]])
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5])

@@ -8,11 +8,12 @@
 
 A device draws on a lattice, with a geometric law of ratio q / (q + 1) and q >= 1024, where these
 laws are continuous: its rate falls short of epsilon by a factor of 1 - 1 / (2 q), less than .05 %,
-and rounding onto the lattice adds at most step / 2 = 1 / (2 epsilon q). In two or three dimensions
-a ring shorter than 4 / epsilon is better served by a product grid, by about a tenth of the cost.
+and rounding moves a point by less than a step, 1 / (epsilon q). In two or three dimensions a
+product grid would serve rings shorter than 4 / epsilon better from k = 20 on, by about a tenth.
 
-Ends of a line: the signal is clamped first. Beyond an end every place inside is as likely as from
-the end itself, up to a factor that they share, so this loses nothing; probes are clamped after it.
+Ends of a line: clamp the signal, add the offsets, and clamp again; all of it is post-processing.
+Beyond an end every place inside is as likely as from the end itself, up to one factor for all, so
+the first clamping loses nothing; without it a signal far beyond would have all results at the end.
 """
 
 from __future__ import annotations
@@ -58,15 +59,6 @@ def place_on_axes(
     """
     rings = tuple(float(axis.size) if axis.wraps else math.inf for axis in space.axes)
     return _placed(rings, float(lattice.epsilon), k, disutility_of(h or Identity()))
-
-
-def probes(space: AxisSpace, signal: Array, offsets: Array) -> Array:
-    """Where the k results go, (k, d) within the space, for a signal (d,) in units of distance."""
-    sizes = np.array([float(axis.size) for axis in space.axes])
-    wraps = np.array([axis.wraps for axis in space.axes])
-    start = np.where(wraps, signal, np.clip(signal, 0, sizes))
-    there = start + offsets
-    return np.where(wraps, there % sizes, np.clip(there, 0, sizes))
 
 
 @lru_cache(maxsize=_KEPT)
