@@ -105,23 +105,23 @@ def test_the_best_two_can_be_asymmetric() -> None:
 @pytest.mark.parametrize("h", [*ALL, Threshold(0.4)], ids=str)
 @pytest.mark.parametrize("size", [0.5, 4.0, 12.0])
 def test_no_set_of_nodes_of_a_grid_costs_less(h: Disutility, size: float) -> None:
-    """All sets of up to eight of 60 nodes, by powers of the (min, +) matrix of arcs."""
+    """All sets of up to eight of 48 nodes, by powers of the (min, +) matrix of arcs."""
     jump = 0.002 if h == Threshold(0.4) else 0
     for k, best in enumerate(best_on_a_grid(size, h, 8), 1):
         found = place_on_wrapped_line(1.0, size, h, k)
         assert found.certificate.lower_bound <= found.cost <= best * 1.0005 + jump
 
 
-def best_on_a_grid(size: float, h: Disutility, most: int, nodes: int = 60) -> list[float]:
+def best_on_a_grid(size: float, h: Disutility, most: int, nodes: int = 48) -> list[float]:
     """The least cost of 1, .., `most` results on equally spaced nodes, all layouts tried."""
-    fine = 12 * nodes
+    fine = 10 * nodes
     places = (np.arange(fine) + 0.5) * size / fine
     law = WrappedLaplace(size)
     masses = np.diff(law.cdf(np.arange(fine + 1) * size / fine))
     arcs = np.full((2 * nodes + 1, 2 * nodes + 1), np.inf)
     for start, end in combinations(range(2 * nodes + 1), 2):
         if end - start <= nodes:
-            inside = np.arange(12 * start, 12 * end)
+            inside = np.arange(10 * start, 10 * end)
             at = places[inside % fine] + size * (inside // fine)
             far = np.minimum(at - start * size / nodes, end * size / nodes - at)
             arcs[start, end] = masses[inside % fine] @ h(far)
