@@ -2,8 +2,8 @@
 
 The people of each town are spread around it by a normal law whose width grows with the town, and
 three tenths of all people are spread evenly over the whole space: without that floor whoever lives
-far from every town of the list would be served worst. (A tenth serves people in towns no better, and
-others a sixth worse, those whose town is not in the list among them.) Nothing comes from who asked.
+far from every town of the list would be served worst. (A tenth serves people in towns no better,
+and those in villages a sixth worse.) Nothing in it comes from who asked.
 
 Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
 level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
