@@ -33,8 +33,9 @@ def demo(context: click.Context, k: int | None, epsilon: Fraction | None, draws:
 
     from rich.console import Console
 
+    from askew_client.demo.page import WIDTH
     from askew_client.demo.play import play
-    from askew_client.demo.screen import WIDTH, DemoScreen
+    from askew_client.demo.screen import DemoScreen
     from askew_client.settings.settings import slot_of
 
     settings = options.load(context, k=k, epsilon=epsilon).settings

@@ -14,11 +14,18 @@ from askew_server.cli.options import SERVE_PORT, address_of, existing, listening
 if TYPE_CHECKING:
     from askew_server.network.grpc_server import Service
     from askew_server.published.reader import ReleaseReader
+    from askew_server.retrieval.snapshot import Snapshot
 
 
 @click.command()
 @click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
-@click.option("--demo", is_flag=True, help="Serve the embedded films with simulated ratings.")
+@click.option(
+    "--demo",
+    is_flag=False,
+    flag_value="films",
+    type=click.Choice(["films", "places"]),
+    help="Serve films with simulated ratings, or simulated places in real towns.",
+)
 @click.option("--releases", type=click.Path(path_type=Path), help="Serve a ledger's releases too.")
 @click.option(
     "--popularity", type=click.IntRange(1), help="The charge of the release shown on a cold start."
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 @listening_options(SERVE_PORT)
 def serve(
     model: Path | None,
-    demo: bool,
+    demo: str | None,
     releases: Path | None,
     popularity: int | None,
     host: str,
@@ -43,17 +50,53 @@ def serve(
     \b
     Examples:
       askew-server serve --model model
-      askew-server serve --demo
+      askew-server serve --demo places
       askew-server serve --model model --releases askew-ledger.sqlite --popularity 1
     """
-    if (model is None) == (not demo):
+    if (model is None) == (demo is None):
         raise click.UsageError("name one model to serve: --model DIR or --demo")
+    if demo == "places" and popularity is not None:
+        raise click.UsageError("--popularity orders a whole catalog, and places have none")
     if popularity is not None and releases is None:
         raise click.UsageError("--popularity names a release of the ledger in --releases")
     from askew_server.network.process import serve as run
     from askew_server.network.retrieval_service import RetrievalService
-    from askew_server.retrieval.retriever import Retriever
     from askew_server.retrieval.snapshot import SnapshotHolder
+
+    services: list[Service] = []
+    reader = None
+    if releases is not None:
+        from askew_server.network.popularity_service import PopularityService
+        from askew_server.published.reader import ReleaseReader
+
+        reader = ReleaseReader(existing(releases))
+        services.append(PopularityService(reader))
+    snapshot, what = _places() if demo == "places" else _catalog(model, reader, popularity)
+
+    def announce(bound: int) -> None:
+        click.echo(f"listening on {host}:{bound}, {what}")
+
+    services.append(RetrievalService(SnapshotHolder(snapshot)))
+    asyncio.run(run(services, address_of(host, port), announce, with_parent=with_parent))
+
+
+def _places() -> tuple[Snapshot, str]:
+    """The demo's places, and what they are."""
+    from askew_server.demo.places_model import places_model
+    from askew_server.retrieval.near import MetricAnswers
+    from askew_server.retrieval.snapshot import Snapshot
+
+    model = places_model()
+    n_items = sum(each.n_items for each in model.card.collections)
+    what = f"{n_items} items, {', '.join(each.source for each in model.card.collections)}"
+    return Snapshot(model.card, MetricAnswers(model)), what
+
+
+def _catalog(
+    model: Path | None, reader: ReleaseReader | None, popularity: int | None
+) -> tuple[Snapshot, str]:
+    """A model of tastes, or the demo's films, and what it is."""
+    from askew_server.retrieval.retriever import Retriever
 
     if model is None:
         from askew_server.demo.model import demo_model
@@ -63,24 +106,11 @@ def serve(
         from askew_server.model import artifact
 
         served = artifact.load(model)
-
     card, catalog = served.card, served.catalog
-    services: list[Service] = []
-    if releases is not None:
-        from askew_server.network.popularity_service import PopularityService
-        from askew_server.published.reader import ReleaseReader
-
-        reader = ReleaseReader(existing(releases))
-        services.append(PopularityService(reader))
-        if popularity is not None:
-            card, catalog = _popular_first(card, catalog, reader, popularity)
-
-    def announce(bound: int) -> None:
-        click.echo(f"listening on {host}:{bound}, {card.n_items} items, {card.source}")
-
-    retriever = Retriever(card, catalog, served.prior)
-    services.append(RetrievalService(SnapshotHolder(retriever.snapshot)))
-    asyncio.run(run(services, address_of(host, port), announce, with_parent=with_parent))
+    if reader is not None and popularity is not None:
+        card, catalog = _popular_first(card, catalog, reader, popularity)
+    snapshot = Retriever(card, catalog, served.prior).snapshot
+    return snapshot, f"{card.n_items} items, {card.source}"
 
 
 def _popular_first(
