@@ -29,20 +29,51 @@ from askew_client.settings.settings import ClientSettings
 class SignalMemory(Protocol):
     """Where signals are kept, with what they cost."""
 
-    def remember(
+    def remember(  # noqa: PLR0913  # what is drawn, what it costs, what finds it again
         self,
         space_version: str,
         slot: str,
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
+        handle: str = "",
         second_space: bool = False,
     ) -> Remembered:
-        """The stored signal of (space version, slot), or a fresh one, charged and stored first.
+        """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
+        first; a place's signal, which is of no space, is of every slot.
 
         Raises BudgetExceeded or SecondSpace, in which case nothing was drawn, or LedgerError, in
         which case what was drawn is lost and must not be sent.
         """
+
+
+class Asker(Protocol):
+    """What is private, and how it makes a signal. All else of a question is the same for all.
+
+    space_version, handle: what its signal is kept under, beside the slot. charge: what a fresh one
+    costs, by this device's own reckoning. k, collection: what is asked for; public.
+    """
+
+    @property
+    def space_version(self) -> str: ...  # noqa: D102
+
+    @property
+    def handle(self) -> str: ...  # noqa: D102
+
+    @property
+    def charge(self) -> SignalCharge: ...  # noqa: D102
+
+    @property
+    def k(self) -> int: ...  # noqa: D102
+
+    @property
+    def collection(self) -> str: ...  # noqa: D102
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """A fresh signal, neither charged nor stored."""
+
+    def check(self, signal: Signal) -> None:
+        """Raises WireError for a stored signal that this asker would not send."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +82,30 @@ class Question:
 
     query: Query
     remembered: Remembered
+
+
+def ask(
+    asker: Asker, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
+) -> Question:
+    """The question of this slot, with the same signal however often it is asked.
+
+    A stored signal is sent again even if what is private or the settings have changed since: what
+    is drawn anew costs anew, and a redraw that follows the person would say when they changed.
+    second_space: the person's yes to a fresh signal for a second space within the slot.
+    """
+    remembered = memory.remember(
+        asker.space_version,
+        slot,
+        asker.charge,
+        lambda: asker.perturb(bits),
+        handle=asker.handle,
+        second_space=second_space,
+    )
+    try:
+        asker.check(remembered.signal)
+    except WireError:
+        raise LedgerError("the stored signal does not fit its space; it is not sent") from None
+    return Question(Query(remembered.signal, asker.k, asker.collection), remembered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,25 +142,37 @@ class Exchange:
     def ask(
         self, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
     ) -> Question:
-        """The question of this slot, with the same signal however often it is asked.
+        """The question of this slot: `ask` of this module."""
+        return ask(self, slot, memory, bits, second_space=second_space)
 
-        A stored signal is sent again even if the profile or the settings have changed since: what
-        is drawn anew costs anew, and a redraw that follows the profile would say when it changed.
-        second_space: the person's yes to a fresh signal for a second space within the slot.
-        """
-        space = self.card.space
-        remembered = memory.remember(
-            space.version,
-            slot,
-            self.loss.charge,
-            lambda: self.perturb(bits),
-            second_space=second_space,
-        )
-        try:
-            remembered.signal.check(space.dimension, space.n_buckets)
-        except WireError:
-            raise LedgerError("the stored signal does not fit its space; it is not sent") from None
-        return Question(Query(remembered.signal, self.settings.k), remembered)
+    @property
+    def space_version(self) -> str:
+        """The server's space: a taste's signal cannot belong to the person alone."""
+        return self.card.space.version
+
+    @property
+    def handle(self) -> str:
+        """None: a person has one taste."""
+        return ""
+
+    @property
+    def charge(self) -> SignalCharge:
+        """What a fresh signal costs."""
+        return self.loss.charge
+
+    @property
+    def k(self) -> int:
+        """Results to ask for."""
+        return self.settings.k
+
+    @property
+    def collection(self) -> str:
+        """None: a catalog is one."""
+        return ""
+
+    def check(self, signal: Signal) -> None:
+        """Raises WireError unless the signal fits the space."""
+        signal.check(self.card.space.dimension, self.card.space.n_buckets)
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""

@@ -96,6 +96,7 @@ class Memory:
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
+        handle: str = "",
         second_space: bool = False,
     ) -> Remembered:
         """What the real store does, without a file."""
@@ -126,6 +127,7 @@ class UntouchableMemory:
         charge: SignalCharge,
         draw: Callable[[], Signal],
         *,
+        handle: str = "",
         second_space: bool = False,
     ) -> Remembered:
         """Never to be called."""

@@ -11,26 +11,24 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from askew.errors import AskewError, ParameterError, ProfileError, StaleSpace
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import ModelCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
-from askew.titles import TitleIndex, title_key
+from askew.titles import title_key
 from askew_client.device import present, what_if
 from askew_client.device.budget_view import budget_of
+from askew_client.device.model import Model
+from askew_client.device.nearby import Nearby
 from askew_client.exchange import Exchange, Question, mechanism_for
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.store import ProfileStore
-from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.transport.protocol import Transport
 from askew_client.views.problems import Setback, setback_of
@@ -49,20 +47,8 @@ from askew_client.views.values import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """What a connected server serves."""
-
-    card: ModelCard
-    catalog: Catalog
-    connection: Connection
-    index: TitleIndex = field(repr=False)
-    search: TitleSearch = field(repr=False)
-    contributions: NDArray[np.float64] = field(repr=False)
-
-
 class Companion(ProfileDesk):
-    """One person's device, and one server."""
+    """One person's device, and one server. nearby: named places, and questions near them."""
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
@@ -78,7 +64,10 @@ class Companion(ProfileDesk):
         super().__init__(profile)
         self._transport, self._settings = transport, settings
         self._signals, self._bits, self._today = signals, bits, today
-        self._model: _Model | None = None
+        self._model: Model | None = None
+        self.nearby = Nearby(
+            transport, settings, profile=profile, signals=signals, bits=bits, today=today
+        )
 
     # The network
 
@@ -147,13 +136,11 @@ class Companion(ProfileDesk):
         past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
         self._profile.change(lambda document: document.answered(past))
 
-    async def _fetch(self) -> _Model:
+    async def _fetch(self) -> Model:
         card = await self._transport.model_card()
         catalog = await self._transport.catalog(card)
-        connection = present.connection_of(card, catalog)
-        self._known, search = TitleIndex(catalog), TitleSearch(catalog)
-        contributions = card.space.encoder.contributions(catalog.vectors)
-        self._model = _Model(card, catalog, connection, self._known, search, contributions)
+        self._model = Model.of(card, catalog)
+        self._known = self._model.index
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._transport.mark()
         return self._model
@@ -163,7 +150,7 @@ class Companion(ProfileDesk):
         slot, stored = self._signals.find(card.space.version, slot_of(self._today()))
         return present.quote_of(card, self._settings, self._signals.account(), slot, stored)
 
-    def _connected(self) -> _Model:
+    def _connected(self) -> Model:
         if self._model is None:
             raise ParameterError("connection", None, "made first, by `connect`")
         return self._model
@@ -173,7 +160,7 @@ class Companion(ProfileDesk):
         ratings = self._profile.read().ratings
         return {title_key(label): liking for label, liking in ratings.items()}
 
-    def _exchange_of(self, likings: Mapping[str, Liking], model: _Model) -> Exchange:
+    def _exchange_of(self, likings: Mapping[str, Liking], model: Model) -> Exchange:
         ratings = present.ratings_of(likings, model.index, model.card.space.scale)
         return Exchange(model.card, model.catalog, self._settings, ratings, model.contributions)
 
@@ -192,6 +179,7 @@ class Companion(ProfileDesk):
         """Use other settings from now on, in this object only (`ConfigFile` keeps them)."""
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
+        self.nearby.configure(settings)
 
     # What a connected server's model makes of the profile
 

@@ -13,6 +13,7 @@ from functools import partial
 
 from askew.errors import BudgetExceeded
 from askew.privacy import SignalCharge
+from askew.signal import ANY_SPACE
 from askew_client.ledger.chain import Entry
 from askew_client.ledger.slots import day_after
 from askew_client.settings.ranges import Caps
@@ -55,6 +56,10 @@ class Account:
         """What the signals of one slot cost, in plain epsilon."""
         return sum((c.epsilon for c in self.charges if is_signal_of(c, slot)), _NOTHING)
 
+    def has_other_space(self, space_version: str, slot: str) -> bool:
+        """Whether a fresh signal of this space would be the slot's second space."""
+        return is_second(self.charges, space_version, slot)
+
     def spent_per_km_in(self, slot: str) -> Fraction:
         """What the places that were drawn in one slot cost, per crow's kilometer."""
         return sum((c.epsilon_per_km for c in self.charges if is_signal_of(c, slot)), _NOTHING)
@@ -63,6 +68,12 @@ class Account:
 def is_signal_of(entry: Entry | Charge, slot: str) -> bool:
     """Whether it is a signal that was drawn in this slot."""
     return entry.kind == "signal" and entry.slot == slot
+
+
+def is_second(known: Sequence[Entry] | Sequence[Charge], space_version: str, slot: str) -> bool:
+    """Whether a fresh signal of this space would be the slot's second one; a place is of none."""
+    spaces = {each.space_version for each in known if is_signal_of(each, slot)}
+    return space_version != ANY_SPACE and bool(spaces - {space_version, ANY_SPACE})
 
 
 def check_caps(known: Sequence[Entry], slot: str, charge: SignalCharge, caps: Caps) -> None:

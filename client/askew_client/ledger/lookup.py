@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from askew.signal import ANY_SPACE, Signal
-from askew_client.ledger.account import is_signal_of
+from askew.signal import Signal
 from askew_client.ledger.chain import Entry
 from askew_client.ledger.record import decode_signal
 
@@ -43,9 +42,3 @@ def stored(known: Sequence[Entry], space_version: str, handle: str, slot: str) -
 def clock(known: Sequence[Entry]) -> str:
     """The slot of the last entry that this device's own clock gave, or ""."""
     return next((entry.slot for entry in reversed(known) if entry.kind != "copy"), "")
-
-
-def is_second(known: Sequence[Entry], space_version: str, slot: str) -> bool:
-    """Whether a signal of this space would be the slot's second one; a place's is of no space."""
-    spaces = {e.space_version for e in known if is_signal_of(e, slot) and not e.lasts}
-    return space_version != ANY_SPACE and bool(spaces - {space_version})

@@ -21,7 +21,7 @@ from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
 from askew.signal import ANY_SPACE, Signal
 from askew_client.ledger import rows as ledger_rows
-from askew_client.ledger.account import Account, Charge, check_caps
+from askew_client.ledger.account import Account, Charge, check_caps, is_second
 from askew_client.ledger.anchor import Anchor
 from askew_client.ledger.chain import (
     Anchored,
@@ -33,7 +33,7 @@ from askew_client.ledger.chain import (
     standing,
     trusted,
 )
-from askew_client.ledger.lookup import clock, find, is_second, stored
+from askew_client.ledger.lookup import clock, find, stored
 from askew_client.ledger.record import Remembered, decode_signal, entry_of
 from askew_client.ledger.slots import check_slot, months_between
 from askew_client.settings.ranges import Caps

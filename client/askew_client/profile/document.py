@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
-from askew.errors import AskewError, ProfileError
+from askew.errors import AskewError, PlaceError, ProfileError
 from askew.model_card import MAX_TEXT, check_text
 from askew.vectors import MAX_RATING
+from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
 from askew_client.views.values import PastAnswer
 
 Liking = float | None  # None is a like without a number
@@ -28,11 +29,14 @@ _MAX_ANSWERS = 200
 
 @dataclass(frozen=True)
 class ProfileDocument:
-    """One person's profile. edits hold, for each title, its state before the edit."""
+    """One person's profile. edits hold, for each title, its state before the edit; places are by
+    the name that the person gave them.
+    """
 
     ratings: Mapping[str, Liking] = field(default_factory=dict, repr=False)
     edits: tuple[Mapping[str, State], ...] = field(default=(), repr=False)
     answers: tuple[PastAnswer, ...] = field(default=(), repr=False)
+    places: Mapping[str, NamedPlace] = field(default_factory=dict, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
         """The profile after one edit. Raises ProfileError for what is no title or no rating."""
@@ -66,20 +70,47 @@ class ProfileDocument:
         An edit keeps its other titles; an answer with one of them is forgotten whole.
         """
         edits = ({k: v for k, v in each.items() if not named(k)} for each in self.edits)
-        return ProfileDocument(
-            {label: liking for label, liking in self.ratings.items() if not named(label)},
-            tuple(each for each in edits if each),
-            tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
+        return replace(
+            self,
+            ratings={label: liking for label, liking in self.ratings.items() if not named(label)},
+            edits=tuple(each for each in edits if each),
+            answers=tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
         )
 
     def without_answers(self) -> ProfileDocument:
         """The same ratings, and no past."""
         return replace(self, answers=())
 
+    def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
+        """The profile with one more place. Raises PlaceError for a name that is taken or none."""
+        check_name(name)
+        if name in self.places:
+            raise PlaceError("there is a place of this name already")
+        if len(self.places) >= MAX_PLACES:
+            raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
+        return replace(self, places={**self.places, name: place})
+
+    def without_place(self, name: str) -> ProfileDocument:
+        """The profile without a place. Raises PlaceError where there is none of this name."""
+        self.place(name)
+        return replace(self, places={k: v for k, v in self.places.items() if k != name})
+
+    def place(self, name: str) -> NamedPlace:
+        """The place of this name. Raises PlaceError."""
+        if name not in self.places:
+            raise PlaceError("there is no place of this name; `askew place list` lists them")
+        return self.places[name]
+
     def to_bytes(self) -> bytes:
         """The profile as text."""
         answers = [[a.when.isoformat(), a.slot, a.labels, a.picked] for a in self.answers]
-        value = {"ratings": dict(self.ratings), "edits": self.edits, "answers": answers}
+        places = {name: place.to_json() for name, place in self.places.items()}
+        value = {
+            "ratings": dict(self.ratings),
+            "edits": self.edits,
+            "answers": answers,
+            "places": places,
+        }
         return json.dumps(value, ensure_ascii=False, default=dict).encode()
 
     @classmethod
@@ -94,9 +125,10 @@ class ProfileDocument:
                 PastAnswer(datetime.date.fromisoformat(when), slot, tuple(labels), picked)
                 for when, slot, labels, picked in value["answers"]
             )
+            places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
         except (AskewError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise ProfileError("the stored profile is damaged") from None
-        return cls(value["ratings"], edits, answers)
+        return cls(value["ratings"], edits, answers, places)
 
 
 def _check(label: str, state: State) -> None:

@@ -40,7 +40,7 @@ class ProfileStore:
         self.path = path
         self._bits = bits
         self._key = NO_KEY
-        self._file = PrivateDatabase(path, "profile", 0x41736B70, 1, _SCHEMA, ProfileError)
+        self._file = PrivateDatabase(path, "profile", 0x41736B70, 2, _SCHEMA, ProfileError)
 
     @property
     def lock(self) -> Lock:

@@ -1,0 +1,183 @@
+"""Questions near a place: the other half of the device's facade, beside Companion.
+
+Two calls a question, the card and the answer, and one where the card is known. Which calls are
+made, and their bytes, depends on the settings, the collection, which place was chosen, the ledger
+and the replies: never on where the place is, on wishes, filters or ratings, and never on the
+answer: there is no second question because results were far, or because no result passes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable
+from functools import partial
+
+from askew.errors import AskewError, Malformed, NotFound, ParameterError, WireError
+from askew.metric_card import MetricCard
+from askew.randomness import RandomBits
+from askew.ranking import Slate
+from askew.titles import title_key
+from askew_client.exchange import Question, ask
+from askew_client.ledger.store import SignalStore
+from askew_client.places.asker import Errand, NearAsker
+from askew_client.places.desk import PlaceDesk
+from askew_client.places.pick import Judged, judged, missing, stars
+from askew_client.places.wishes import NO_WISHES, Wishes
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.named_place import Spot
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.transport.protocol import Transport
+from askew_client.views.near import NearAnswer, NearQuote, NearResult
+from askew_client.views.problems import Setback, setback_of
+
+
+class Nearby(PlaceDesk):
+    """One person's places, and one server with a metric space."""
+
+    def __init__(  # noqa: PLR0913  # one parameter a collaborator
+        self,
+        transport: Transport,
+        settings: ClientSettings,
+        *,
+        profile: ProfileStore,
+        signals: SignalStore,
+        bits: RandomBits,
+        today: Callable[[], datetime.date] = datetime.date.today,
+        now: Callable[[], datetime.datetime] = datetime.datetime.now,
+    ) -> None:
+        """now: the device's clock, by which opening hours are read; it is never sent."""
+        super().__init__(settings, profile=profile, signals=signals, bits=bits, today=today)
+        self._transport, self._now = transport, now
+        self._card: MetricCard | None = None
+
+    @property
+    def card(self) -> MetricCard | None:
+        """What the server said of itself, or None before there was a call."""
+        return self._card
+
+    async def connect(self) -> MetricCard | Setback:
+        """Fetch the card, again if need be. It names the collections; no item is downloaded."""
+        try:
+            return await self._fetch()
+        except AskewError as error:
+            return setback_of(error)
+
+    async def quote(self, collection: str, place: str | Spot = "home") -> NearQuote | Setback:
+        """What a question would cost now. Connects if need be; nothing is drawn or charged."""
+        try:
+            errand = await asyncio.to_thread(self.errand, place)
+            card = self._card or await self._fetch()
+            asker = _on(card, collection, errand, self._settings)
+            return await asyncio.to_thread(self._quote, asker)
+        except AskewError as error:
+            return setback_of(error)
+
+    async def near(
+        self,
+        collection: str,
+        place: str | Spot = "home",
+        *,
+        wishes: Wishes = NO_WISHES,
+        second_space: bool = False,
+    ) -> NearAnswer | Setback:
+        """k items of a collection near a place, ranked here.
+
+        place: the name of one, or a spot: a position or values without a name, which is a fresh
+        signal and a charge each time. What is wrong with a place is said before the first call.
+        second_space: the person's yes to a second space within the month, on axes.
+        """
+        try:
+            errand = await asyncio.to_thread(self.errand, place)
+            document = await asyncio.to_thread(self._profile.read)
+            card = self._card or await self._fetch()
+            asker = _on(card, collection, errand, self._settings)
+            draw = partial(ask, asker, slot_of(self._today()), second_space=second_space)
+            question = await asyncio.to_thread(draw, self._signals, self._bits)
+            slate = await self._transport.retrieve(question.query, card)
+            show = partial(self._answer, card, asker, question, slate, document, wishes)
+            return await asyncio.to_thread(show)
+        except AskewError as error:
+            if isinstance(error, WireError):
+                self._card = None  # the next question fetches the card first: it may be another
+            return setback_of(error)
+
+    async def _fetch(self) -> MetricCard:
+        self._card = await self._transport.metric_card()
+        return self._card
+
+    def _quote(self, asker: NearAsker) -> NearQuote:
+        account = self._signals.account()
+        slot = slot_of(self._today())
+        slot, stored = self._signals.find(asker.space_version, slot, asker.handle)
+        cost = asker.cost(account, slot, fresh=stored is None)
+        second = stored is None and account.has_other_space(asker.space_version, slot)
+        return NearQuote(asker.collection, cost, second)
+
+    def _answer(  # noqa: PLR0913, PLR0917  # all that an answer shows
+        self,
+        card: MetricCard,
+        asker: NearAsker,
+        question: Question,
+        slate: Slate,
+        document: ProfileDocument,
+        wishes: Wishes,
+    ) -> NearAnswer:
+        """Raises Malformed for an item that lies elsewhere than the server says."""
+        if not all(asker.holds(each.coordinates) for each in slate.listings):
+            raise Malformed("the answer has an item outside the server's own space")
+        asked = card.collection(asker.collection)
+        ratings = {title_key(label): stars(each) for label, each in document.ratings.items()}
+        order = judged(
+            slate.listings,
+            asked.attributes,
+            [asker.distance(each.coordinates) for each in slate.listings],
+            wishes,
+            lambda title: ratings.get(title_key(title)),
+            self._now(),
+        )
+        remembered = question.remembered
+        names = tuple(each.name for each in asked.attributes)
+        return NearAnswer(
+            collection=asked.name,
+            source=asked.source,
+            simulated=asked.simulated,
+            k=asker.k,
+            results=tuple(_result(n, each, slate, names) for n, each in enumerate(order, 1)),
+            none_passes=not any(each.passes for each in order),
+            sent=asker.sent(remembered.signal),
+            true=asker.true,
+            cost=asker.cost(
+                self._signals.account(), slot_of(self._today()), fresh=remembered.fresh
+            ),
+            axes=asker.axes,
+            unit=asker.unit,
+            missing=missing(asked.attributes, wishes),
+        )
+
+
+def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSettings) -> NearAsker:
+    """The asker, checked against what the server says of itself: all of it is public."""
+    try:
+        card.collection(collection)
+    except NotFound:
+        names = ", ".join(each.name for each in card.collections)
+        raise ParameterError("collection", collection, f"one of this server's: {names}") from None
+    if settings.near_k > card.max_slate_size:
+        limit = f"at most what this server answers, {card.max_slate_size}"
+        raise ParameterError("near_k", settings.near_k, limit)
+    return errand.on(card, collection, settings)
+
+
+def _result(rank: int, each: Judged, slate: Slate, names: tuple[str, ...]) -> NearResult:
+    listing = slate.listings[each.index]
+    return NearResult(
+        rank=rank,
+        title=listing.title,
+        coordinates=listing.coordinates,
+        values=tuple(zip(names, listing.values, strict=True)),
+        distance=each.distance,
+        passes=each.passes,
+        picked=rank == 1 and each.passes,
+    )

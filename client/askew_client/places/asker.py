@@ -1,0 +1,49 @@
+"""What is private of a question near a place, and how it makes a signal, whatever kind of space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from askew.metric_card import MetricCard
+from askew.randomness import RandomBits
+from askew.signal import Signal
+from askew_client.exchange import Asker, SignalMemory
+from askew_client.ledger.account import Account
+from askew_client.settings.settings import ClientSettings
+from askew_client.views.near import AxesCost, PlaceCost
+
+
+class NearAsker(Asker, Protocol):
+    """An asker that is somewhere. axes: what coordinates are; unit: of distances; true: private."""
+
+    @property
+    def axes(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+
+    @property
+    def true(self) -> tuple[float, ...]: ...  # noqa: D102
+
+    def sent(self, signal: Signal) -> tuple[float, ...]:
+        """Where a signal of this asker points, in the coordinates of items."""
+
+    def distance(self, coordinates: Sequence[float]) -> float:
+        """From the true place to an item, for the device's own ranking. Private."""
+
+    def holds(self, coordinates: Sequence[float]) -> bool:
+        """Whether an item lies in the server's space."""
+
+    def cost(self, account: Account, slot: str, *, fresh: bool) -> PlaceCost | AxesCost:
+        """What its signal costs, beside what was spent."""
+
+
+class Errand(Protocol):
+    """A place to ask from, before a server is known: `on` its card it becomes an asker."""
+
+    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
+        """Pay for and draw what needs no server: a position's signal, and nothing on axes."""
+
+    def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> NearAsker:
+        """Raises ParameterError or PlaceError for a server that this place cannot ask."""

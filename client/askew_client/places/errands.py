@@ -1,0 +1,52 @@
+"""From a place to what asks from it: a position on any map, or values on a server's axes.
+
+The one module of the device that knows both kinds of a metric space.
+"""
+
+from __future__ import annotations
+
+from askew.errors import PlaceError
+from askew.signal import Signal
+from askew_client.ledger.account import Account
+from askew_client.places.asker import Errand
+from askew_client.places.on_axes import AxisErrand
+from askew_client.places.on_map import LOST, MapAsker
+from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
+from askew_client.settings.settings import ClientSettings
+from askew_client.views.near import MAP_AXES, PlaceView
+
+
+def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
+    """What asks from a spot that has no signal yet.
+
+    Raises PlaceError, before any call, for a position outside the region, and ParameterError where
+    no region is set.
+    """
+    if isinstance(spot, AxisValues):
+        return AxisErrand(spot, handle)
+    settings.plane.kilometers(spot)
+    return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
+
+
+def named_errand(place: NamedPlace, stored: Signal | None, settings: ClientSettings) -> Errand:
+    """What asks from a named place. stored: its noisy position, which is never drawn again.
+
+    Raises PlaceError for a position whose signal the ledger has lost.
+    """
+    if isinstance(place.spot, AxisValues):
+        return AxisErrand(place.spot, place.handle)
+    if stored is None:
+        raise PlaceError(LOST)
+    return MapAsker(place.spot, place.handle, stored.map_noise, None, settings.near_k)
+
+
+def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Account) -> PlaceView:
+    """A named place for the person's own eyes."""
+    spot = place.spot
+    if isinstance(spot, AxisValues):
+        return PlaceView(name, tuple(spot.values), tuple(spot.values.values()))
+    true = spot.latitude, spot.longitude
+    if stored is None:
+        return PlaceView(name, MAP_AXES, true)
+    asker = MapAsker(spot, place.handle, stored.map_noise, None, 1)
+    return PlaceView(name, MAP_AXES, true, asker.sent(stored), asker.cost(account, "", fresh=False))

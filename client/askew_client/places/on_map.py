@@ -1,0 +1,98 @@
+"""A position that asks: its noise, its distances and its cost, without a number of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import asin, cos, radians, sin, sqrt
+from typing import Final
+
+from askew.errors import PlaceError
+from askew.metric.map_noise import MapNoise
+from askew.metric.map_space import MapSpace
+from askew.metric.position import Position
+from askew.metric.region import Region
+from askew.metric_card import MetricCard
+from askew.privacy import SignalCharge
+from askew.randomness import RandomBits
+from askew.signal import ANY_SPACE, Signal
+from askew_client.exchange import SignalMemory, ask
+from askew_client.ledger.account import Account
+from askew_client.settings.settings import ClientSettings
+from askew_client.views.near import MAP_AXES, PlaceCost
+
+EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
+LOST: Final = "this place's signal is not in the ledger; `askew place move` draws a new one"
+
+
+@dataclass(frozen=True)
+class MapAsker:
+    """A position that asks a map, and before it knows one is its own errand.
+
+    region: whose plane a fresh signal is drawn in; None where the signal is stored. area: where a
+    server says that its items are; neither the noise nor its cost depends on it.
+    """
+
+    position: Position = field(repr=False)
+    handle: str = field(repr=False)
+    noise: MapNoise
+    region: Region | None
+    k: int
+    collection: str = ""
+    area: Region | None = None
+
+    axes = MAP_AXES
+    unit = "km"
+    space_version = ANY_SPACE
+
+    @property
+    def charge(self) -> SignalCharge:
+        """Epsilon per crow's kilometer of the device's plane: no number of a server is in it."""
+        return SignalCharge.of_place(self.noise.epsilon)
+
+    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
+        """Pay for and draw the noisy position."""
+        ask(self, slot, memory, bits)
+
+    def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> MapAsker:
+        """This position, on a server with a map."""
+        if not isinstance(card.space, MapSpace):
+            raise PlaceError("this server has axes, and the place is a position on a map")
+        return replace(self, k=settings.near_k, collection=collection, area=card.space.region)
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """A fresh noisy position. Raises PlaceError for a stored one that the ledger has lost."""
+        if self.region is None:
+            raise PlaceError(LOST)
+        return Signal(ANY_SPACE, self.noise, self.noise.perturb(self.position, self.region, bits))
+
+    def check(self, signal: Signal) -> None:
+        """Raises OutOfRange for the signal of something else."""
+        signal.map_noise  # noqa: B018  # a check
+
+    @property
+    def true(self) -> tuple[float, ...]:
+        """The position."""
+        return self.position.latitude, self.position.longitude
+
+    def sent(self, signal: Signal) -> tuple[float, ...]:
+        """The noisy position."""
+        noisy = signal.position()
+        return noisy.latitude, noisy.longitude
+
+    def distance(self, coordinates: Sequence[float]) -> float:
+        """Kilometers along the great circle of a sphere with the Earth's mean radius."""
+        here = radians(self.position.latitude), radians(self.position.longitude)
+        there = radians(coordinates[0]), radians(coordinates[1])
+        north, east = sin((there[0] - here[0]) / 2), sin((there[1] - here[1]) / 2)
+        share = north**2 + cos(here[0]) * cos(there[0]) * east**2
+        return 2 * EARTH_RADIUS * asin(sqrt(min(1.0, share)))
+
+    def holds(self, coordinates: Sequence[float]) -> bool:
+        """Whether an item lies where the server says that its items are."""
+        return self.area is not None and self.area.contains(Position(*coordinates))
+
+    def cost(self, account: Account, slot: str, *, fresh: bool) -> PlaceCost:  # noqa: ARG002
+        """In the account of places."""
+        cap = account.caps.places_lifetime
+        return PlaceCost.of(self.noise.epsilon, account.spent_per_km, cap, fresh=fresh)
