@@ -6,6 +6,7 @@ Nothing of it is charged and nothing is sent to the server of the demo: a second
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 
 from askew.metric.position import MICRODEGREES
 from askew.metric_card import MetricCard
@@ -31,6 +32,10 @@ class MeasuredDevice:
         self._attributes = card.collection(COLLECTION).attributes
         self._asker = MapAsker(HOME, "", settings.map_noise, settings.plane, settings.near_k)
         self._bits, self._now = SystemBits(), datetime.datetime.now()
+
+    def distance(self, coordinates: Sequence[float]) -> float:
+        """Kilometers from home."""
+        return self._asker.distance(coordinates)
 
     async def comparison(self, others: Rehearsal) -> Comparison:
         """An empty comparison, but for the ways that no noise has a part in."""

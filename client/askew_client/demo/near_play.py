@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 import tempfile
 
-from askew.metric_card import Card, MetricCard
+from askew.metric_card import Card
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire.convert import query_to_bytes
 from askew_client.client import open_companion, value_of
+from askew_client.demo.comparison import Comparison
 from askew_client.demo.measured import COLLECTION, MeasuredDevice
 from askew_client.demo.near_screen import NearScreen
 from askew_client.demo.rehearsal import Rehearsal, rehearsal
@@ -41,8 +42,8 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
         async with (
+            rehearsal() as others,  # starts meanwhile
             demo_server("places") as address,
-            rehearsal() as others,
             TappedTransport(address, settings.timeout) as network,
         ):
             await wait_until_healthy(network.channel)
@@ -51,24 +52,29 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
                 card = value_of(await device.nearby.connect())
                 screen.person(card)
                 place = device.nearby.add(PLACE, HOME)
+                before = device.nearby.price()
                 answer = value_of(await device.nearby.near(COLLECTION, PLACE, wishes=WISHES))
-                screen.question(place, answer, network.sent[0], settings)
+                measured = MeasuredDevice(settings, card)
+                apart = measured.distance(answer.sent)
+                screen.question(place, answer, network.sent[0], apart)
                 screen.answer(answer, settings)
-                await _measure(settings, card, others, draws, screen)
+                comparison = await _measure(measured, others, draws, screen)
+                screen.quality(comparison, settings.near_k, draws)
                 again = value_of(await device.nearby.near(COLLECTION, PLACE))
                 other = value_of(await device.nearby.near(OTHER, PLACE))
                 first, second, _ = network.sent
-                screen.ledger(other, same=first == second and again.sent == other.sent)
+                same = first == second and again.sent == other.sent == answer.sent
+                after = device.nearby.price()
+                screen.ledger(after, OTHER, same=same, charged=after.spent != before.spent)
     screen.closing()
 
 
 async def _measure(
-    settings: ClientSettings, card: MetricCard, others: Rehearsal, draws: int, screen: NearScreen
-) -> None:
-    device = MeasuredDevice(settings, card)
+    device: MeasuredDevice, others: Rehearsal, draws: int, screen: NearScreen
+) -> Comparison:
     comparison = await device.comparison(others)
     with screen.progress(draws) as step:
         for _ in range(draws):
             await device.draw(others, comparison)
             step()
-    screen.quality(comparison, settings.near_k, draws)
+    return comparison

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, log
+
 from rich.text import Text
 
 from askew.metric.position import Position
@@ -9,11 +11,11 @@ from askew.metric_card import MetricCard
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.page import Page, table
 from askew_client.demo.resident import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES
-from askew_client.places.on_map import kilometers
 from askew_client.settings.settings import ClientSettings
-from askew_client.views.near import NearAnswer, NearResult, PlaceView
+from askew_client.views.near import NearAnswer, NearResult, PlaceCost, PlaceView
 from askew_client.views.place_glow import PlaceGlow
 from askew_client.views.place_map import Scene, legend, lines, rank_sign
+from askew_client.views.rounding import at_most
 
 _LISTED = 8  # results in the table; the map has all
 _COLUMNS, _ROWS = 76, 20
@@ -41,31 +43,24 @@ class NearScreen(Page):
         for name, most in WISHES.at_most.items():
             self._say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
 
-    def question(
-        self, place: PlaceView, answer: NearAnswer, sent: bytes, settings: ClientSettings
-    ) -> None:
-        """What is true, and what left."""
-        true, noisy = Position(*place.true), Position(*answer.sent)
+    def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
+        """What is true, and what left. apart: kilometers between the two."""
         self._heading("2  What is true, and what left the device")
-        self._say(f"  {PLACE:<14} {_degrees(true)}   on this screen only")
-        self._say(f"  noisy position {_degrees(noisy)}   sent")
-        apart = kilometers(true, noisy)
-        self._say(f"  They are {apart:.1f} km apart, which only this screen knows. The noise was")
-        self._say(f"  drawn once, when {PLACE} was added; every server gets this one, every month.")
-        self._say(f"  The whole question is {len(sent)} bytes: the noisy position and its law, the")
-        self._say(f'  collection "{answer.collection}" and k = {answer.k}; no wish, no price, no clock.')
-        cost = place.cost
-        if cost is not None:
-            self._say(f"  level {settings.level}: for two places {cost.hidden_km:.0f} km apart, odds")
-            self._say(f"  change at most {cost.times_at(cost.hidden_km)}, whatever was believed before.")
+        self._say(
+            f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
+            f"  noisy position  {_degrees(Position(*answer.sent))}   sent",
+            f"  They are {apart:.1f} km apart, which only this screen knows. The noise was drawn",
+            f"  once, when {PLACE} was added: every server gets this position, every month.",
+            f"  The whole question is {len(sent)} bytes: the noisy position and its law, the name",
+            f"  {answer.collection}, and k = {answer.k}; no wish, no filter, no clock.",
+        )
 
     def answer(self, answer: NearAnswer, settings: ClientSettings) -> None:
         """What came back, ranked in private, and where it lies."""
         self._heading(f"3  The {answer.k} results that came back, ranked on the device")
-        rows = table()
-        for name in ("", "km", "kind", "EUR", "title"):
+        rows = table(2)
+        for name in ("", "", "km", "kind", "EUR", "title", ""):
             rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
-        rows.add_column("")
         for each in answer.results[:_LISTED]:
             rows.add_row(*_row(each))
         self._console.print(rows)
@@ -77,33 +72,45 @@ class NearScreen(Page):
 
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
         """The pick beside what no privacy, other answers and no question would have given."""
-        self._say(f"  Mean of {draws} draws of the noise, which a second process answered; nothing of")
-        self._say("  it was charged. Kilometers beyond the best of all places:")
-        rows = table()
-        for name in ("", "nearest place", "pick by wishes", "no pick"):
+        self._say(
+            f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
+            "  nearest: how many km farther the nearest result is than the nearest place",
+            "  pick:    how much worse the pick is than the best place, in km, a wish counting",
+            "           as the km that it is worth",
+            "  no pick: how often no result passes the filter",
+        )
+        rows = table(4)
+        for name in ("", "nearest", "pick", "no pick"):
             rows.add_column(name, justify="right" if name else "left")
-        ways = (
+        for label, way, style in (
             (f"no privacy: the {k} nearest to {PLACE}", "known", ""),
             (f"Askew: noisy position, k = {k}", "served", "bold"),
             (f"the {k} nearest to the noisy position", "nearest", ""),
             ("the noisy position, k = 1", "one", ""),
             (f"no signal: the same {k} for everybody", "everybody", ""),
-        )
-        for label, way, style in ways:
+        ):
             row = comparison.row(way)
             wished = "" if row.wished is None else f"{row.wished:.1f}"
             rows.add_row(label, f"{row.nearest:.1f}", wished, f"{row.none:.0%}", style=style)
         self._console.print(rows)
-        self._say("  A wish counts as the kilometers that it is worth; no pick: none passes a filter.")
 
-    def ledger(self, other: NearAnswer, *, same: bool) -> None:
-        """What it cost, and that it costs nothing more."""
+    def ledger(self, cost: PlaceCost, other: str, *, same: bool, charged: bool) -> None:
+        """What it cost, that it costs nothing more, and what it means."""
         self._heading("5  What the budget ledger says")
-        for line in other.cost.words:
-            self._say(f"  {line}")
-        sent = "the same noisy position" if same else "ANOTHER POSITION"
-        self._say(f"  Asked again, and for {other.collection}: {sent}, and no new charge.")
-        self._say("  Whoever is far away stays told apart from you: that is meant.")
+        sent = "the same position" if same else "ANOTHER POSITION"
+        price = "A NEW CHARGE" if charged else "no new charge"
+        odds = [f"    {_odds(cost, km):<14}if they are {km} km apart" for km in (1, 5, 10, 100)]
+        self._say(
+            f"  one noisy position of {PLACE}: epsilon {float(cost.epsilon_per_km):.4g} per km",
+            f"  spent {at_most(cost.spent, 3)} of a lifetime cap of {float(cost.cap):g}, "
+            "all places together",
+            f"  Asked again, and about {other}: {sent}, and {price}.",
+            "",
+            "  In words: whatever somebody believed before, what was sent changes the odds",
+            "  between two places at most",
+            *odds,
+            "  So the part of the country is known, and the part of the town hardly.",
+        )
 
     def closing(self) -> None:
         """Say that nothing is left running."""
@@ -137,8 +144,14 @@ def _row(each: NearResult) -> tuple[str | Text, ...]:
     price = values["price"]
     shown = "" if price is None else f"{price:.1f}"
     kind, title = Text(str(values["kind"])), Text(each.title)
-    return rank_sign(each.rank), f"{each.distance:.1f}", kind, shown, title, note
+    return "", rank_sign(each.rank), f"{each.distance:.1f}", kind, shown, title, note
 
 
 def _degrees(position: Position) -> str:
     return f"{position.latitude:8.4f} north {position.longitude:8.4f} east"
+
+
+def _odds(cost: PlaceCost, km: float) -> str:
+    """A factor of odds, rounded up; a large one as a power of ten."""
+    loss = float(cost.epsilon_per_km) * km
+    return cost.times_at(km) if loss < 10 else f"10^{ceil(loss / log(10))} times"

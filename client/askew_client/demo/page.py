@@ -23,8 +23,9 @@ class Page:
         self._console.print()
         self._console.print(Text(text, "bold"))
 
-    def _say(self, text: str) -> None:
-        self._console.print(Text(text))
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self._console.print(Text(line))
 
     def _starting(self, title: str) -> None:
         self._heading(title)
@@ -44,6 +45,7 @@ class Page:
             yield lambda: bar.advance(task)
 
 
-def table() -> Table:
-    """A table without lines, whose columns stand apart."""
-    return Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
+def table(between: int = 5) -> Table:
+    """A table without lines, whose columns stand so far apart."""
+    padding = (0, between - between // 2, 0, between // 2)
+    return Table(box=None, pad_edge=False, header_style="dim", padding=padding)

@@ -1,4 +1,4 @@
-"""`askew demo --films`: one made-up person's exchange with a real server, explained on the screen."""
+"""`askew demo --films`: a made-up person's exchange with a real server, told on the screen."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The person of the demo with places: nobody, at a made-up home in a real town.
 
-Fulda was taken because what is shown for it is close to the average over people of the country
-(docs/demo.md). Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md).
+Heilbronn was taken because what the demo shows for it is close to the average over people of the
+country (docs/demo.md). Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from askew_client.views.place_glow import Town
 
 COUNTRY: Final = "Germany"
 PLACE: Final = "home"
-TOWN: Final = "Fulda"
-HOME: Final = Position(50.5636, 9.6952)
+TOWN: Final = "Heilbronn"
+HOME: Final = Position(49.1519, 9.2405)
 WISHES: Final = Wishes(
     likes={
         "kind": {"Vietnamese": 4.0, "Indian": 3.0, "Greek": 2.0, "Burgers": -3.0, "Bakery": -3.0}
@@ -24,15 +24,16 @@ WISHES: Final = Wishes(
 )
 # By which the map is read, wherever the noise leads.
 TOWNS: Final = (
-    Town("Fulda", Position(50.5516, 9.6752), 63_760),
-    Town("Bad Hersfeld", Position(50.8720, 9.7089), 30_725),
-    Town("Gelnhausen", Position(50.2016, 9.1874), 21_881),
-    Town("Meiningen", Position(50.5679, 10.4152), 21_580),
-    Town("Bad Kissingen", Position(50.2023, 10.0778), 21_328),
-    Town("Schlüchtern", Position(50.3489, 9.5253), 17_260),
-    Town("Bad Salzungen", Position(50.8134, 10.2361), 16_410),
-    Town("Hünfeld", Position(50.6797, 9.7673), 16_323),
-    Town("Alsfeld", Position(50.7518, 9.2708), 15_945),
-    Town("Nidda", Position(50.4133, 9.0064), 18_241),
-    Town("Lauterbach", Position(50.6356, 9.3978), 14_487),
+    Town("Stuttgart", Position(48.7823, 9.1770), 612_663),
+    Town("Heidelberg", Position(49.4077, 8.6908), 143_345),
+    Town("Heilbronn", Position(49.1399, 9.2205), 120_733),
+    Town("Ludwigsburg", Position(48.8973, 9.1916), 87_603),
+    Town("Waiblingen", Position(48.8324, 9.3164), 52_945),
+    Town("Backnang", Position(48.9474, 9.4372), 38_818),
+    Town("Sinsheim", Position(49.2529, 8.8787), 37_036),
+    Town("Schwäbisch Hall", Position(49.1113, 9.7391), 36_543),
+    Town("Bretten", Position(49.0369, 8.7074), 30_274),
+    Town("Mosbach", Position(49.3536, 9.1511), 25_106),
+    Town("Öhringen", Position(49.1988, 9.5072), 22_765),
+    Town("Eppingen", Position(49.1365, 8.9123), 21_179),
 )
