@@ -75,8 +75,8 @@ class NearScreen(Page):
         self._say(
             f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",
-            "  pick:    how much worse the pick is than the best place, in km, a wish counting",
-            "           as the km that it is worth",
+            "  pick:    how much worse the pick is than the best place, in km, each wish",
+            "           counting as the km that it is worth",
             "  no pick: how often no result passes the filter",
         )
         rows = table(4)
@@ -109,7 +109,7 @@ class NearScreen(Page):
             "  In words: whatever somebody believed before, what was sent changes the odds",
             "  between two places at most",
             *odds,
-            "  So the part of the country is known, and the part of the town hardly.",
+            "  Far places are meant to be told apart, and near ones hardly can be.",
         )
 
     def closing(self) -> None:
