@@ -10,6 +10,7 @@ import click
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, Refused
 from askew_server.cli.analyst import analyst
+from askew_server.cli.collect import collect
 from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
@@ -22,6 +23,7 @@ from askew_server.cli.serve_releases import serve_releases
 from askew_server.cli.token import token
 from askew_server.cli.train import train
 from askew_server.cli.update import update
+from askew_server.cli.update_live import update_live
 
 
 @click.group(
@@ -49,6 +51,7 @@ def main() -> None:
 
 for command in (
     analyst,
+    collect,
     evaluate,
     explain,
     ledger,
@@ -60,5 +63,6 @@ for command in (
     token,
     train,
     update,
+    update_live,
 ):
     cli.add_command(command)

@@ -9,6 +9,7 @@ import click
 
 from askew_server.cli.prior_options import PriorOptions, prior_options
 from askew_server.cli.progress import Steps
+from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import report, source_of, training_data
 from askew_server.training.options import RULES
 
@@ -130,12 +131,11 @@ def train(
 
 def _vectors(model: Path | None) -> VectorSource:
     """The vectors of an existing model, or else vectors that training learns."""
-    from askew_server.model import artifact
     from askew_server.training.item_vectors import FixedVectors, LearnedVectors
 
     if model is None:
         return LearnedVectors()
-    given = artifact.load(model)
+    given = of_tastes(load(model))
     return FixedVectors(given.keys, given.catalog.vectors, given.card.space.scale)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import report, source_of, training_data
 from askew_server.ratings import ItemRow
 
@@ -35,7 +36,7 @@ def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
     from askew_server.model.catalog_update import update as renew
     from askew_server.training.disclosure import UPDATED
 
-    old = artifact.load(model)
+    old = of_tastes(load(model))
     table, rows = training_data(ratings, items, out, old.training.counts)
     if items is None:
         rows |= _rows_of(old)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import DimensionMismatch, ParameterError
-from askew.listing import Listing
+from askew.errors import DimensionMismatch, OutOfRange, ParameterError
+from askew.listing import Attribute, Listing
 from askew.metric_card import CollectionCard
-from askew_server.collections.columns import Column, Titles
+from askew.vectors import VERSION_BYTES
+from askew_server.collections.columns import Column, Titles, is_of_kind, named
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,9 @@ class Collection:
                 raise DimensionMismatch(len(part), self.card.n_items)
         if len(self.columns) != len(self.card.attributes):
             raise DimensionMismatch(len(self.columns), len(self.card.attributes))
+        for attribute, column in zip(self.card.attributes, self.columns, strict=True):
+            if not is_of_kind(column, attribute.kind):
+                raise OutOfRange(f"the column {attribute.name}", f"a {attribute.kind}'s")
 
     def __len__(self) -> int:
         return self.card.n_items
@@ -38,6 +45,17 @@ class Collection:
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
         """The items of these ids, whole, in the given order."""
         return tuple([self._listing(int(item)) for item in items])
+
+    def check(self) -> None:
+        """Raises OutOfRange for a title or a value that no reply could carry, and for a version
+        that is not its content's. O(n); whoever made the columns of checked values does without.
+        """
+        self.titles.check("the titles")
+        for attribute, column in zip(self.card.attributes, self.columns, strict=True):
+            column.check(f"the column {attribute.name}")
+        attributes = self.card.attributes
+        if self.card.version != version_of(attributes, self.coordinates, self.titles, self.columns):
+            raise OutOfRange("the version of a collection", "its content's")
 
     def with_live(self, columns: Mapping[str, Column]) -> Collection:
         """The same items with other live values; nothing else is copied.
@@ -55,3 +73,42 @@ class Collection:
         coordinates = tuple(self.coordinates[item].tolist())
         values = tuple([column[item] for column in self.columns])
         return Listing(item, self.titles[item], coordinates, values)
+
+
+def collection_of(  # noqa: PLR0913 - what a collection is made of
+    name: str,
+    attributes: tuple[Attribute, ...],
+    coordinates: NDArray[np.float64],
+    titles: Titles,
+    columns: tuple[Column, ...],
+    *,
+    source: str,
+    simulated: bool,
+) -> Collection:
+    """A collection of these items, with the version of what they are."""
+    version = version_of(attributes, coordinates, titles, columns)
+    card = CollectionCard(name, version, len(titles), source, simulated, attributes)
+    return Collection(card, coordinates, titles, columns)
+
+
+def version_of(
+    attributes: tuple[Attribute, ...],
+    coordinates: NDArray[np.float64],
+    titles: Titles,
+    columns: tuple[Column, ...],
+) -> str:
+    """32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
+    fixed = [each for each in zip(attributes, columns, strict=True) if not each[0].live]
+    arrays: dict[str, NDArray[Any]] = {
+        "coordinates": coordinates,
+        "titles": titles.blob,
+        "ends": titles.ends,
+    }
+    for at, (_, column) in enumerate(fixed):
+        arrays.update(named(str(at), column.arrays))
+    said = [[a.name, a.kind, a.unit] for a, _ in fixed]
+    shapes = {name: array.shape for name, array in arrays.items()}
+    digest = hashlib.sha256(json.dumps(["collection", said, shapes]).encode())
+    for array in arrays.values():
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[: 2 * VERSION_BYTES]

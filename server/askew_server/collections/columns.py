@@ -1,16 +1,31 @@
-"""Attributes and titles as columns: no Python object an item, whatever their number."""
+"""Attributes and titles as columns: no Python object an item, whatever their number.
+
+A column is made of arrays by name, which is also how it is saved. `check` says whether arrays of
+the right types make a column; nothing else here looks at every item.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.listing import Value
+from askew.errors import OutOfRange
+from askew.listing import MAX_TEXT, AttributeKind, Value
 
 UNKNOWN = -1
+
+
+Arrays = Mapping[str, NDArray[Any]]
+Kinds = dict[str, tuple[np.dtype[Any], int]]
+Rows = NDArray[np.integer[Any]]
+_SLICE = 1 << 16  # texts that are decoded at once
+_BYTE = np.dtype(np.uint8)
+_END = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +36,7 @@ class Titles:
     ends: NDArray[np.int64] = field(repr=False)
 
     @classmethod
-    def of(cls, texts: list[str]) -> Titles:
+    def of(cls, texts: Sequence[str]) -> Titles:
         """The texts of a list, in its order."""
         encoded = [text.encode() for text in texts]
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
@@ -34,18 +49,73 @@ class Titles:
         start = int(self.ends[item - 1]) if item else 0
         return bytes(self.blob[start : int(self.ends[item])]).decode()
 
+    def __iter__(self) -> Iterator[str]:
+        return (self[item] for item in range(len(self)))
+
+    def check(self, name: str) -> None:
+        """Raises OutOfRange unless each is plain text, as `askew.listing.check_plain` has it."""
+        limit = OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
+        sizes = np.diff(self.ends, prepend=0)
+        whole = int(self.ends[-1]) if len(self) else 0
+        # The sum of sizes that are all in range cannot overflow: the last end is the blob's.
+        if (sizes < 1).any() or (sizes > 4 * MAX_TEXT).any() or whole != len(self.blob):
+            raise limit
+        long = np.flatnonzero(sizes > MAX_TEXT).tolist()
+        try:
+            plain = all(map(self._is_plain, range(0, len(self), _SLICE)))
+            if not plain or any(len(self[item]) > MAX_TEXT for item in long):
+                raise limit
+        except UnicodeDecodeError:
+            raise limit from None
+
+    def _is_plain(self, first: int) -> bool:
+        """Whether each of a slice of texts is printable, and more than spaces."""
+        ends = self.ends[first : first + _SLICE]
+        start = int(self.ends[first - 1]) if first else 0
+        part = self.blob[start : int(ends[-1])]
+        starts = np.concatenate([[start], ends[:-1]]) - start
+        cut = (part[starts] & 0xC0) == 0x80  # within a character
+        shown = np.logical_or.reduceat(part != ord(" "), starts)
+        return bool(shown.all()) and not cut.any() and part.tobytes().decode().isprintable()
+
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """Numbers as float32; NaN is unknown."""
 
     values: NDArray[np.float32] = field(repr=False)
+    kinds: ClassVar[Kinds] = {"values": (np.dtype(np.float32), 1)}
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> Self:
+        """The column of these arrays."""
+        return cls(arrays["values"])
+
+    @classmethod
+    def unknown(cls, size: int) -> Self:
+        """A column of nothing known."""
+        return cls(np.full(size, np.nan, np.float32))
+
+    @property
+    def arrays(self) -> Arrays:
+        """What it is saved as."""
+        return {"values": self.values}
+
+    def changed(self, rows: Rows, values: Numbers) -> Numbers:
+        """The column with other values in these rows."""
+        return Numbers(_changed(self.values, rows, values.values))
+
+    def check(self, name: str) -> None:
+        """Raises OutOfRange for a number that is not finite."""
+        if np.isinf(self.values).any():
+            raise OutOfRange(name, "finite numbers")
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, item: int) -> Value:
-        value = float(self.values[item])
+        # By its digits: 23.6 is 23.6 again, and not the float32 beside it.
+        value = float(str(self.values[item]))
         return None if isnan(value) else value
 
 
@@ -54,6 +124,31 @@ class Flags:
     """1, 0, or UNKNOWN, as int8."""
 
     values: NDArray[np.int8] = field(repr=False)
+    kinds: ClassVar[Kinds] = {"values": (np.dtype(np.int8), 1)}
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> Self:
+        """The column of these arrays."""
+        return cls(arrays["values"])
+
+    @classmethod
+    def unknown(cls, size: int) -> Self:
+        """A column of nothing known."""
+        return cls(np.full(size, UNKNOWN, np.int8))
+
+    @property
+    def arrays(self) -> Arrays:
+        """What it is saved as."""
+        return {"values": self.values}
+
+    def changed(self, rows: Rows, values: Flags) -> Flags:
+        """The column with other values in these rows."""
+        return Flags(_changed(self.values, rows, values.values))
+
+    def check(self, name: str) -> None:
+        """Raises OutOfRange for anything but 1, 0 and unknown."""
+        if ((self.values < UNKNOWN) | (self.values > 1)).any():
+            raise OutOfRange(name, "flags")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -68,7 +163,51 @@ class Words:
     """Codes into a vocabulary, for categories and opening hours; UNKNOWN is unknown."""
 
     codes: NDArray[np.int32] = field(repr=False)
-    vocabulary: tuple[str, ...] = field(repr=False)
+    vocabulary: Titles | Sequence[str] = field(repr=False)
+    kinds: ClassVar[Kinds] = {
+        "codes": (np.dtype(np.int32), 1),
+        "words": (_BYTE, 1),
+        "word_ends": (_END, 1),
+    }
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> Self:
+        """The column of these arrays."""
+        return cls(arrays["codes"], Titles(arrays["words"], arrays["word_ends"]))
+
+    @classmethod
+    def unknown(cls, size: int) -> Self:
+        """A column of nothing known."""
+        return cls(np.full(size, UNKNOWN, np.int32), ())
+
+    @property
+    def arrays(self) -> Arrays:
+        """What it is saved as."""
+        words = self._texts
+        return {"codes": self.codes, "words": words.blob, "word_ends": words.ends}
+
+    @property
+    def _texts(self) -> Titles:
+        words = self.vocabulary
+        return words if isinstance(words, Titles) else Titles.of(words)
+
+    def changed(self, rows: Rows, values: Words) -> Words:
+        """The column with other values in these rows; its vocabulary is what is in use then."""
+        known = list(self.vocabulary) + list(values.vocabulary)
+        moved = np.where(values.codes == UNKNOWN, UNKNOWN, values.codes + len(self.vocabulary))
+        codes = _changed(self.codes, rows, moved)
+        used = np.unique(codes[codes != UNKNOWN]).tolist()
+        words = sorted({known[code] for code in used})
+        place = {word: at for at, word in enumerate(words)}
+        new = np.full(len(known) + 1, UNKNOWN, np.int32)  # the last is that of UNKNOWN
+        new[used] = [place[known[code]] for code in used]
+        return Words(new[codes], tuple(words))
+
+    def check(self, name: str) -> None:
+        """Raises OutOfRange for a code without a word, or a word that is no plain text."""
+        if ((self.codes < UNKNOWN) | (self.codes >= len(self.vocabulary))).any():
+            raise OutOfRange(name, "codes of its vocabulary")
+        self._texts.check(name)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -79,3 +218,38 @@ class Words:
 
 
 Column = Numbers | Flags | Words
+
+COLUMN_OF: dict[AttributeKind, type[Numbers] | type[Flags] | type[Words]] = {
+    AttributeKind.NUMBER: Numbers,
+    AttributeKind.FLAG: Flags,
+    AttributeKind.CATEGORY: Words,
+    AttributeKind.HOURS: Words,
+}
+"""How the values of a kind are held."""
+
+
+def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any]:
+    new = old.copy()
+    new[rows] = values
+    return new
+
+
+def is_of_kind(column: Column, kind: AttributeKind) -> bool:
+    """Whether a column holds what an attribute of this kind is."""
+    return isinstance(column, COLUMN_OF[kind])
+
+
+def named(prefix: str, arrays: Arrays) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Arrays of one column, named so that several fit into one file."""
+    return ((f"{prefix}.{name}", array) for name, array in arrays.items())
+
+
+def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
+    """A column that was saved under a prefix."""
+    made = COLUMN_OF[kind]
+    return made.of_arrays({name: arrays[f"{prefix}.{name}"] for name in made.kinds})
+
+
+def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:
+    """The arrays that a column under a prefix is made of."""
+    return {f"{prefix}.{name}": each for name, each in COLUMN_OF[kind].kinds.items()}

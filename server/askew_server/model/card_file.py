@@ -1,13 +1,7 @@
-"""What the text files of a saved model must look like, down to the type of every field.
-
-Decoding is strict: no number for text, no fraction for a whole number, no NaN, no unknown field,
-no depth beyond what is written here.
-"""
+"""What the text files of a saved model must look like, down to the type of every field."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -20,22 +14,17 @@ from askew.errors import ArtifactError
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
+from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
 from askew_server.model.rule_choice import Figure
+from askew_server.model.signed_card import UNSIGNED, Count, SignedCard, Strict, Version
 from askew_server.training.options import TrainingOptions
 
-Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
-Count = Annotated[int, Meta(ge=0)]
 Year = Annotated[int, Meta(ge=1, le=9999)]
 _Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No field more, no field less."""
-
-
-class SpaceFields(_Strict, frozen=True):
+class SpaceFields(Strict, frozen=True):
     """A feature space, but for its arrays. rating_scale: lowest, highest, like_from."""
 
     metric: Literal["l1"]
@@ -61,7 +50,7 @@ class SpaceFields(_Strict, frozen=True):
         return FeatureSpace(RatingScale(*self.rating_scale), encoder, buckets, self.metric)
 
 
-class RuleFields(_Strict, frozen=True):
+class RuleFields(Strict, frozen=True):
     """The serving rule."""
 
     name: RuleKind
@@ -70,17 +59,11 @@ class RuleFields(_Strict, frozen=True):
     prior: str
 
 
-class FileFields(_Strict, frozen=True):
-    """One file beside the card."""
+class CardFields(SignedCard, frozen=True, kw_only=True):
+    """The card of a model of tastes."""
 
-    bytes: Count
-    sha256: Sha256
-
-
-class CardFields(_Strict, frozen=True):
-    """The card: `card_sha256` is a digest of every other field."""
-
-    schema_version: Literal[2]
+    kind: Literal["tastes"]
+    schema_version: Literal[3]
     space_version: Version
     catalog_version: Version
     source: str
@@ -94,15 +77,6 @@ class CardFields(_Strict, frozen=True):
     counts: dict[str, Count]
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
-    files: dict[str, FileFields]
-    card_sha256: Sha256
-
-    def digest(self) -> str:
-        """What `card_sha256` must be."""
-        # Through the types once: 8 where a float belongs is 8.0 when it is read back.
-        fields = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(self), CardFields))
-        del fields["card_sha256"]
-        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
         """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
@@ -126,18 +100,12 @@ class CardFields(_Strict, frozen=True):
         )
 
 
-def describe(data: bytes) -> FileFields:
-    """What a card says of a file with this content."""
-    return FileFields(len(data), hashlib.sha256(data).hexdigest())
-
-
-def encode_card(
-    model: ItemModel, shapes: Mapping[str, tuple[int, ...]], files: dict[str, bytes]
-) -> bytes:
+def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> CardFields:
     """The card of a model and of the files that hold the rest of it."""
     card, space, rule = model.card, model.card.space, model.card.rule
-    fields = CardFields(
-        schema_version=2,
+    return CardFields(
+        kind="tastes",
+        schema_version=3,
         space_version=space.version,
         catalog_version=card.catalog_version,
         source=card.source,
@@ -145,7 +113,7 @@ def encode_card(
         max_slate_size=card.max_slate_size,
         guarantee_covers=COVERS,
         rule=RuleFields(rule.kind, rule.epsilon, rule.k, rule.prior),
-        shapes={name: list(shape) for name, shape in shapes.items()},
+        shapes=shapes,
         space=SpaceFields(
             metric=space.metric,
             rating_scale=(space.scale.lowest, space.scale.highest, space.scale.like_from),
@@ -158,21 +126,8 @@ def encode_card(
         figures=dict(model.figures),
         median_distance=model.median_distance,
         files={name: describe(data) for name, data in files.items()},
-        card_sha256="0" * 64,
+        card_sha256=UNSIGNED,
     )
-    signed = msgspec.structs.replace(fields, card_sha256=fields.digest())
-    return msgspec.json.format(msgspec.json.encode(signed), indent=1)
-
-
-def decode_card(data: bytes) -> CardFields:
-    """The fields of a card. Raises ArtifactError for anything but an unaltered one."""
-    try:
-        fields = msgspec.json.decode(data, type=CardFields)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"the card cannot be read: {error}") from None
-    if fields.card_sha256 != fields.digest():
-        raise ArtifactError("the card was altered: its digest does not fit")
-    return fields
 
 
 def encode_items(keys: Sequence[str], items: Sequence[Item]) -> bytes:

@@ -52,6 +52,11 @@ class ItemModel:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
 
+    @property
+    def words(self) -> str:
+        """What it is, for an operator."""
+        return f"{self.card.n_items} items, {self.card.source}"
+
 
 def train(  # noqa: PLR0913 - what a model is made of
     table: RatingTable,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
 from askew.errors import ParameterError
 from askew_server.network.grpc_server import RunningServer, Service
+
+Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
+"""What runs beside the services until the server stops; SIGHUP sets the event that it is given."""
 
 
 async def serve(
@@ -17,6 +20,7 @@ async def serve(
     announce: Callable[[int], None],
     *,
     with_parent: bool,
+    beside: Beside | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
 
@@ -28,11 +32,23 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     await server.start()
+    task = _started(loop, beside)
     announce(server.port)
     if with_parent:
         await _when_input_closes(loop, stop)
     await stop.wait()
+    if task is not None:
+        task.cancel()
     await server.stop()
+
+
+def _started(loop: asyncio.AbstractEventLoop, beside: Beside | None) -> asyncio.Task[None] | None:
+    """The task of what runs beside, woken by SIGHUP; without it, SIGHUP ends the process."""
+    if beside is None:
+        return None
+    wake = asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, wake.set)
+    return loop.create_task(beside(wake))
 
 
 async def _when_input_closes(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

@@ -14,7 +14,7 @@ from askew.model_card import ModelCard
 from askew_server.prior.people import PriorPeople
 
 # Type and number of dimensions of each array; seen items are in rows, one after the other.
-PRIOR_KINDS = {
+PRIOR_KINDS: dict[str, tuple[np.dtype[Any], int]] = {
     "prior_tastes": (np.dtype(np.float32), 2),
     "prior_points": (np.dtype(np.float64), 2),
     "prior_weights": (np.dtype(np.float64), 1),

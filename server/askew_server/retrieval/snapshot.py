@@ -6,6 +6,7 @@ uses nothing else: a swap in between cannot mix two models, and what was taken s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,6 +30,21 @@ class Snapshot:
     card: Card
     answers: Answers = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
+
+
+class Serving(Protocol):
+    """A snapshot that may be followed by another while it is served."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What serves now."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is ever followed by another."""
+
+    def refresh(self, refused: Callable[[str], None], /) -> bool:
+        """Looks for the next; whether there is one."""
 
 
 class SnapshotHolder:

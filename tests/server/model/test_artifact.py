@@ -17,6 +17,7 @@ from safetensors.numpy import save as encode
 from askew.encoder import Buckets
 from askew.errors import ArtifactError
 from askew_server.model import artifact
+from askew_server.model import directory as folder
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import RatingTable
 from askew_server.training.options import TrainingOptions
@@ -143,7 +144,7 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(
         if len(written) == 2:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(artifact, "_write_durably", fail_at_the_second)
+    monkeypatch.setattr(folder, "write_durably", fail_at_the_second)
     with pytest.raises(ArtifactError, match="cannot be written: No space left on device"):
         artifact.save(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
@@ -287,7 +288,8 @@ def test_a_byte_more_at_the_end_is_refused(
 # -- the card --------------------------------------------------------------------------------------
 
 ALTERED: dict[str, object] = {
-    "schema_version": 3,
+    "kind": "metric",
+    "schema_version": 2,
     "source": "ratings of 61 people",
     "simulated": True,
     "max_slate_size": 1,
@@ -330,8 +332,8 @@ def test_an_altered_field_of_the_card_is_refused(
         "{}",
         '{"schema_version": "1"}',
         '{"schema_version": 0}',
-        '{"schema_version": 2}',
-        '{"schema_version": 2, "card_sha256": null}',
+        '{"schema_version": 3}',
+        '{"schema_version": 3, "card_sha256": null}',
         "[" * 100_000,
         '{"a":' * 100_000,
         "[" * 100_000 + "]" * 100_000,
@@ -360,7 +362,7 @@ def test_a_card_of_any_depth_is_refused(directory: Path, left: str, right: str) 
     limit = sys.getrecursionlimit()
     for depth in range(limit - 300, limit + 10):
         nested = left * depth + "1" + right * depth
-        (directory / "card.json").write_text(f'{{"schema_version": 2, "source": {nested}}}')
+        (directory / "card.json").write_text(f'{{"kind": "tastes", "source": {nested}}}')
         try:
             artifact.load(directory)
         except ArtifactError:

@@ -69,15 +69,13 @@ class DuckDBEngine:
         self._progress = progress
         self._views: dict[str, str] = {}
         self._copies = CsvCopies(temp_directory)
-        with _failures_named("DuckDB"):
+        with duckdb_failures("DuckDB"):
             self._connection = duckdb.connect(
                 ":memory:" if database is None else database,
                 read_only=database is not None,
                 config=settings,
             )
-            # Needed for the percentage, which is not printed.
-            self._connection.execute("SET enable_progress_bar = true")
-            self._connection.execute("SET enable_progress_bar_print = false")
+            without_bar(self._connection)
 
     def table(self, name: str) -> tuple[str, ...]:
         """The identifiers of a table; a file is given a temporary view."""
@@ -85,7 +83,7 @@ class DuckDBEngine:
             return table_parts(name)
         if name not in self._views:
             view = f"askew_file_{len(self._views) + 1}"
-            with _failures_named(name):
+            with duckdb_failures(name):
                 # Not create_view: its view would be written into the database file.
                 source = self._read(name).sql_query()
                 self._connection.execute(f"CREATE TEMP VIEW {view} AS {source}")
@@ -94,7 +92,7 @@ class DuckDBEngine:
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table with their types."""
-        with _failures_named(".".join(table)):
+        with duckdb_failures(".".join(table)):
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
@@ -105,14 +103,17 @@ class DuckDBEngine:
         for name, view in self._views.items():
             if is_text_file(name) and view in sql:
                 self._settle(name, view)
-        with _failures_named(", ".join(self._views) or "DuckDB"), self._watched():
+        with (
+            duckdb_failures(", ".join(self._views) or "DuckDB"),
+            watched(self._connection, self._progress),
+        ):
             return self._connection.execute(sql, dict(parameters or {})).fetchall()
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a csv file that have too few fields, are too long or are not UTF-8."""
         if not is_text_file(name):
             return 0
-        with _failures_named(name):
+        with duckdb_failures(name):
             files = self._files(name)
             lines = self._read_csv(
                 self._copies.of(files) or files,
@@ -137,7 +138,7 @@ class DuckDBEngine:
         """Has the view of csv files read them as they are now; copies, where a field has a return.
         When rows are asked for, and not when the view is made: that is before the charge.
         """
-        with _failures_named(name):
+        with duckdb_failures(name):
             files = self._files(name)
             copies = self._copies.of(files)
             source = _unmarked(self._read_csv(copies)) if copies else self._read_csv(files)
@@ -147,10 +148,10 @@ class DuckDBEngine:
     def _read(self, name: str) -> duckdb.DuckDBPyRelation:
         if is_text_file(name):
             return self._read_csv(self._files(name))
-        return self._connection.read_parquet(_pattern(name), hive_partitioning=False)
+        return self._connection.read_parquet(pattern_of(name), hive_partitioning=False)
 
     def _files(self, name: str) -> tuple[str, ...]:
-        [*found] = self.execute("SELECT file FROM glob($path)", {"path": _pattern(name)})
+        [*found] = self.execute("SELECT file FROM glob($path)", {"path": pattern_of(name)})
         if not found:
             raise DataError(f"{name}: there is no such file")
         return tuple(str(file) for [file] in found)
@@ -183,26 +184,38 @@ class DuckDBEngine:
             **rejects,
         )
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        if self._progress is None:
-            yield
-            return
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(self._progress, done), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
-        self._progress(1.0)
 
-    def _watch(self, progress: Progress, done: threading.Event) -> None:
-        while not done.wait(_PROGRESS_SECONDS):
-            share = self._connection.query_progress() / 100
-            if share >= 0:  # negative while DuckDB does not know
-                progress(min(share, 1.0))
+@contextmanager
+def watched(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
+    """Tells `progress`, from another thread, how much of a statement is done."""
+    if progress is None:
+        yield
+        return
+    done = threading.Event()
+    arguments = (connection, progress, done)
+    watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+    progress(1.0)
+
+
+def without_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """DuckDB counts its progress for the bar alone, which is not printed."""
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+
+
+def _watch(
+    connection: duckdb.DuckDBPyConnection, progress: Progress, done: threading.Event
+) -> None:
+    while not done.wait(_PROGRESS_SECONDS):
+        share = connection.query_progress() / 100
+        if share >= 0:  # negative while DuckDB does not know
+            progress(min(share, 1.0))
 
 
 def _unmarked(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -220,12 +233,13 @@ def _unmarked(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     return rows.select(*columns)
 
 
-def _pattern(name: str) -> str:
-    """A file that is there is no pattern, whatever characters its name has."""
+def pattern_of(name: str) -> str:
+    """The pattern of a name: a file that is there is none, whatever characters its name has."""
     return glob.escape(name) if Path(name).is_file() else name
 
 
-def _failures_named(where: str) -> AbstractContextManager[None]:
+def duckdb_failures(where: str) -> AbstractContextManager[None]:
+    """DuckDB's failure as a DataError that quotes no row."""
     return failures_named(where, duckdb.Error, _reason)
 
 

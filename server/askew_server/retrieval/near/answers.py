@@ -8,7 +8,8 @@ from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.frame import frame_of
 from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.rules import NearRule, served_rule_of
+from askew_server.retrieval.near.rules import NearRule
+from askew_server.retrieval.near.table import served_rule_of
 
 
 class MetricAnswers:

@@ -1,0 +1,146 @@
+"""`askew-server collect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew.errors import DataError, ParameterError
+from askew.listing import AttributeKind
+from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
+from askew_server.cli.collection_report import report, say_omitted
+from askew_server.cli.progress import Steps
+
+if TYPE_CHECKING:
+    from askew_server.collections.attribute_columns import AttributeOption
+    from askew_server.collections.reading import Reading
+
+_PATH = click.Path(path_type=Path)
+_KINDS = ", ".join(AttributeKind)
+
+
+@click.command()
+@click.option("--out", required=True, type=_PATH, help="New model directory.")
+@click.option(
+    "--collection",
+    "collections",
+    multiple=True,
+    required=True,
+    metavar="NAME=FILE",
+    help="A collection and its csv, parquet or GeoJSON file; may be given again.",
+)
+@click.option("--region", metavar="S/W/N/E", help="The map's edges in degrees: 47/5/55/16.")
+@click.option("--axes", type=_PATH, help="A TOML file of one to three axes, instead of a map.")
+@click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    metavar="COLUMN[=KIND[:UNIT]]",
+    help=f"A column that replies show; kinds: {_KINDS}.  [default: none]",
+)
+@click.option(
+    "--live",
+    multiple=True,
+    metavar="COLUMN[=KIND[:UNIT]]",
+    help="The same for a column whose values change while it is served.",
+)
+@click.option("--towns", type=_PATH, help="Where people are: a csv of towns with a population.")
+@click.option("--towns-source", help="Where the towns come from.  [default: the file's name]")
+@click.option("--source", help="Where the items come from, shown to people.  [default: the files]")
+@click.option("--simulated", is_flag=True, help="Nobody can go there: say so to devices.")
+@click.option(
+    "--rule",
+    type=click.Choice(SERVED_IN_METRIC_SPACES),
+    help="How to answer.  [default: posterior with --towns, else items]",
+)
+@click.option(
+    "--max-slate-size", default=64, show_default=True, type=click.IntRange(1), help="Largest k."
+)
+@click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
+def collect(
+    out: Path,
+    collections: tuple[str, ...],
+    region: str | None,
+    axes: Path | None,
+    attributes: tuple[str, ...],
+    live: tuple[str, ...],
+    towns: Path | None,
+    towns_source: str | None,
+    source: str | None,
+    simulated: bool,
+    rule: str | None,
+    max_slate_size: int,
+    strict: bool,
+) -> None:
+    """Make a model of collections: items on a map, on lines or on rings.
+
+    A file has a column title or name, latitude and longitude (or lat and lon; on axes, the axes'
+    names), and an id or key if live values are to find their items. Of its other columns replies
+    show those that --attribute or --live name. Every row is checked; what is left out is told with
+    its reason and the first lines.
+
+    \b
+    Examples:
+      askew-server collect --out model --region 47/5/55/16 \\
+        --collection pharmacies=pharmacies.csv --attribute hours --live on_duty
+      askew-server collect --out model --region 47/5/55/16 --towns towns.csv \\
+        --collection chargers=chargers.parquet --attribute power=number:kW \\
+        --live free=number --source "made up by us" --simulated
+      askew-server collect --out model --axes motorway.toml --collection rests=rests.csv
+    """
+    from askew_server.collections import artifact
+    from askew_server.collections.attribute_columns import AttributeOption
+    from askew_server.collections.model import model_of
+    from askew_server.collections.reading import CollectionFile, Told, read_collection, read_towns
+    from askew_server.collections.spaces import space_of_axes, space_of_region
+
+    if (region is None) == (axes is None):
+        raise click.UsageError("name one space: --region S/W/N/E or --axes FILE")
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
+    options = [AttributeOption.parsed(each) for each in attributes]
+    options += [AttributeOption.parsed(each, live=True) for each in live]
+    files = [
+        CollectionFile(name, path, source or path.name, simulated)
+        for name, path in map(named_file, collections)
+    ]
+    with Steps.shown() as steps:
+        told = Told(steps.step, steps.share)
+        readings = [read_collection(each, space, options, told) for each in files]
+        known = None
+        if towns is not None:
+            known, omitted = read_towns(towns, space, towns_source or towns.name, told)
+        steps.pause()
+        for reading in readings:
+            say_omitted(reading.omissions)
+        _check_used(options, readings)
+        if strict and any(reading.omissions.count for reading in readings):
+            raise DataError("rows were left out, and --strict refuses that; nothing was written")
+        if towns is not None:
+            say_omitted(omitted)
+        kind = MetricRuleKind(rule) if rule else None
+        model = model_of(space, [each.collection for each in readings], known, kind, max_slate_size)
+        steps.step("writing the model")
+        keys = {each.collection.card.name: each.keys for each in readings if each.keys}
+        artifact.save(model, out, keys)
+    report(model, readings, out)
+
+
+def named_file(text: str) -> tuple[str, Path]:
+    """The name and the file of "NAME=FILE". Raises ParameterError."""
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise ParameterError("collection", text, "NAME=FILE, such as pharmacies=pharmacies.csv")
+    return name, Path(path)
+
+
+def _check_used(options: list[AttributeOption], readings: list[Reading]) -> None:
+    """Raises ParameterError for a column that no file has: it is a slip, or the wrong file."""
+    shown = {a.name for each in readings for a in each.collection.card.attributes}
+    for option in options:
+        if option.name not in shown:
+            limit = "a column of a file; a live one that comes later needs a kind, NAME=KIND"
+            raise ParameterError("live" if option.live else "attribute", option.name, limit)

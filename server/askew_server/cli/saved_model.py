@@ -1,0 +1,39 @@
+"""A saved model of either kind: where the command line tells the two apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askew.errors import ArtifactError, ParameterError
+from askew_server.collections.model import MetricModel
+
+if TYPE_CHECKING:
+    from askew_server.model.item_model import ItemModel  # brings scipy
+
+    Model = ItemModel | MetricModel
+
+
+def load(directory: Path) -> Model:
+    """A model, by what its card says it is. Raises ArtifactError."""
+    from askew_server.model import directory as folder
+    from askew_server.model.signed_card import CARD, kind_of
+
+    match kind_of(folder.read(directory / CARD, folder.CARD_LIMIT)):
+        case "tastes":
+            from askew_server.model import artifact as tastes
+
+            return tastes.load(directory)
+        case "metric":
+            from askew_server.collections import artifact as collections
+
+            return collections.load(directory)
+        case _:
+            raise ArtifactError(f"{directory} holds a model of an unknown kind")
+
+
+def of_tastes(model: Model) -> ItemModel:
+    """The model, for what needs ratings. Raises ParameterError for collections."""
+    if isinstance(model, MetricModel):
+        raise ParameterError("model", model.words, "one of tastes here: it has collections")
+    return model

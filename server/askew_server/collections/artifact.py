@@ -1,0 +1,248 @@
+"""A metric model as a directory: a card, and arrays of each collection that no Python object holds.
+
+    card.json                 space, rule, collections with their attributes, SHA-256 of each file
+    collection-N.safetensors  coordinates (n, d), titles end to end, and the arrays of each column
+    keys-N.safetensors        digests of the items' keys in their order, by which live values find
+                              their items; never loaded to serve
+    towns.safetensors         where people are expected, if the model knows
+    live-N.safetensors        live values, replaced while the model is served (see `live`)
+
+Data only, nothing is ever executed. `load` refuses what is truncated, altered or hostile with an
+ArtifactError, and trusts no size before it has checked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ArtifactError, AskewError, OutOfRange
+from askew.listing import Attribute, AttributeKind
+from askew.metric.map_space import MetricSpace
+from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.rule_kind import MetricRuleKind
+from askew_server.collections.collection import Collection
+from askew_server.collections.columns import Titles, column_of, kinds_of, named
+from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.spaces import SpaceFields, fields_of, inside
+from askew_server.model import directory as folder
+from askew_server.model.arrays import LIMIT, ArrayKind, Arrays, decode_arrays, encode_arrays
+from askew_server.model.signed_card import (
+    CARD,
+    UNSIGNED,
+    Count,
+    SignedCard,
+    Strict,
+    Version,
+    decode_card,
+)
+
+MAX_ITEMS = 20_000_000
+_TOWNS = "towns.safetensors"
+_COORDINATES: ArrayKind = (np.dtype(np.float64), 2)
+_COLLECTION_KINDS: dict[str, ArrayKind] = {
+    "coordinates": _COORDINATES,
+    "titles": (np.dtype(np.uint8), 1),
+    "title_ends": (np.dtype(np.int64), 1),
+}
+_TOWN_KINDS: dict[str, ArrayKind] = {
+    "coordinates": _COORDINATES,
+    "people": (np.dtype(np.float64), 1),
+}
+_HALF_KEY: ArrayKind = (np.dtype(np.uint64), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """128-bit digests of the keys of a collection's items, in halves, in order of item id."""
+
+    upper: NDArray[np.uint64] = field(repr=False)
+    lower: NDArray[np.uint64] = field(repr=False)
+
+
+class AttributeFields(Strict, frozen=True):
+    """A column of attributes."""
+
+    name: str
+    kind: AttributeKind
+    live: bool
+    unit: str
+
+
+class CollectionFields(Strict, frozen=True):
+    """A collection, but for its items."""
+
+    name: str
+    version: Version
+    n_items: Count
+    source: str
+    simulated: bool
+    attributes: list[AttributeFields]
+
+    def card(self) -> CollectionCard:
+        """The core's. Raises OutOfRange."""
+        if self.n_items > MAX_ITEMS:
+            raise OutOfRange("the number of items", f"at most {MAX_ITEMS}")
+        attributes = [Attribute(**msgspec.structs.asdict(each)) for each in self.attributes]
+        said = (self.name, self.version, self.n_items, self.source, self.simulated)
+        return CollectionCard(*said, tuple(attributes))
+
+
+class MetricCardFields(SignedCard, frozen=True, kw_only=True):
+    """The card of a metric model. density: whom its rule expects where, in words."""
+
+    kind: Literal["metric"]
+    schema_version: Literal[1]
+    space: SpaceFields
+    collections: list[CollectionFields]
+    max_slate_size: Count
+    rule: MetricRuleKind
+    density: str
+    towns: str | None
+
+    def card(self) -> MetricCard:
+        """The core's. Raises AskewError for anything that makes none."""
+        return MetricCard(
+            space=self.space.space(),
+            collections=tuple([each.card() for each in self.collections]),
+            max_slate_size=self.max_slate_size,
+            rule=MetricRule(self.rule, self.density),
+        )
+
+
+def collection_file(number: int) -> str:
+    """The name of the file of a collection, by its place in the card."""
+    return f"collection-{number}.safetensors"
+
+
+def keys_file(number: int) -> str:
+    """The name of the file of its keys."""
+    return f"keys-{number}.safetensors"
+
+
+def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = None) -> None:
+    """Write a model to a directory that does not exist yet, all of it or nothing.
+
+    keys: of collections whose live values will be updated. Raises ArtifactError when something is
+    already there, or cannot be written.
+    """
+    files: dict[str, bytes] = {}
+    for number, each in enumerate(model.card.collections):
+        files[collection_file(number)] = encode_arrays(_arrays_of(model.collections[each.name]))
+        if keys and each.name in keys:
+            halves = keys[each.name]
+            encoded = encode_arrays({"upper": halves.upper, "lower": halves.lower})
+            files[keys_file(number)] = encoded
+    if model.towns is not None:
+        towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
+        files[_TOWNS] = encode_arrays(towns)
+    files[CARD] = _fields_of(model, files).encoded()
+    folder.save(directory, files)
+
+
+def load(directory: Path) -> MetricModel:
+    """Read a model back, with every check. Raises ArtifactError with the reason."""
+    fields = read_card(directory)
+    try:
+        card = fields.card()
+        collections = {
+            each.name: _collection(each, card.space, _read(directory, collection_file(n), fields))
+            for n, each in enumerate(card.collections)
+        }
+        return MetricModel(card, collections, _towns(directory, fields, card.space))
+    except ArtifactError:
+        raise
+    except AskewError as error:  # a core type refused what the files say
+        raise ArtifactError(f"{directory} holds no usable model: {error}") from None
+
+
+def read_card(directory: Path) -> MetricCardFields:
+    """The checked fields of a card."""
+    return decode_card(folder.read(directory / CARD, folder.CARD_LIMIT), MetricCardFields)
+
+
+def read_keys(directory: Path, number: int) -> Keys | None:
+    """The keys of a collection, by its place in the card; None where it was made without."""
+    fields = read_card(directory)
+    name = keys_file(number)
+    if name not in fields.files:
+        return None
+    kinds = {"upper": _HALF_KEY, "lower": _HALF_KEY}
+    arrays = decode_arrays(name, _read(directory, name, fields), kinds)
+    if {len(each) for each in arrays.values()} != {fields.collections[number].n_items}:
+        raise ArtifactError(f"{name} does not have a key for each item")
+    return Keys(arrays["upper"], arrays["lower"])
+
+
+def _read(directory: Path, name: str, fields: MetricCardFields) -> bytes:
+    return folder.read_named(directory, name, fields.files, LIMIT)
+
+
+def _fields_of(model: MetricModel, files: folder.Files) -> MetricCardFields:
+    card = model.card
+    return MetricCardFields(
+        kind="metric",
+        schema_version=1,
+        space=fields_of(card.space),
+        collections=[_collection_fields(each) for each in card.collections],
+        max_slate_size=card.max_slate_size,
+        rule=card.rule.kind,
+        density=card.rule.density,
+        towns=None if model.towns is None else model.towns.source,
+        files={name: folder.describe(data) for name, data in files.items()},
+        card_sha256=UNSIGNED,
+    )
+
+
+def _collection_fields(card: CollectionCard) -> CollectionFields:
+    attributes = [AttributeFields(a.name, a.kind, a.live, a.unit) for a in card.attributes]
+    said = (card.name, card.version, card.n_items, card.source, card.simulated)
+    return CollectionFields(*said, attributes)
+
+
+def _arrays_of(collection: Collection) -> Arrays:
+    arrays: dict[str, NDArray[Any]] = {
+        "coordinates": collection.coordinates,
+        "titles": collection.titles.blob,
+        "title_ends": collection.titles.ends,
+    }
+    for at, column in enumerate(collection.columns):
+        arrays.update(named(str(at), column.arrays))
+    return arrays
+
+
+def _collection(card: CollectionCard, space: MetricSpace, data: bytes) -> Collection:
+    columns = [(str(at), each.kind) for at, each in enumerate(card.attributes)]
+    kinds = dict(_COLLECTION_KINDS)
+    for at, kind in columns:
+        kinds |= kinds_of(kind, at)
+    arrays = decode_arrays(f"the file of {card.name}", data, kinds)
+    titles = Titles(arrays["titles"], arrays["title_ends"])
+    made = tuple([column_of(kind, at, arrays) for at, kind in columns])
+    collection = Collection(card, arrays["coordinates"], titles, made)
+    _check_points(card.name, collection.coordinates, space)
+    collection.check()
+    return collection
+
+
+def _towns(directory: Path, fields: MetricCardFields, space: MetricSpace) -> Towns | None:
+    if fields.towns is None:
+        return None
+    arrays = decode_arrays(_TOWNS, _read(directory, _TOWNS, fields), _TOWN_KINDS)
+    coordinates, people = arrays["coordinates"], arrays["people"]
+    _check_points(_TOWNS, coordinates, space)
+    # Written so that NaN is refused too.
+    if not (len(people) == len(coordinates) and (people > 0).all() and np.isfinite(people).all()):
+        raise ArtifactError(f"{_TOWNS} does not have a number of people for each town")
+    return Towns(coordinates, people, fields.towns)
+
+
+def _check_points(name: str, coordinates: NDArray[np.float64], space: MetricSpace) -> None:
+    if coordinates.shape[1] != space.dimension or not inside(space, coordinates).all():
+        raise ArtifactError(f"{name} has positions outside of the model's space")

@@ -1,0 +1,73 @@
+"""The files of a saved model: all of them or nothing, and none read before its size is checked.
+
+The digests of a card find damage; against somebody who can write the directory, keep the card's own
+digest elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from askew.errors import ArtifactError
+from askew_server.model.signed_card import FileFields
+
+Files = Mapping[str, bytes]
+CARD_LIMIT = 1 << 20  # bytes
+
+
+def save(directory: Path, files: Files) -> None:
+    """Writes the files of a directory that does not exist yet.
+
+    Raises ArtifactError when something is already there, or cannot be written.
+    """
+    try:
+        if os.path.lexists(directory):  # a dangling link counts: somebody meant something by it
+            raise ArtifactError(f"{directory} already exists; name a new directory")
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=directory.parent) as draft:
+            inside = Path(draft) / "model"
+            inside.mkdir()
+            for name, data in files.items():
+                write_durably(inside / name, data)
+            inside.rename(directory)
+    except OSError as error:
+        raise ArtifactError(f"{directory} cannot be written: {error.strerror}") from None
+
+
+def describe(data: bytes) -> FileFields:
+    """What a card says of a file with this content."""
+    return FileFields(len(data), hashlib.sha256(data).hexdigest())
+
+
+def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
+    """A file that a card names, with the digest that it gives. Raises ArtifactError."""
+    data = read(directory / name, limit)
+    if files.get(name) != describe(data):
+        raise ArtifactError(f"{directory / name} is not the file that its card names")
+    return data
+
+
+def read(path: Path, limit: int) -> bytes:
+    """A regular file of at most `limit` bytes. Raises ArtifactError."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe would block, a device never end
+            raise ArtifactError(f"{path} is no regular file")
+        if found.st_size > limit:
+            raise ArtifactError(f"{path} has {found.st_size} bytes, the limit is {limit}")
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a file through to the disk. Raises OSError."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,60 @@
+"""What people look for: any item, or one of a kind, by the public shares of the kinds.
+
+A slate that is chosen by distance alone may hold no item of a kind, and then a private filter
+leaves nothing. So some of the people for whom a set is chosen accept one kind only: the wish of
+sample i is where the i-th number of an R_1 sequence falls in the running sum of the shares, and
+the rest accept any item.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew_server.retrieval.near.frame import Points
+from askew_server.retrieval.near.index import MetricIndex, Rows
+from askew_server.retrieval.near.people import SAMPLES, low_discrepancy
+
+ANY = -1
+_WISHES = 0.5  # the share of people who accept one kind only
+_MOST = 64  # kinds; rarer ones are nobody's only wish
+
+
+class Kinds:
+    """codes: (n,), the kind of each item of the index, below 0 where it is unknown."""
+
+    def __init__(self, index: MetricIndex, codes: NDArray[np.int32]) -> None:
+        self._index, self._codes = index, codes
+        counts = np.bincount(codes[codes >= 0], minlength=1)
+        common = np.sort(np.argsort(-counts, kind="stable")[:_MOST])
+        common = common[counts[common] > 0]
+        self._wishes = _wishes(common, counts[common])
+        self._people = {kind: np.flatnonzero(self._wishes == kind) for kind in (ANY, *common)}
+        self._parts = {
+            kind: index.part(np.flatnonzero(codes == kind))
+            for kind in common.tolist()
+            if len(self._people[kind])
+        }
+
+    def nearest(self, positions: Points) -> Rows:
+        """The item nearest to each person that they accept, (m,)."""
+        found = np.empty(len(positions), np.int64)
+        anybody = self._people[ANY]
+        found[anybody] = self._index.nearest(positions[anybody])[:, 0]
+        for kind, part in self._parts.items():
+            wishing = self._people[kind]
+            found[wishing] = part.nearest(positions[wishing])[:, 0]
+        return found
+
+    def refused(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether a person (m,) does not accept an item (c,): (c, m)."""
+        other = self._codes[rows][:, None] != self._wishes
+        return np.asarray(other & (self._wishes != ANY))
+
+
+def _wishes(kinds: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The kind that each sample looks for."""
+    fractions = low_discrepancy(SAMPLES, 1)[:, 0]
+    reached = np.cumsum(counts) * (_WISHES / max(1, int(counts.sum())))
+    at = np.searchsorted(reached, fractions, side="right")
+    return np.append(kinds, ANY)[at]

@@ -1,0 +1,68 @@
+"""What serves a model of either kind.
+
+What only one kind needs is imported for that kind alone: a server of collections starts without
+what weighs tastes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from askew.model_card import Catalog, ModelCard
+from askew_server.collections.model import MetricModel
+from askew_server.prior.people import PriorPeople
+from askew_server.retrieval.snapshot import Serving, Snapshot
+
+
+class TasteModel(Protocol):
+    """What a model of tastes serves; the room of models has one, and knows more of it."""
+
+    @property
+    def card(self) -> ModelCard:
+        """What is public of it."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Its items."""
+
+    @property
+    def prior(self) -> PriorPeople | None:
+        """People whom it may know."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A snapshot that stays."""
+
+    snapshot: Snapshot
+    changes: bool = False
+
+    def refresh(self, _: Callable[[str], None], /) -> bool:
+        """Nothing follows."""
+        return False
+
+
+def serving_of(model: TasteModel | MetricModel, directory: Path | None = None) -> Serving:
+    """The model, ready to be served, with the live values of its directory where it has any."""
+    if isinstance(model, MetricModel) and directory is not None:
+        from askew_server.retrieval.live_values import LiveValues
+
+        return LiveValues(directory, model)
+    return Fixed(snapshot_of(model))
+
+
+def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
+    """The model, ready to be served; builds what its rule needs.
+
+    Raises ParameterError for a serving rule that needs a prior or a density where there is none.
+    """
+    if isinstance(model, MetricModel):
+        from askew_server.retrieval.near.answers import MetricAnswers
+
+        return Snapshot(model.card, MetricAnswers(model))
+    from askew_server.retrieval.retriever import Retriever
+
+    return Retriever(model.card, model.catalog, model.prior).snapshot

@@ -1,0 +1,281 @@
+"""A metric model is read back whole, or refused with a reason: nothing in between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load as decode
+from safetensors.numpy import save as encode
+from small_collections import DAY, cafes, keys_of, posts, small_map
+
+from askew.errors import ArtifactError
+from askew.rule_kind import MetricRuleKind
+from askew.wire.metric import MAX_ITEMS as MOST_ON_THE_WIRE
+from askew_server.cli.saved_model import load as load_either
+from askew_server.collections import artifact
+from askew_server.collections.model import MetricModel, model_of
+
+CAFES = "collection-0.safetensors"
+FILES = ("card.json", CAFES, "collection-1.safetensors", "keys-0.safetensors", "towns.safetensors")
+Arrays = dict[str, NDArray[Any]]
+
+
+def same(a: MetricModel, b: MetricModel) -> bool:
+    return a.card == b.card and all(
+        a.collections[n].listings(range(len(a.collections[n])))
+        == b.collections[n].listings(range(len(b.collections[n])))
+        for n in a.collections
+    )
+
+
+def read_all(directory: Path) -> None:
+    artifact.load(directory)
+    artifact.read_keys(directory, 0)
+
+
+def reason(directory: Path) -> str:
+    with pytest.raises(ArtifactError) as caught:
+        artifact.load(directory)
+    return str(caught.value)
+
+
+def forge(directory: Path, name: str, change: Callable[[Arrays], object]) -> None:
+    """What somebody who can write the directory could do: arrays and every digest anew."""
+    arrays = {each: array.copy() for each, array in decode((directory / name).read_bytes()).items()}
+    change(arrays)
+    data = encode(arrays)
+    (directory / name).write_bytes(data)
+    fields = json.loads((directory / "card.json").read_text())
+    fields["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    sign(directory, fields)
+
+
+def sign(directory: Path, fields: dict[str, Any]) -> None:
+    fields.pop("card_sha256", None)
+    said = json.dumps(fields, sort_keys=True).encode()
+    fields["card_sha256"] = hashlib.sha256(said).hexdigest()
+    (directory / "card.json").write_text(json.dumps(fields))
+
+
+def test_a_saved_model_is_the_model_that_is_loaded(directory: Path) -> None:
+    loaded, made = artifact.load(directory), small_map()
+    assert same(loaded, made)
+    assert loaded.towns is not None
+    assert made.towns is not None
+    np.testing.assert_array_equal(loaded.towns.people, made.towns.people)
+    np.testing.assert_array_equal(
+        loaded.collections["cafes"].coordinates, made.collections["cafes"].coordinates
+    )
+
+
+def test_a_model_on_a_ring_is_loaded(tmp_path: Path) -> None:
+    ring = model_of(DAY, [posts(DAY)], rule=MetricRuleKind.NEAREST)
+    artifact.save(ring, tmp_path / "ring")
+    assert same(ring, artifact.load(tmp_path / "ring"))
+
+
+def test_what_loads_a_model_of_tastes_loads_collections_too(directory: Path) -> None:
+    assert same(small_map(), load_either(directory))  # type: ignore[arg-type]
+
+
+def test_the_version_is_of_what_is_not_live() -> None:
+    old = cafes()
+    live = old.with_live({"open": type(old.columns[3]).unknown(len(old))})
+    live.check()
+    assert live.card.version == cafes().card.version != cafes(seed=8).card.version
+
+
+def test_the_server_holds_what_the_wire_names() -> None:
+    assert artifact.MAX_ITEMS == MOST_ON_THE_WIRE
+
+
+def test_keys_come_back_where_there_are_any(directory: Path) -> None:
+    found = artifact.read_keys(directory, 0)
+    assert found is not None
+    np.testing.assert_array_equal(found.lower, keys_of(30).lower)
+    assert artifact.read_keys(directory, 1) is None
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_byte_changed_anywhere_is_noticed(directory: Path, name: str) -> None:
+    """Planted bug: the digest of a file is not compared."""
+    data = (directory / name).read_bytes()
+    for place in range(0, len(data), max(1, len(data) // 60)):
+        changed = bytearray(data)
+        changed[place] ^= 1
+        (directory / name).write_bytes(changed)
+        with pytest.raises(ArtifactError):
+            read_all(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_cut_short_or_gone_is_refused(directory: Path, name: str) -> None:
+    data = (directory / name).read_bytes()
+    for size in (0, 7, len(data) // 2, len(data) - 1):
+        (directory / name).write_bytes(data[:size])
+        with pytest.raises(ArtifactError):
+            read_all(directory)
+    (directory / name).unlink()
+    with pytest.raises(ArtifactError):
+        read_all(directory)
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_read(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifact, "LIMIT", 100)
+    assert "the limit is 100" in reason(directory)
+
+
+def outside(arrays: Arrays) -> None:
+    arrays["coordinates"][3] = (13.4, 52.5)
+
+
+def nowhere(arrays: Arrays) -> None:
+    arrays["coordinates"][3] = np.nan
+
+
+def overlapping_ends(arrays: Arrays) -> None:
+    arrays["title_ends"][1] = arrays["title_ends"][0]
+
+
+def ends_beyond(arrays: Arrays) -> None:
+    arrays["title_ends"][-1] += 1
+
+
+def huge_end(arrays: Arrays) -> None:
+    arrays["title_ends"][0] = 2**62
+
+
+def control_character(arrays: Arrays) -> None:
+    arrays["titles"][0] = 0x1B
+
+
+def not_utf8(arrays: Arrays) -> None:
+    arrays["titles"][0] = 0xFF
+
+
+def cut_character(arrays: Arrays) -> None:
+    arrays["title_ends"][0] -= 1  # within the cup of coffee
+
+
+def unknown_code(arrays: Arrays) -> None:
+    arrays["0.codes"][3] = 2
+
+
+def code_below(arrays: Arrays) -> None:
+    arrays["0.codes"][3] = -2
+
+
+def infinite(arrays: Arrays) -> None:
+    arrays["1.values"][3] = np.inf
+
+
+def half_a_flag(arrays: Arrays) -> None:
+    arrays["3.values"][3] = 2
+
+
+def another_type(arrays: Arrays) -> None:
+    arrays["1.values"] = arrays["1.values"].astype(np.float64)
+
+
+def too_few(arrays: Arrays) -> None:
+    arrays["1.values"] = arrays["1.values"][:-1]
+
+
+def one_axis_more(arrays: Arrays) -> None:
+    arrays["coordinates"] = np.column_stack([arrays["coordinates"], np.zeros(30)])
+
+
+def one_array_more(arrays: Arrays) -> None:
+    arrays["5.values"] = np.zeros(30, np.float32)
+
+
+def another_title(arrays: Arrays) -> None:
+    arrays["titles"][0] = ord("K")
+
+
+FORGED = {
+    outside: "positions outside",
+    nowhere: "positions outside",
+    overlapping_ends: "the titles must be printable",
+    ends_beyond: "the titles must be printable",
+    huge_end: "the titles must be printable",
+    control_character: "the titles must be printable",
+    not_utf8: "the titles must be printable",
+    cut_character: "the titles must be printable",
+    unknown_code: "the column kind must be codes",
+    code_below: "the column kind must be codes",
+    infinite: "the column price must be finite",
+    half_a_flag: "the column open must be flags",
+    another_type: "does not hold the arrays",
+    too_few: "no usable model",
+    one_axis_more: "positions outside",
+    one_array_more: "does not hold the arrays",
+    another_title: "the version of a collection",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), FORGED.items(), ids=lambda x: getattr(x, "__name__", "")
+)
+def test_forged_arrays_with_right_digests_are_refused(
+    directory: Path, change: Callable[[Arrays], None], said: str
+) -> None:
+    forge(directory, CAFES, change)
+    assert said in reason(directory)
+
+
+@pytest.mark.parametrize("people", [0.0, -1.0, np.nan, np.inf])
+def test_towns_without_people_are_refused(directory: Path, people: float) -> None:
+    def change(arrays: Arrays) -> None:
+        arrays["people"][0] = people
+
+    forge(directory, "towns.safetensors", change)
+    assert "number of people" in reason(directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("space", {"kind": "map", "region": [47.0, 5.0, 91.0, 16.0]}, "south < north"),
+        ("space", {"kind": "map", "region": [47.0, 5.0, 89.0, 16.0]}, "75 degrees"),
+        ("space", {"kind": "disk", "region": [47.0, 5.0, 55.0, 16.0]}, "cannot be read"),
+        ("max_slate_size", 13, "max_slate_size"),
+        ("max_slate_size", 1.5, "cannot be read"),
+        ("rule", "remap", "the serving rule"),
+        ("schema_version", 2, "cannot be read"),
+        ("kind", "tastes", "cannot be read"),
+        ("more", 1, "cannot be read"),
+    ],
+)
+def test_a_forged_card_with_a_right_digest_is_refused(
+    directory: Path, name: str, value: object, said: str
+) -> None:
+    fields = json.loads((directory / "card.json").read_text())
+    fields[name] = value
+    sign(directory, fields)
+    assert said in reason(directory)
+
+
+def test_a_card_that_names_more_items_than_a_server_holds_is_refused(directory: Path) -> None:
+    fields = json.loads((directory / "card.json").read_text())
+    fields["collections"][0]["n_items"] = 20_000_001
+    sign(directory, fields)
+    assert "at most 20000000" in reason(directory)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"kind": "films"}', '{"kind": 1}', "[]", "", "{", '{"a":' * 5000 + "1" + "}" * 5000]
+)
+def test_a_directory_of_no_known_kind_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "card.json").write_text(text)
+    with pytest.raises(ArtifactError):
+        load_either(tmp_path)

@@ -1,0 +1,253 @@
+"""Live values are swapped whole, and nothing that is not this collection's is ever taken."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as decode
+from safetensors.numpy import save as encode
+from small_collections import cafes, small_map
+
+from askew.errors import ArtifactError, DataError
+from askew_server.collections import artifact
+from askew_server.collections.collection import Collection
+from askew_server.collections.columns import Flags, Numbers
+from askew_server.collections.intake import duckdb_session
+from askew_server.collections.live import live_path, read_live, write_live
+from askew_server.collections.live_update import update_live
+from askew_server.model import directory as folder
+from askew_server.retrieval.live_values import LiveValues
+
+
+def with_all(value: int, collection: Collection) -> Collection:
+    """Every café is open or closed, and has as many seats free."""
+    n = len(collection)
+    return collection.with_live(
+        {"open": Flags(np.full(n, value, np.int8)), "free": Numbers(np.full(n, value, np.float32))}
+    )
+
+
+def seen(live: LiveValues) -> set[object]:
+    """What replies would show."""
+    collection = live._model.collections["cafes"]
+    return {each.values[3] for each in collection.listings(range(len(collection)))}
+
+
+@pytest.fixture
+def live(directory: Path) -> LiveValues:
+    """A served model."""
+    return LiveValues(directory, artifact.load(directory))
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What the operator is told."""
+    return []
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "live"
+    write_live(path, with_all(1, cafes()))
+    columns = read_live(path, cafes())
+    assert {name: column[7] for name, column in columns.items()} == {"open": True, "free": 1.0}
+
+
+def test_a_new_file_is_swapped_in_and_the_index_is_the_same(
+    live: LiveValues, directory: Path, said: list[str]
+) -> None:
+    """Planted bug: the rules are built anew for new live values."""
+    rules, card = live.snapshot.answers._rules, live.snapshot.card  # type: ignore[attr-defined]
+    assert not live.refresh(said.append)
+    write_live(live_path(directory, 0), with_all(1, cafes()))
+    assert live.refresh(said.append)
+    assert seen(live) == {True}
+    assert live.snapshot.answers._rules is rules  # type: ignore[attr-defined]
+    assert live.snapshot.card is card
+    assert not live.refresh(said.append)
+    write_live(live_path(directory, 0), with_all(0, cafes()))
+    assert live.refresh(said.append)
+    assert seen(live) == {False}
+    assert said == []
+
+
+def cut(data: bytes) -> bytes:
+    return data[:-1]
+
+
+def emptied(_: bytes) -> bytes:
+    return b""
+
+
+def changed(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def of_other_arrays(_: bytes) -> bytes:
+    return encode({"secret": np.zeros(3)})
+
+
+def of_another_catalog(data: bytes) -> bytes:
+    return encode({**decode(data), "version": np.zeros(16, np.uint8)})
+
+
+@pytest.mark.parametrize("damage", [cut, emptied, changed, of_other_arrays, of_another_catalog])
+def test_a_bad_file_leaves_the_values_of_before_and_is_told_without_values(
+    live: LiveValues, directory: Path, said: list[str], damage: Callable[[bytes], bytes]
+) -> None:
+    """Planted bug: the digest of live values is not compared."""
+    path = live_path(directory, 0)
+    write_live(path, with_all(1, cafes()))
+    assert live.refresh(said.append)
+    write_live(path, with_all(0, cafes()))
+    path.write_bytes(damage(path.read_bytes()))
+    assert not live.refresh(said.append)
+    assert seen(live) == {True}
+    [line] = said
+    assert "cafes were not taken" in line
+    assert "secret" not in line
+    assert not live.refresh(said.append)
+    assert len(said) == 1  # told once
+    write_live(path, with_all(0, cafes()))
+    assert live.refresh(said.append)
+    assert seen(live) == {False}
+
+
+def test_values_of_a_made_up_type_with_a_right_digest_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "live"
+    write_live(path, cafes().with_live({"open": Flags(np.full(30, 7, np.int8))}))
+    with pytest.raises(ArtifactError, match="the column open must be flags"):
+        read_live(path, cafes())
+
+
+def test_values_for_another_number_of_items_are_refused(tmp_path: Path) -> None:
+    path, few = tmp_path / "live", cafes(5)
+    object.__setattr__(few.card, "version", cafes().card.version)
+    write_live(path, few)
+    with pytest.raises(ArtifactError, match="a value for each item"):
+        read_live(path, cafes())
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the file is written in place."""
+    path = live_path(directory, 0)
+    write_live(path, with_all(1, cafes()))
+
+    def half(target: Path, data: bytes) -> None:
+        target.write_bytes(data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder, "write_durably", half)
+    with pytest.raises(ArtifactError, match="No space left"):
+        write_live(path, with_all(0, cafes()))
+    assert read_live(path, cafes())["open"][0] is True
+    assert sorted(each.name for each in directory.glob(".*")) == []
+
+
+# -- from a file of keys --------------------------------------------------------------------------
+
+
+def halves(keys: list[str]) -> artifact.Keys:
+    """The digests of keys as DuckDB has them."""
+    with duckdb_session() as connection:
+        rows = [
+            connection.execute(
+                "SELECT md5_number_upper($k), md5_number_lower($k)", {"k": key}
+            ).fetchall()[0]
+            for key in keys
+        ]
+    upper, lower = np.array(rows, np.uint64).T
+    return artifact.Keys(upper.copy(), lower.copy())
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> Path:
+    """Cafés with the keys c0, c1, ..."""
+    keys = {"cafes": halves([f"c{i}" for i in range(30)])}
+    artifact.save(small_map(), tmp_path / "keyed", keys)
+    return tmp_path / "keyed"
+
+
+def values(directory: Path, item: int) -> tuple[object, ...]:
+    collection = artifact.load(directory).collections["cafes"]
+    live = collection.with_live(read_live(live_path(directory, 0), collection))
+    return live.listings([item])[0].values
+
+
+def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Path) -> None:
+    """Planted bug: what is not named becomes unknown."""
+    file = keyed.parent / "live.csv"
+    file.write_text("id,open,free\nc3,no,12\nc4,,\nc99,no,1\n")
+    done = update_live(keyed, "cafes", file)
+    assert (done.n_items, done.columns) == (2, ("open", "free"))
+    assert done.omissions.lines == ("1: no item has its key (line 4)",)
+    fixed = cafes()
+    assert values(keyed, 3) == (*fixed.listings([3])[0].values[:3], False, 12.0)
+    assert values(keyed, 4)[3:] == (None, None)
+    assert values(keyed, 7) == fixed.listings([7])[0].values
+    file.write_text("key,free\nc3,13\nc7,2.5\nc7,3.5\n")
+    done = update_live(keyed, "cafes", file)
+    assert done.omissions.lines == ("1: its key stands on a later row again (line 3)",)
+    assert values(keyed, 3)[3:] == (False, 13.0)
+    assert values(keyed, 7)[3:] == (True, 3.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("open\nyes\n", "no column key or id"),
+        ("id,kind\nc1,tea\n", "no live column; those of cafes are: open, free"),
+        ("id,open\nc1,maybe\n", "no row of it is usable: 1: its open is no flag"),
+        ("id,open\n", "it has no rows"),
+    ],
+)
+def test_a_file_of_no_use_changes_nothing(keyed: Path, text: str, said: str) -> None:
+    file = keyed.parent / "live.csv"
+    file.write_text(text)
+    with pytest.raises(DataError, match=said):
+        update_live(keyed, "cafes", file)
+    assert not live_path(keyed, 0).exists()
+
+
+def test_strict_refuses_a_row_that_is_left_out(keyed: Path) -> None:
+    file = keyed.parent / "live.csv"
+    file.write_text("id,open\nc1,yes\nc99,yes\n")
+    with pytest.raises(DataError, match="1: no item has its key"):
+        update_live(keyed, "cafes", file, strict=True)
+    assert not live_path(keyed, 0).exists()
+
+
+def test_a_damaged_file_of_before_is_no_reason_to_lose_values(keyed: Path) -> None:
+    file = keyed.parent / "live.csv"
+    file.write_text("id,open\nc1,yes\n")
+    live_path(keyed, 0).write_bytes(b"")
+    with pytest.raises(ArtifactError):
+        update_live(keyed, "cafes", file)
+
+
+def test_a_collection_without_keys_says_so(keyed: Path) -> None:
+    with pytest.raises(ArtifactError, match="posts was made without"):
+        update_live(keyed, "posts", keyed)
+    with pytest.raises(DataError, match="it has cafes, posts"):
+        update_live(keyed, "bars", keyed)
+
+
+def test_two_updates_at_once_both_last(keyed: Path) -> None:
+    """Planted bug: the lock is not taken, so one update forgets what the other wrote."""
+
+    def one(item: int) -> None:
+        file = keyed.parent / f"live-{item}.csv"
+        file.write_text(f"id,free\nc{item},{item}\n")
+        update_live(keyed, "cafes", file)
+
+    threads = [threading.Thread(target=one, args=(item,)) for item in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert [values(keyed, item)[4] for item in range(6)] == [0, 1, 2, 3, 4, 5]
