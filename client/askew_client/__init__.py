@@ -12,11 +12,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+_HOMES = {
+    "AskewClient": "askew_client.client",
+    "AxisValues": "askew_client.profile.named_place",
+    "BlockingClient": "askew_client.blocking_client",
+    "ClientSettings": "askew_client.settings.settings",
+    "Position": "askew.metric.position",
+    "UnknownTitle": "askew_client.client",
+    "Wishes": "askew_client.places.wishes",
+}
+
 if TYPE_CHECKING:
-    from askew_client.client import AskewClient, BlockingClient, UnknownTitle
+    from askew.metric.position import Position
+    from askew_client.blocking_client import BlockingClient
+    from askew_client.client import AskewClient, UnknownTitle
+    from askew_client.places.wishes import Wishes
+    from askew_client.profile.named_place import AxisValues
     from askew_client.settings.settings import ClientSettings
 
-__all__ = ["AskewClient", "BlockingClient", "ClientSettings", "UnknownTitle"]
+__all__ = [
+    "AskewClient",
+    "AxisValues",
+    "BlockingClient",
+    "ClientSettings",
+    "Position",
+    "UnknownTitle",
+    "Wishes",
+]
 
 
 def __dir__() -> list[str]:
@@ -25,12 +47,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    if name == "ClientSettings":
-        from askew_client.settings.settings import ClientSettings
+    if name in _HOMES:
+        from importlib import import_module
 
-        return ClientSettings
-    if name in __all__:
-        from askew_client import client
-
-        return getattr(client, name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,12 +4,11 @@
         answer = await client.ask()
         best = client.pick(answer)
 
-`BlockingClient` is the same for scripts without an event loop.
+`askew_client.blocking_client` is the same for scripts without an event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -23,12 +22,16 @@ from askew.errors import ParameterError
 from askew.randomness import SystemBits
 from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
+from askew_client.places.desk import PlaceDesk
+from askew_client.places.wishes import NO_WISHES, Wishes
+from askew_client.profile.named_place import Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
+from askew_client.views.near import NearAnswer, NearQuote
 from askew_client.views.problems import Setback
 from askew_client.views.values import Answer, Quote, Result
 
@@ -127,7 +130,7 @@ class AskewClient:
         Warns with UnknownTitle where the connected catalog has no such title; `ask` and `quote`
         connect.
         """
-        _rate(self.companion, label, rating)
+        rate(self.companion, label, rating)
 
     def unmatched(self) -> tuple[str, ...]:
         """The rated titles that the connected catalog does not have, newest first."""
@@ -145,6 +148,32 @@ class AskewClient:
         of its month, even if that has ended since.
         """
         return value_of(await self.companion.ask(second_space=second_space, quoted=quoted))
+
+    @property
+    def places(self) -> PlaceDesk:
+        """The named places: `client.places.add("home", Position(52.52, 13.4))`, list, move."""
+        return self.companion.nearby
+
+    async def near(
+        self,
+        collection: str,
+        place: str | Spot = "home",
+        *,
+        wishes: Wishes = NO_WISHES,
+        second_space: bool = False,
+    ) -> NearAnswer:
+        """The items of a collection near a place, ranked and picked here.
+
+        place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
+        without a name: a fresh signal and a charge each time. wishes: never sent.
+        """
+        nearby = self.companion.nearby
+        outcome = nearby.near(collection, place, wishes=wishes, second_space=second_space)
+        return value_of(await outcome)
+
+    async def near_quote(self, collection: str, place: str | Spot = "home") -> NearQuote:
+        """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
+        return value_of(await self.companion.nearby.quote(collection, place))
 
     def pick(self, answer: Answer) -> Result:
         """The best result of an answer for this person. Never sent."""
@@ -164,7 +193,8 @@ def value_of(outcome: _Outcome | Setback) -> _Outcome:
     return outcome
 
 
-def _rate(companion: Companion, label: str, rating: float) -> None:
+def rate(companion: Companion, label: str, rating: float) -> None:
+    """Rate a title; the warning names the line of who called the client."""
     _check("label", label, str, 'text, such as "Alien (1979)"')
     _check("rating", rating, Real, "a number")
     companion.rate(label, float(rating))
@@ -177,65 +207,3 @@ def _check(name: str, value: object, kind: type, limit: str) -> None:
     """Raises ParameterError for a value of another type; the type is named, which is public."""
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ParameterError(name, type(value), limit)
-
-
-class BlockingClient:
-    """The same as AskewClient, for scripts: `with BlockingClient(settings) as client:`."""
-
-    def __init__(
-        self,
-        settings: ClientSettings | None = None,
-        *,
-        server: str = DEFAULT_SERVER,
-        directory: str | Path | None = None,
-        transport: Transport | None = None,
-    ) -> None:
-        """Nothing is opened before `with`."""
-        self._client = AskewClient(
-            settings, server=server, directory=directory, transport=transport
-        )
-        self._runner = asyncio.Runner()
-
-    def __enter__(self) -> Self:
-        self._runner.run(self._client.__aenter__())
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self._runner.run(self._client.__aexit__(kind, error, trace))
-        finally:
-            self._runner.close()
-
-    @property
-    def companion(self) -> Companion:
-        """The whole facade; its coroutines need an event loop of their own."""
-        return self._client.companion
-
-    def rate(self, label: str, rating: float) -> None:
-        """Rate a title, "Alien (1979)". Kept on this device. See `AskewClient.rate`."""
-        _rate(self.companion, label, rating)
-
-    def unmatched(self) -> tuple[str, ...]:
-        """The rated titles that the connected catalog does not have, newest first."""
-        return self._client.unmatched()
-
-    def quote(self) -> Quote:
-        """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
-        return self._runner.run(self._client.quote())
-
-    def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
-        """The answer to this slot's question. second_space, quoted: see `AskewClient.ask`."""
-        return self._runner.run(self._client.ask(second_space=second_space, quoted=quoted))
-
-    def pick(self, answer: Answer) -> Result:
-        """The best result of an answer for this person. Never sent."""
-        return self._client.pick(answer)
-
-    def rank(self, answer: Answer) -> tuple[Result, ...]:
-        """The results of an answer from best to worst for this person. Never sent."""
-        return self._client.rank(answer)

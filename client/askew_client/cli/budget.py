@@ -87,6 +87,12 @@ def _as_json(found: Budget) -> dict[str, object]:
         "lifetime_cap": float(found.cap),
         "next_slot": found.next_slot.isoformat(),
         "frozen": found.frozen,
+        "places": {
+            "spent_per_km": float(found.places.spent),
+            "lifetime_cap_per_km": float(found.places.cap),
+            "this_month_per_km": float(found.places.this_month),
+            "monthly_cap_per_km": float(found.places.monthly_cap),
+        },
         "entries": [
             {
                 "slot": line.slot,
@@ -96,6 +102,7 @@ def _as_json(found: Budget) -> dict[str, object]:
                     None if line.epsilon_per_distance is None else float(line.epsilon_per_distance)
                 ),
                 "epsilon_between_any_two": line.between_any_two,
+                "epsilon_per_km": float(line.epsilon_per_km),
             }
             for line in found.lines
         ],

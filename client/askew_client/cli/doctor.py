@@ -14,6 +14,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew_client.device.doctor import Finding
     from askew_client.settings.sources import Config
+    from askew_client.transport.protocol import Transport
 
 
 @click.command()
@@ -46,7 +47,7 @@ async def _findings(config: Config) -> list[Finding]:
 
 async def _server(config: Config) -> AsyncIterator[Finding]:
     from askew_client.demo.server import wait_until_healthy
-    from askew_client.device.doctor import Finding, check_space
+    from askew_client.device.doctor import Finding
     from askew_client.transport.grpc import GrpcTransport
     from askew_client.views.problems import setback_of
 
@@ -54,10 +55,24 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
         async with GrpcTransport(config.server, config.settings.timeout) as network:
             await wait_until_healthy(network.channel, config.settings.timeout)
             yield Finding("server", "ok", f"{config.server} is healthy")
-            yield check_space(await network.model_card(), config.settings)
+            yield await _space(network, config)
     except AskewError as error:
         hint = f"{setback_of(error).hint} `askew-server serve --demo` starts one here."
         yield Finding("server", "fail", f"{config.server}: {error}", hint)
+
+
+async def _space(network: Transport, config: Config) -> Finding:
+    """Whether this device asks this server, whichever kind of space it has."""
+    from askew.errors import WireError
+    from askew_client.device.doctor import check_metric_space, check_space
+
+    try:
+        return check_space(await network.model_card(), config.settings)
+    except WireError as error:
+        try:
+            return check_metric_space(await network.metric_card(), config.settings)
+        except WireError:
+            raise error from None
 
 
 def _device(config: Config) -> list[Finding]:
@@ -72,10 +87,12 @@ def _device(config: Config) -> list[Finding]:
 
     where = places(config.data)
     store = SignalStore(where.ledger, config.settings.caps, where.anchor)
+    profile = ProfileStore(where.profile, SystemBits())
     modes = [*checks.check_modes(where)]  # first: the stores close what others could read
     return [
         checks.check_ledger(store, where.ledger),
-        checks.check_profile(ProfileStore(where.profile, SystemBits())),
+        checks.check_profile(profile),
+        checks.check_named_places(profile, store),
         checks.check_clock(store, where.ledger, datetime.date.today()),
         checks.check_keyring(keyring_name()),
         *checks.check_places(where),

@@ -27,6 +27,8 @@ from askew_client.cli.budget import budget
 from askew_client.cli.completion import completion
 from askew_client.cli.demo import demo
 from askew_client.cli.doctor import doctor
+from askew_client.cli.near import near
+from askew_client.cli.place import place
 from askew_client.cli.profile import profile
 from askew_client.cli.tui import tui
 from askew_client.storage import core_dumps
@@ -51,6 +53,8 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     Examples:
       askew profile import my-ratings.csv
       askew ask
+      askew place add home --region DE
+      askew near pharmacies --place home
       askew budget
       askew tui --demo
       askew doctor
@@ -64,7 +68,7 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     context.obj = config_file
 
 
-for _command in (ask, budget, catalog, completion, demo, doctor, profile, tui):
+for _command in (ask, budget, catalog, completion, demo, doctor, near, place, profile, tui):
     cli.add_command(_command)
 
 

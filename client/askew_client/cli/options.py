@@ -59,6 +59,16 @@ class Directory(click.Path):
 
 server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
 k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
+near_k = click.option("-k", "near_k", type=int, help="Results to ask for.  [default: 20]")
+region = click.option(
+    "--region",
+    help="Where places lie: a country, such as DE, or edges in degrees, S/W/N/E.",
+)
+level = click.option(
+    "--level",
+    type=click.Choice(["district", "town", "county"]),
+    help="Odds change at most 4 times within 1, 5 or 20 km.  [default: town]",
+)
 epsilon = click.option(
     "--epsilon",
     type=RationalNumber(),
@@ -135,6 +145,17 @@ def open_profile(directory: Path | None) -> ProfileStore:
     if store.locked:
         store.unlock(ask_passphrase("Passphrase of your profile"))
     return store
+
+
+def typed_place(source: Path | None) -> str:
+    """Where a place is: from a file, standard input or a prompt, and never from an argument."""
+    if source is not None:
+        return source.read_text("utf-8", errors="replace")
+    if not sys.stdin.isatty():
+        return sys.stdin.read()
+    prompt = "Latitude, longitude (or axis = number)"
+    text: str = click.prompt(prompt, err=True)
+    return text
 
 
 def ask_passphrase(prompt: str, *, confirm: bool = False) -> str:

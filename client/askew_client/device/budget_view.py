@@ -11,8 +11,9 @@ from askew_client.ledger.account import Account, Charge
 from askew_client.ledger.slots import day_after
 from askew_client.ledger.store import SignalStore
 from askew_client.settings.settings import slot_of
+from askew_client.views.near import times
 from askew_client.views.rounding import at_most
-from askew_client.views.values import Budget, LedgerLine
+from askew_client.views.values import Budget, LedgerLine, PlaceBudget
 
 
 def budget_of(store: SignalStore, today: datetime.date) -> Budget:
@@ -23,7 +24,13 @@ def budget_of(store: SignalStore, today: datetime.date) -> Budget:
         cap=account.caps.lifetime,
         next_slot=day_after(slot_of(today)),
         lines=tuple(_line(charge) for charge in account.charges),
-        words=tuple(_words(account)),
+        words=(*_words(account), *_words_of_places(account)),
+        places=PlaceBudget(
+            spent=account.spent_per_km,
+            cap=account.caps.places_lifetime,
+            this_month=account.spent_per_km_in(slot_of(today)),
+            monthly_cap=account.caps.places_monthly,
+        ),
         frozen=account.frozen,
     )
 
@@ -32,8 +39,16 @@ def _line(charge: Charge) -> LedgerLine:
     epsilon_per_distance, far = charge.epsilon_per_distance, float(charge.epsilon)
     if charge.kind == "unfreeze":
         words = (
-            f"accepted by you; {at_most(far)} was booked for what the ledger had lost, "
-            "as far as its anchor knew"
+            f"accepted by you; {at_most(far)}{_and_per_km(charge)} was booked for what the ledger "
+            "had lost, as far as its anchor knew"
+        )
+    elif charge.kind == "copy":
+        words = "one signal that another device drew and paid for"
+    elif charge.epsilon_per_km:
+        per_km = charge.epsilon_per_km
+        words = (
+            f"one noisy position, epsilon {at_most(per_km)} per km: the odds between two places "
+            f"10 km apart change at most {times(10 * per_km)}"
         )
     elif epsilon_per_distance is None:
         words = f"one signal, epsilon {at_most(far)} between any two people"
@@ -49,6 +64,7 @@ def _line(charge: Charge) -> LedgerLine:
         epsilon_per_distance=epsilon_per_distance,
         between_any_two=far,
         words=words,
+        epsilon_per_km=charge.epsilon_per_km,
     )
 
 
@@ -68,6 +84,21 @@ def _words(account: Account) -> Iterator[str]:
         f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
         f"{_odds(spent)}." + (" You hide best among people like you." if metric else "")
     )
+
+
+def _words_of_places(account: Account) -> Iterator[str]:
+    """What the noisy positions say together, if there are any."""
+    spent, cap = account.spent_per_km, account.caps.places_lifetime
+    if spent:
+        yield (
+            f"Places: spent {at_most(spent)} per km of a lifetime cap of {float(cap):g}. If all of "
+            f"it were about one place, the odds between two places would change at most "
+            f"{times(spent)} 1 km apart, and {times(10 * spent)} 10 km apart."
+        )
+
+
+def _and_per_km(charge: Charge) -> str:
+    return f", and {at_most(charge.epsilon_per_km)} per km," if charge.epsilon_per_km else ""
 
 
 def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:

@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 from askew.errors import AskewError, ParameterError
+from askew.metric_card import MetricCard
 from askew.model_card import ModelCard
+from askew.signal import ANY_SPACE
 from askew_client.exchange import mechanism_for
 from askew_client.ledger.slots import months_between
 from askew_client.ledger.store import MAX_JUMP, SignalStore
+from askew_client.places.errands import view_of
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
 from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.views.near import MAP_AXES
 
 Health = Literal["ok", "warn", "fail"]
 _EARLIEST_YEAR = 2026  # nobody ran this program before
@@ -44,6 +48,34 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     return Finding("space", "ok", text)
 
 
+def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:
+    """Whether this device asks this server's collections by its settings."""
+    names = ", ".join(each.name for each in card.collections)
+    if settings.near_k > card.max_slate_size:
+        text = f"near_k is {settings.near_k}, and it answers at most {card.max_slate_size}"
+        return Finding("space", "fail", text, "Ask another server, or change the setting.")
+    return Finding("space", "ok", f"collections to ask near a place: {names}")
+
+
+def check_named_places(profile: ProfileStore, signals: SignalStore) -> Finding:
+    """Whether every named place has what it sends. Looks at nothing of an encrypted profile."""
+    try:
+        if profile.locked or not (places := profile.read().places):
+            return Finding("places", "ok", "encrypted" if profile.locked else "none is named")
+        account = signals.account()
+        views = [
+            view_of(name, place, signals.find(ANY_SPACE, "2026-01", place.handle)[1], account)
+            for name, place in places.items()
+        ]
+    except AskewError as error:
+        return Finding("places", "fail", str(error))
+    lost = sum(each.axes == MAP_AXES and not each.sent for each in views)
+    if lost:
+        text = f"{lost} of {len(views)} have no noisy position in the ledger"
+        return Finding("places", "fail", text, "`askew place move` draws, and charges, a new one.")
+    return Finding("places", "ok", f"{len(views)} named")
+
+
 def check_ledger(store: SignalStore, path: Path) -> Finding:
     """Whether the ledger is whole, anchored and not spent. Looks without making a file."""
     if not path.exists():
@@ -53,12 +85,18 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
     except AskewError as error:
         hint = "Move it away; `askew budget --unfreeze` then books what its anchor remembers."
         return Finding("ledger", "fail", str(error), hint)
-    spent = f"{float(account.spent):.4g} of {float(account.caps.lifetime):g} spent"
+    spent = (
+        f"{float(account.spent):.4g} of {float(account.caps.lifetime):g} spent between any two "
+        f"people, {float(account.spent_per_km):.4g} of {float(account.caps.places_lifetime):g} "
+        "per km on places"
+    )
     if account.frozen:
         hint = "`askew budget --unfreeze` accepts it, and books what was lost."
         return Finding("ledger", "fail", f"frozen: {account.frozen}", hint)
     if account.spent >= account.caps.lifetime:
         return Finding("ledger", "warn", spent, "The lifetime cap is reached.")
+    if account.spent_per_km >= account.caps.places_lifetime:
+        return Finding("ledger", "warn", spent, "The lifetime cap of places is reached.")
     return Finding("ledger", "ok", f"{spent}, {len(account.charges)} entries, anchored")
 
 

@@ -45,5 +45,8 @@ class Errand(Protocol):
     def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
         """Pay for and draw what needs no server: a position's signal, and nothing on axes."""
 
+    def price(self, account: Account) -> PlaceCost | None:
+        """What `settle` would cost now."""
+
     def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> NearAsker:
         """Raises ParameterError or PlaceError for a server that this place cannot ask."""

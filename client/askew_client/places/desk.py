@@ -61,6 +61,13 @@ class PlaceDesk:
         cap = self._settings.place_lifetime_cap
         return PlaceCost.of(epsilon, account.spent_per_km, cap, fresh=True)
 
+    def price_of(self, spot: Spot) -> PlaceCost | None:
+        """What naming this spot would cost now; None on axes, where it costs when it is asked from.
+
+        Raises PlaceError for a position outside the region.
+        """
+        return fresh_errand(spot, "", self._settings).price(self._signals.account())
+
     def add(self, name: str, spot: Spot) -> PlaceView:
         """Name a place: checked, charged, drawn and then kept.
 

@@ -29,6 +29,9 @@ class AxisErrand:
     def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
         """Nothing: the space of a signal on axes is a server's."""
 
+    def price(self, account: Account) -> None:
+        """Nothing yet."""
+
     def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> AxisAsker:
         """These values, on a server with axes that they name and that this device enters.
 

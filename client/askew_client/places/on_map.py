@@ -54,6 +54,10 @@ class MapAsker:
         """Pay for and draw the noisy position."""
         ask(self, slot, memory, bits)
 
+    def price(self, account: Account) -> PlaceCost:
+        """What the noisy position will cost."""
+        return self.cost(account, "", fresh=True)
+
     def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> MapAsker:
         """This position, on a server with a map."""
         if not isinstance(card.space, MapSpace):

@@ -208,10 +208,11 @@ class NoisePicture:
 
 @dataclass(frozen=True)
 class LedgerLine:
-    """One line of the ledger. kind: "signal", or "unfreeze" for what the person accepted.
+    """One line of the ledger. kind: "signal"; "copy" for a signal that another device paid for;
+    "unfreeze" for what the person accepted.
 
     The budget adds between_any_two; epsilon_per_distance stands beside it for a mechanism that has
-    this unit.
+    this unit. The account of places adds epsilon_per_km.
     """
 
     slot: str
@@ -220,15 +221,31 @@ class LedgerLine:
     epsilon_per_distance: Fraction | None
     between_any_two: float
     words: str
+    epsilon_per_km: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class PlaceBudget:
+    """The account of places, as epsilon per crow's kilometer: in all, and what this month's
+    positions cost.
+    """
+
+    spent: Fraction
+    cap: Fraction
+    this_month: Fraction
+    monthly_cap: Fraction
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The ledger as a person reads it. frozen says why nothing is spent, or is None."""
+    """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
+    None.
+    """
 
     spent: Fraction
     cap: Fraction
     next_slot: datetime.date
     lines: tuple[LedgerLine, ...]
     words: tuple[str, ...]
+    places: PlaceBudget
     frozen: str | None = None

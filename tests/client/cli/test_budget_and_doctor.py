@@ -91,6 +91,7 @@ def test_the_budget_as_json(askew: Askew, data: Path) -> None:
             "kind": "signal",
             "epsilon_per_distance": 2.0,
             "epsilon_between_any_two": 6.0,
+            "epsilon_per_km": 0.0,
         }
     ]
 
@@ -175,7 +176,8 @@ def test_the_doctor_finds_nothing_wrong_on_a_healthy_device(
     assert unwell <= {"keyring"}
     assert {"server", "space", "ledger", "profile", "clock", "keyring"} <= set(findings)
     assert len([name for name in findings if name.startswith("mode of")]) == 5
-    assert " of 192 spent, 1 entries, anchored" in findings["ledger"]["text"]
+    assert " of 192 spent between any two people" in findings["ledger"]["text"]
+    assert "0 of 4.2 per km on places, 1 entries, anchored" in findings["ledger"]["text"]
 
 
 def test_the_doctor_changes_nothing(askew: Askew, home: Path) -> None:

@@ -171,9 +171,11 @@ def parameters(command: click.Command) -> Iterator[click.Parameter]:
 
 
 def test_no_command_takes_a_title_a_rating_or_a_passphrase_as_an_argument() -> None:
-    """Planted bug: `askew profile add TITLE RATING`, which every program could read."""
+    """Planted bugs: `askew profile add TITLE RATING`, `askew place add NAME LATITUDE LONGITUDE`,
+    which every program could read.
+    """
     arguments = [each for each in parameters(cli.cli) if isinstance(each, click.Argument)]
-    assert {each.name for each in arguments} == {"file", "shell"}
+    assert {each.name for each in arguments} == {"collection", "file", "name", "shell"}
     free_text = {
         each.name
         for each in parameters(cli.cli)

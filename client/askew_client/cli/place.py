@@ -1,0 +1,202 @@
+"""`askew place`: named places, and what every server gets of them.
+
+Where a place is comes from standard input, a file or a prompt: an argument or a variable of the
+environment would be seen by other programs on the machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_client.cli import options
+
+if TYPE_CHECKING:
+    from askew_client.places.desk import PlaceDesk
+    from askew_client.profile.named_place import Spot
+    from askew_client.views.near import PlaceView
+
+_file = click.option(
+    "--file",
+    "source",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Where the place is, in a file; else standard input or a prompt.",
+)
+
+
+@click.group()
+def place() -> None:
+    """Name places: home, work. Each gets one noisy position, which every server gets.
+
+    Where a place is never goes on the command line, which other programs can read. A latitude and
+    a longitude in degrees, "52.52, 13.405", or lines "axis = number".
+
+    \b
+    Examples:
+      askew place add home --region DE
+      askew place list
+      askew place move home
+      askew near pharmacies --place home
+    """
+
+
+@place.command("add")
+@click.argument("name")
+@options.all_of(_file, options.region, options.level, options.data)
+@click.pass_context
+def add(
+    context: click.Context,
+    name: str,
+    source: Path | None,
+    region: str | None,
+    level: str | None,
+    data: Path | None,
+) -> None:
+    """Name a place. Its noisy position is charged and drawn once, for good.
+
+    What it costs is said first. No other setting, server or month draws it again.
+
+    \b
+    Examples:
+      askew place add home --region DE --level town
+      askew place add work --file work.txt
+    """
+    desk = _desk(context, data=data, region=region, level=level)
+    _say_drawn(desk.add(name, _typed(desk, source)))
+
+
+@place.command("move")
+@click.argument("name")
+@options.all_of(_file, options.region, options.level, options.data)
+@click.pass_context
+def move(
+    context: click.Context,
+    name: str,
+    source: Path | None,
+    region: str | None,
+    level: str | None,
+    data: Path | None,
+) -> None:
+    """The place is elsewhere now: a fresh noisy position, charged like the first."""
+    desk = _desk(context, data=data, region=region, level=level)
+    _say_drawn(desk.move(name, _typed(desk, source)))
+
+
+@place.command("list")
+@options.all_of(options.data, options.as_json)
+@click.pass_context
+def list_places(context: click.Context, data: Path | None, as_json: bool) -> None:
+    """List the places: where they are, and what every server gets."""
+    places = _desk(context, data=data).places()
+    if as_json:
+        options.print_json([_as_json(each) for each in places])
+        return
+    for each in places:
+        click.echo(f"{each.name}: {_numbers(each.axes, each.true)}")
+        if each.cost is not None:
+            click.echo(f"  every server gets {_numbers(each.axes, each.sent)}")
+            far, odds = each.cost.hidden_km, each.cost.odds
+            click.echo(f"  {far:.3g} km apart: odds change at most {odds:g} times")
+
+
+@place.command("forget")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.data
+@click.pass_context
+def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
+    """Erase a place from this device. What it cost stays spent: servers know its signal."""
+    desk = _desk(context, data=data)
+    if not yes:
+        click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
+    desk.forget(name)
+    _tell("forgotten; what its signal told stays told, and stays charged")
+
+
+@place.command("export")
+@click.argument("name")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@options.data
+@click.pass_context
+def export(context: click.Context, name: str, file: Path, data: Path | None) -> None:
+    """Write a place to a file of mode 0600, for another device of yours or of your household.
+
+    Two draws about one home tell more than one, and no ledger sees both: copy it instead.
+    """
+    from askew_client.storage.private_file import replace_file
+
+    text = _desk(context, data=data).export(name)
+    if file.exists():
+        raise click.UsageError(f"{file} is there already; nothing was overwritten")
+    replace_file(file, text)
+    _tell(f"written to {file}: it says where the place is, so delete it once it is imported")
+
+
+@place.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, allow_dash=True))
+@options.data
+@click.pass_context
+def import_place(context: click.Context, file: Path, data: Path | None) -> None:
+    """Take in a place that another device exported: no draw, and no charge."""
+    desk = _desk(context, data=data)
+    text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8", errors="replace")
+    _tell(f"{desk.take_in(text).name} is here, with the signal that it had there")
+
+
+def _desk(context: click.Context, **flags: object) -> PlaceDesk:
+    from askew.randomness import SystemBits
+    from askew_client.ledger.store import SignalStore
+    from askew_client.places.desk import PlaceDesk
+    from askew_client.settings.paths import places
+
+    config = options.load(context, **flags)
+    where = places(config.data)
+    return PlaceDesk(
+        config.settings,
+        profile=options.open_profile(config.data),
+        signals=SignalStore(where.ledger, config.settings.caps, where.anchor),
+        bits=SystemBits(),
+    )
+
+
+def _typed(desk: PlaceDesk, source: Path | None) -> Spot:
+    """Where the place is. What its noisy position will cost is said before it is drawn."""
+    from askew_client.places.reading import spot_of
+
+    spot = spot_of(options.typed_place(source))
+    cost = desk.price_of(spot)
+    for line in () if cost is None else cost.words:
+        click.echo(line, err=True)
+    return spot
+
+
+def _say_drawn(view: PlaceView) -> None:
+    if view.cost is None:
+        _tell(
+            f"{view.name} is kept; a signal on axes is drawn, and charged, when a server is asked"
+        )
+        return
+    cost = view.cost
+    _tell(f"{view.name} is kept, and its noisy position was drawn and charged")
+    _tell(f"spent on places: {float(cost.spent):.4g} of {float(cost.cap):g} per km")
+
+
+def _numbers(axes: tuple[str, ...], values: tuple[float, ...]) -> str:
+    return ", ".join(f"{axis} {value:g}" for axis, value in zip(axes, values, strict=True))
+
+
+def _as_json(view: PlaceView) -> dict[str, object]:
+    return {
+        "name": view.name,
+        "axes": view.axes,
+        "true": view.true,
+        "sent": view.sent,
+        "epsilon_per_km": None if view.cost is None else float(view.cost.epsilon_per_km),
+    }
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
