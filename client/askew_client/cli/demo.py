@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--films", is_flag=True, help="Tastes instead of places: which film to see.")
 @click.option("-k", type=int, help="Results to ask for.  [default: 20, of films 8]")
-@click.option(
-    "--level",
-    type=click.Choice(["district", "town", "county"]),
-    help="How far apart places are hidden: 1, 5 or 20 km.  [default: town]",
-)
+@options.level
 @click.option(
     "--epsilon",
     type=options.RationalNumber(),

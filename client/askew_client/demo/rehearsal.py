@@ -17,7 +17,7 @@ from askew.metric_card import MetricCard
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire.convert import query_to_bytes, slate_from_bytes
-from askew_client.demo.server import server_process
+from askew_client.demo.server import last_words, server_process
 
 Way = Literal["served", "nearest", "everybody"]
 
@@ -36,14 +36,16 @@ class Rehearsal:
         if sender is None or answers is None:  # both are pipes: for the type checker
             raise ServerFailed("the rehearsal has no pipes")
         lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
-        sender.writelines(lines)
-        await sender.drain()
         found = []
-        for _, query in questions:
-            line = await answers.readline()
-            if not line:
-                raise ServerFailed("the rehearsal ended before it answered")
-            found.append(slate_from_bytes(b64decode(line), card, query.k, query.collection))
+        try:
+            sender.writelines(lines)
+            await sender.drain()
+            for _, query in questions:
+                line = b64decode(await answers.readuntil())
+                found.append(slate_from_bytes(line, card, query.k, query.collection))
+        except (OSError, EOFError):
+            words = await last_words(self._process)
+            raise ServerFailed(f"the demo's second process ended: {words}") from None
         return found
 
 

@@ -62,17 +62,22 @@ async def wait_until_healthy(channel: grpc.aio.Channel, patience: float = _PATIE
 
 async def _address(process: Process) -> str:
     """The address in the line "listening on HOST:PORT, ..." that the server prints first."""
-    output, complaints = process.stdout, process.stderr
-    if output is None or complaints is None:  # both are pipes: for the type checker
+    output = process.stdout
+    if output is None:  # it is a pipe: for the type checker
         raise ServerFailed("askew-server has no output")
     try:
         line = await asyncio.wait_for(output.readline(), _PATIENCE)
     except TimeoutError:
         raise ServerFailed("askew-server did not start in time") from None
     if not line:
-        last = (await complaints.read()).decode(errors="replace").strip().rpartition("\n")[2]
-        raise ServerFailed(f"askew-server did not start: {last}")
+        raise ServerFailed(f"askew-server did not start: {await last_words(process)}")
     return line.decode().removeprefix("listening on ").partition(",")[0].strip()
+
+
+async def last_words(process: Process) -> str:
+    """The last line of what a process that has ended complained of."""
+    complaints = b"" if process.stderr is None else await process.stderr.read()
+    return complaints.decode(errors="replace").strip().rpartition("\n")[2]
 
 
 async def _stop(process: Process) -> None:

@@ -55,7 +55,7 @@ def serve(
     \b
     Examples:
       askew-server serve --model model
-      askew-server serve --demo
+      askew-server serve --demo places
       askew-server serve --model model --releases askew-ledger.sqlite --popularity 1
     """
     if (model is None) == (demo is None):

@@ -17,7 +17,7 @@ from askew.signal import Query
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, choice, near_rule_of
 
-_PEOPLE = choice.MOST_PEOPLE  # whom the list for everybody is chosen for
+_PEOPLE = 256  # for whom the list for everybody is chosen: as many as `choice` adds up exactly
 
 
 class Rehearsal:

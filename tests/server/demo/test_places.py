@@ -49,7 +49,7 @@ def test_every_item_fits_the_card_of_its_collection(demo: MetricModel) -> None:
     for card in demo.card.collections:
         held = demo.collections[card.name]
         for listing in held.listings(range(0, len(held), 7)):
-            card.check(listing, demo.card.space.dimension)
+            card.check(listing, demo.card.space)
 
 
 def test_all_lie_in_the_region_which_is_the_one_that_a_device_knows(demo: MetricModel) -> None:
