@@ -23,10 +23,9 @@ from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.position import MICRODEGREES
 from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
+from askew.placement.axes import place_on_axes
 from askew.placement.disutility import Disutility
 from askew.placement.hexagonal import place_on_map
-from askew.placement.noise import Laplace
-from askew.placement.rule import place
 from askew.signal import Signal
 
 Points = NDArray[np.float64]
@@ -155,6 +154,7 @@ class AxisFrame:
     norm = 1
 
     def __init__(self, space: AxisSpace) -> None:
+        self._space = space
         self._low = np.array([axis.low for axis in space.axes])
         self._scale = np.array([axis.scale for axis in space.axes])
         self.extent = np.array([float(axis.size) for axis in space.axes])
@@ -210,11 +210,4 @@ class AxisFrame:
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """In units of distance."""
-        dimension = len(self.extent)
-        noise = Laplace(self.epsilon(signal), dimension)
-        return _nearest_first(place(noise, disutility, k, on_demand=False).offsets, dimension)
-
-
-def _nearest_first(offsets: Points, dimension: int) -> Points:
-    table = offsets.reshape(-1, dimension)
-    return table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
+        return place_on_axes(self._space, signal.lattice, k, disutility).offsets

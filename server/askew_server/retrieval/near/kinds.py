@@ -2,8 +2,8 @@
 
 A slate that is chosen by distance alone may hold no item of a kind, and then a private filter
 leaves nothing. So some of the people for whom a set is chosen accept one kind only: the wish of
-sample i is where the i-th number of an R_1 sequence falls in the running sum of the shares, and
-the rest accept any item.
+sample i is where the i-th number of a sequence of low discrepancy, another than that of positions,
+falls in the running sum of the shares; the rest accept any item.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.metric.axes import MAX_AXES
 from askew_server.retrieval.near.frame import Points
 from askew_server.retrieval.near.index import MetricIndex, Rows
 from askew_server.retrieval.near.people import SAMPLES, low_discrepancy
 
 ANY = -1
-_WISHES = 0.5  # the share of people who accept one kind only
-_MOST = 64  # kinds; rarer ones are nobody's only wish
+_WISHES = 0.25  # the share of people who accept one kind only
 
 
 class Kinds:
@@ -26,23 +26,19 @@ class Kinds:
     def __init__(self, index: MetricIndex, codes: NDArray[np.int32]) -> None:
         self._index, self._codes = index, codes
         counts = np.bincount(codes[codes >= 0], minlength=1)
-        common = np.sort(np.argsort(-counts, kind="stable")[:_MOST])
-        common = common[counts[common] > 0]
-        self._wishes = _wishes(common, counts[common])
-        self._people = {kind: np.flatnonzero(self._wishes == kind) for kind in (ANY, *common)}
-        self._parts = {
-            kind: index.part(np.flatnonzero(codes == kind))
-            for kind in common.tolist()
-            if len(self._people[kind])
-        }
+        self._wishes = _wishes(counts)
+        self._anybody = np.flatnonzero(self._wishes == ANY)
+        self._parts = [
+            (np.flatnonzero(self._wishes == kind), index.part(np.flatnonzero(codes == kind)))
+            for kind in np.unique(self._wishes).tolist()
+            if kind != ANY
+        ]
 
     def nearest(self, positions: Points) -> Rows:
         """The item nearest to each person that they accept, (m,)."""
         found = np.empty(len(positions), np.int64)
-        anybody = self._people[ANY]
-        found[anybody] = self._index.nearest(positions[anybody])[:, 0]
-        for kind, part in self._parts.items():
-            wishing = self._people[kind]
+        found[self._anybody] = self._index.nearest(positions[self._anybody])[:, 0]
+        for wishing, part in self._parts:
             found[wishing] = part.nearest(positions[wishing])[:, 0]
         return found
 
@@ -52,9 +48,9 @@ class Kinds:
         return np.asarray(other & (self._wishes != ANY))
 
 
-def _wishes(kinds: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The kind that each sample looks for."""
-    fractions = low_discrepancy(SAMPLES, 1)[:, 0]
+def _wishes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The kind that each sample looks for, at most 256 of them."""
+    fractions = low_discrepancy(SAMPLES, MAX_AXES + 1)[:, 0]
     reached = np.cumsum(counts) * (_WISHES / max(1, int(counts.sum())))
-    at = np.searchsorted(reached, fractions, side="right")
-    return np.append(kinds, ANY)[at]
+    kinds = np.searchsorted(reached, fractions, side="right")
+    return np.where(kinds < len(counts), kinds, ANY)

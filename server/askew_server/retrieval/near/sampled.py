@@ -2,7 +2,8 @@
 
     objective of a set S    mean over the people of the sample of  min_{i in S} h(distance(i, p))
 
-With kinds, an item that a person does not accept costs them as much as the farthest one would.
+With kinds, an item that a person does not accept costs them as much as one 4 / epsilon away, which
+is about twice as far as the noise reaches.
 `items` and `posterior` make a set of their own: the candidates are the item nearest to each person
 of the sample, and those of `codebook` and `nearest`; greedy choice, then swaps. Served is the best
 of a rule's own set, `codebook` and `nearest` by the objective, ties in this order. The sample is a
@@ -24,6 +25,8 @@ from askew_server.retrieval.near.kinds import Kinds
 from askew_server.retrieval.near.people import People
 from askew_server.retrieval.near.rules import NearRule
 
+_LOST = 4.0  # what none of a kind costs, in 1 / epsilon
+
 
 class Objective:
     """What items cost the people who may have sent a signal."""
@@ -44,15 +47,15 @@ class Objective:
             return self._index.nearest(positions)[:, 0]
         return self._kinds.nearest(positions)
 
-    def costs(self, items: Rows, positions: Points) -> choice.Costs:
+    def costs(self, signal: Signal, items: Rows, positions: Points) -> choice.Costs:
         """What each item costs each person, (c, m)."""
         distances = self._index.distances(items, positions)
+        if self._kinds is not None:
+            lost = _LOST / self._index.frame.epsilon(signal)
+            distances[self._kinds.refused(items)] = lost
         if not isinstance(self._disutility, Identity):
             distances = self._disutility(distances.astype(np.float64)).astype(np.float32)
-        costs = choice.whole(distances)
-        if self._kinds is not None:
-            costs[self._kinds.refused(items)] = choice.LEVELS
-        return costs
+        return choice.whole(distances)
 
 
 class BestOf:
@@ -65,7 +68,7 @@ class BestOf:
         """What the rules take, and O(k m) for a sample of m people."""
         sets = [rule.choose(signal, k) for rule in self._rules]
         people = self._objective.people.sample(signal)
-        costs = self._objective.costs(np.concatenate(sets), people)
+        costs = self._objective.costs(signal, np.concatenate(sets), people)
         spent = costs.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
         return sets[int(spent.argmin())]
 
@@ -84,9 +87,12 @@ class Sampled:
         """What the others take, O(m log n) for the index and O(k m**2) for m people."""
         sets = [rule.choose(signal, k) for rule in self._others]
         positions = self._objective.people.sample(signal)
-        items = np.unique(np.concatenate([self._objective.wanted(positions), *sets]))
-        costs = self._objective.costs(items, positions)
-        competing = sets if self._served else []
-        own = choice.choose(costs, k)
-        rows = [own, *[np.searchsorted(items, each) for each in competing]]
+        # The others' items stand first: a slot that serves nobody of the sample goes to them.
+        found = np.concatenate([*sets, self._objective.wanted(positions)])
+        row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
+        items = np.fromiter(row_of, np.int64)
+        costs = self._objective.costs(signal, items, positions)
+        rows = [choice.choose(costs, k)]
+        if self._served:
+            rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
         return np.sort(items[min(rows, key=lambda each: choice.cost(costs, each))])
