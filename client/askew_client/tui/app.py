@@ -1,59 +1,37 @@
-"""The app: it opens the device, keeps what every screen shows, and runs what must not block.
-
-Workers bring messages; handlers set the app's state; screens watch the state and touch widgets.
-"""
+"""The app: its screens, its keys, and what leads from one to another."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
 from textual.app import SystemCommand
 from textual.binding import Binding
-from textual.reactive import reactive
 from textual.screen import Screen
 
-from askew.errors import AskewError
 from askew_client.settings.app_keys import NO_KEYS
-from askew_client.tui.crash import DiscreetApp
+from askew_client.tui.device_app import DeviceApp, Opening
 from askew_client.tui.keeping import keep_theme
-from askew_client.tui.messages import (
-    BudgetRead,
-    Connected,
-    Done,
-    Opened,
-    ProfileRead,
-    ProfileView,
-    Refused,
-)
 from askew_client.tui.palette import commands_of
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen, typed
 from askew_client.tui.screens.history import HistoryScreen
+from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
-from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.themes import DARK, INKS, LIGHT
 from askew_client.tui.widgets.bent_header import BentHeader
 from askew_client.tui.widgets.search_field import read_alt_and_digits
-from askew_client.views.problems import Setback, setback_of
-from askew_client.views.values import Budget, Connection
+from askew_client.views.problems import Setback
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Companion
     from askew_client.settings.file import ConfigFile
 
-_Value = TypeVar("_Value")
-Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
 
-
-class AskewApp(DiscreetApp[AskewError | OSError]):
+class AskewApp(DeviceApp):
     """A person's device on a terminal."""
 
     TITLE = "Askew"
@@ -65,6 +43,7 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         "privacy": PrivacyScreen,
         "history": HistoryScreen,
         "settings": SettingsScreen,
+        "near": NearScreen,
     }
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
@@ -83,11 +62,6 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         *typed(Binding("r", "retry", "Connect again", show=False, id="retry")),
     ]
 
-    companion: reactive[Companion | None] = reactive(None)
-    connection: reactive[Connection | Setback | None] = reactive(None)
-    profile: reactive[ProfileView] = reactive(ProfileView())
-    budget: reactive[Budget | Setback | None] = reactive(None)
-
     def __init__(
         self,
         opening: Opening,
@@ -97,15 +71,12 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         file: ConfigFile | None = None,
         keys: Mapping[str, str] = NO_KEYS,
     ) -> None:
-        """`opening` is called in a thread after the first screen stands, since its imports are
-        heavy; what it returns is entered for as long as the app runs. file: what keeps settings
-        that are changed here, or None. keys: keys in place of those of the commands named.
+        """file: what keeps settings that are changed here, or None. keys: keys in place of those
+        of the commands named.
         """
-        super().__init__()
+        super().__init__(opening)
         read_alt_and_digits()
-        self._opening, self.file = opening, file
-        self._turn = asyncio.Lock()
-        self.note, self.own_keys = note, keys
+        self.file, self.note, self.own_keys = file, note, keys
         self.set_keymap(dict(keys))
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
@@ -120,112 +91,11 @@ class AskewApp(DiscreetApp[AskewError | OSError]):
         self.switch_mode("profile")
         self.call_after_refresh(self.live)
 
-    # Workers
-
-    @work(group="live")
-    async def live(self) -> None:
-        """Keep the device open until the app ends."""
-        try:
-            opened = await asyncio.to_thread(self._opening)
-            async with opened as companion:
-                locked = await asyncio.to_thread(lambda: companion.locked)
-                self.post_message(Opened(companion, locked))
-                await asyncio.Event().wait()
-        except (AskewError, OSError) as error:  # without its files there is nothing to show
-            self.exit(error)
-
-    @work(exclusive=True, group="connect")
-    async def connect(self) -> None:
-        """Ask the server who it is."""
-        if self.companion is not None:
-            self.post_message(Connected(await self.companion.connect()))
-
-    @work(group="edits")
-    async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:
-        """Change something on the device, say so, and bring the profile as it is then.
-
-        What `act` returns is said in place of `said` if it is text. Edits happen in the order of
-        the keys: the lock is fair.
-        """
-        outcome = await self.on_device(act)
-        if isinstance(outcome, Setback):
-            self.post_message(Refused(outcome))
-        elif text := outcome if isinstance(outcome, str) else said:
-            self.post_message(Done(text))
-        await self._bring_profile()
-
-    @work(group="edits")
-    async def read_profile(self) -> None:
-        """Bring the profile as it is."""
-        await self._bring_profile()
-
-    @work(exclusive=True, group="budget")
-    async def read_budget(self) -> None:
-        """Bring the ledger."""
-        self.post_message(BudgetRead(await self.on_device(lambda device: device.budget())))
-
-    async def on_device(self, act: Callable[[Companion], _Value]) -> _Value | Setback:
-        """Run one thing on the device in a thread, one at a time; an error is a Setback."""
-        device = self.companion
-        if device is None:
-            return setback_of(AskewError("the device is still opening its files"))
-        async with self._turn:
-            try:
-                return await asyncio.to_thread(act, device)
-            except AskewError as error:
-                return setback_of(error)
-
-    async def _bring_profile(self) -> None:
-        view = await self.on_device(ProfileView.of)
-        self.post_message(Refused(view) if isinstance(view, Setback) else ProfileRead(view))
-
-    # Messages
-
-    def on_opened(self, message: Opened) -> None:
-        """The device is open: unlock it if it must be, read it, connect."""
-        self.companion = message.companion
-        self.connect()
-        self.read_budget()
-        if message.locked:
-            self.push_screen(UnlockScreen())
-        else:
-            self.read_profile()
-
-    def on_connected(self, message: Connected) -> None:
-        """The catalog is there, or it is not; the bars depend on it."""
-        self.connection = message.outcome
-        self.read_profile()
-        self.read_budget()
-
-    def learn_connection(self) -> None:
-        """A question connects by itself if it must: after a failure, or to a new space."""
-        found = None if self.companion is None else self.companion.connection
-        if found is not None and found != self.connection:
-            self.connection = found
-            self.read_profile()
-
-    def on_profile_read(self, message: ProfileRead) -> None:
-        """Keep the profile where the screens watch it."""
-        self.profile = message.view
-
-    def on_budget_read(self, message: BudgetRead) -> None:
-        """Keep the ledger where the screens watch it."""
-        self.budget = message.outcome
-
-    def on_refused(self, message: Refused) -> None:
-        """Say why, calmly."""
-        text = f"{message.setback.text}. {message.setback.hint}"
-        self.notify(text, title=message.setback.trouble.value, severity="warning", markup=False)
-
-    def on_done(self, message: Done) -> None:
-        """Say what was done."""
-        self.notify(message.text, markup=False, timeout=3)
+    # Actions
 
     def on_bent_header_chosen(self, message: BentHeader.Chosen) -> None:
         """Go to the screen whose name was clicked."""
         self.action_go(message.mode)
-
-    # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is nothing to try again but a connection that failed."""

@@ -7,7 +7,7 @@ so. file is None where nothing is kept, as in the demo.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -60,6 +60,13 @@ def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
     """The settings in force with these in place of theirs. Raises ParameterError."""
     from askew_client.settings.sources import exact_number, whole_number
 
-    parse = {"epsilon": exact_number, "lifetime_cap": exact_number, "k": whole_number}
-    values: dict[str, Any] = {name: parse[name](name, text) for name, text in typed.items()}
+    parse: dict[str, Callable[[str, str], Any]] = {
+        "epsilon": exact_number,
+        "lifetime_cap": exact_number,
+        "k": whole_number,
+        "near_k": whole_number,
+    }
+    values: dict[str, Any] = {
+        name: parse[name](name, text) if name in parse else text for name, text in typed.items()
+    }
     return replace(device.settings, **values)

@@ -54,7 +54,7 @@ def noise_caption(noise: NoisePicture, connection: Connection) -> str:
 
 def glow_caption(connection: Connection) -> str:
     """What the map around a signal shows."""
-    return f"you ● may be anywhere in the glow of ◆{_of_the_axes(connection)}"
+    return f"the brighter the glow of ◆, the likelier you ● are there{_of_the_axes(connection)}"
 
 
 def _of_the_axes(connection: Connection) -> str:

@@ -1,4 +1,4 @@
-"""The app without a server: a simulated model in this process, and stores that pass with it."""
+"""The app without a server: simulated models in this process, and stores that pass with it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import base64
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from askew.metric.position import Position
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query
 from askew.wire import convert
 from askew_client.client import open_companion
 from askew_client.demo.person import FAVORITES
@@ -18,19 +23,51 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.places_in_process import LocalPlaces
+from askew_client.tui.simulated_places import COUNTRY, simulated_places
+
+HOME = Position(50.9375, 6.9603)  # nobody lives there: it is a station
+
+
+class SimulatedServers:
+    """One server of tastes and one of places, behind one address. Implements Transport."""
+
+    def __init__(self, tastes: LocalTransport, places: LocalPlaces) -> None:
+        self._tastes, self._places = tastes, places
+
+    async def model_card(self) -> ModelCard:
+        """That of the tastes."""
+        return await self._tastes.model_card()
+
+    async def metric_card(self) -> MetricCard:
+        """That of the places."""
+        return self._places.card
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        """That of the tastes; places have none."""
+        return await self._tastes.catalog(card)
+
+    async def retrieve(self, query: Query, card: Card) -> Slate:
+        """The answer of the server whose card this is."""
+        server = self._places if card is self._places.card else self._tastes
+        return await server.retrieve(query, card)
+
+    def mark(self) -> None:
+        """Nobody listens."""
 
 
 @asynccontextmanager
 async def simulated_companion(settings: ClientSettings) -> AsyncIterator[Companion]:
     """A made-up person's device. Leaves no file behind, and touches none of the real ones."""
-    transport = LocalTransport(*simulated_model())
+    transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
         async with open_companion(
-            settings,
+            replace(settings, region=settings.region or COUNTRY),
             directory=Path(directory),
             transport=transport,
             profile=PassingProfile(ProfileDocument(dict(FAVORITES))),
         ) as companion:
+            companion.nearby.add("home", HOME)
             yield companion
 
 

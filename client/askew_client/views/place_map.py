@@ -58,7 +58,9 @@ class Cell:
 class Scene:
     """What a map shows. results: best first. Private as a whole: it has the true place.
 
-    picked: the index of the pick among the results, or None. A part that is not there is not drawn.
+    picked: the index of the pick among the results, or None. drawn: whether the middle of the glow
+    is a signal, rather than the place from which one would be drawn. A part that is not there is
+    not drawn.
     """
 
     you: Position | None = field(default=None, repr=False)
@@ -68,6 +70,7 @@ class Scene:
     picked: int | None = field(default=None, repr=False)
     towns: tuple[Town, ...] = field(default=(), repr=False)
     cursor: Position | None = field(default=None, repr=False)
+    drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
         """A frame of so many cells that has every mark, and half of the glow."""
@@ -104,25 +107,30 @@ def draw(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[tuple[Cell
 def lines(scene: Scene, frame: Frame, *, plain: bool = False) -> tuple[str, ...]:
     """The map as text, without color: blanks of the glow become shades. Then the scale."""
     rows = tuple(
-        "".join(_shade(cell, plain=plain) if cell.sign == " " else cell.sign for cell in row)
+        "".join(shade(cell, plain=plain) if cell.sign == " " else cell.sign for cell in row)
         for row in draw(scene, frame, plain=plain)
     )
     return (*(row.rstrip() for row in rows), frame.scale(plain=plain))
 
 
-def legend(scene: Scene, *, plain: bool = False) -> tuple[str, ...]:
-    """What the signs on this map mean, a phrase each: only of what it has."""
+def legend(scene: Scene, *, plain: bool = False, shaded: bool = True) -> tuple[str, ...]:
+    """What the signs on this map mean, a phrase each: only of what it has.
+
+    shaded: the glow is in characters, and not in color.
+    """
     ink = {each: each.sign(plain=plain) for each in Ink}
     half, most = _SHADES[plain]
+    who = "you" if scene.drawn else "the signal"
     said = (
         (scene.you, f"{ink[Ink.YOU]} you"),
-        (scene.glow, f"{ink[Ink.SIGNAL]} the signal"),
-        (scene.probes, f"{ink[Ink.PROBE]} where the server looks"),
+        (scene.glow and scene.drawn, f"{ink[Ink.SIGNAL]} the signal"),
+        (scene.probes, f"{ink[Ink.PROBE]} probes"),
         (scene.results, "1 2 3 results in your order"),
         (scene.picked is not None, f"{ink[Ink.PICK]} your pick"),
         (scene.towns, f"{ink[Ink.TOWN]} town"),
-        (scene.glow, f"{half} you, 5 times in 10"),
-        (scene.glow, f"{half} and {most} you, 9 times in 10"),
+        (scene.glow and shaded, f"{half} {who}, 5 times in 10"),
+        (scene.glow and shaded, f"{half} and {most} {who}, 9 times in 10"),
+        (scene.glow and not shaded, f"the brighter, the likelier {who}"),
     )
     return tuple(words for there, words in said if there)
 
@@ -147,7 +155,7 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
         yield scene.results[index], Ink.RESULT, rank_sign(index + 1)
     if scene.picked is not None:
         yield scene.results[scene.picked], Ink.PICK, ""
-    if scene.glow is not None:
+    if scene.glow is not None and scene.drawn:
         yield scene.glow.signal, Ink.SIGNAL, ""
     if scene.you is not None:
         yield scene.you, Ink.YOU, ""
@@ -163,14 +171,16 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells, *, plain: bool) ->
         if at is None or named == _TOWNS or not _one_cell_each(name):
             continue
         # Where a mark stands on the town, the name stands beside it.
-        text = f" {name}" if at in marks else f"{Ink.TOWN.sign(plain=plain)}{name}"
-        end = at[1] + len(text)
-        room = {(at[0], column) for column in range(at[1] - 1, end + 1)}
-        if end <= frame.width and not (room - {at} if at in marks else room) & taken:
-            taken |= room
-            for step, letter in enumerate(text):
-                found[at[0], at[1] + step] = Cell(letter, Ink.TOWN)
-            named += 1
+        sign, free = (" ", {at}) if at in marks else (Ink.TOWN.sign(plain=plain), set())
+        for text, start in ((f"{sign}{name}", at[1]), (f"{name}{sign}", at[1] - len(name))):
+            end = start + len(text)
+            room = {(at[0], column) for column in range(start - 1, end + 1)}
+            if start >= 0 and end <= frame.width and not (room - free) & taken:
+                taken |= room
+                for step, letter in enumerate(text):
+                    found[at[0], start + step] = Cell(letter, Ink.TOWN)
+                named += 1
+                break
     return found
 
 
@@ -191,7 +201,8 @@ def _lit(cell: Cell, glow: PlaceGlow, frame: Frame, row: int, column: int) -> Ce
     return replace(cell, upper=upper, lower=lower)
 
 
-def _shade(cell: Cell, *, plain: bool) -> str:
+def shade(cell: Cell, *, plain: bool = False) -> str:
+    """The glow of a cell as a character."""
     depth = (cell.upper + cell.lower) / 2
     half, most = _SHADES[plain]
     return half if depth <= HALF else most if depth <= MOST else " "

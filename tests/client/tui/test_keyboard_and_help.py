@@ -127,4 +127,5 @@ async def test_every_screen_adds_its_own_commands_to_the_palette(device: Device)
         "privacy": {"Use these settings", "Back to your settings"},
         "history": {"Forget all answers"},
         "settings": {"Forget my profile"},
+        "near": {"Ask nearby", "Add a place", "Move the place", "Forget the place"},
     }

@@ -234,7 +234,7 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
         person.reads(f"noise, and ◆ where the server looks; {shown}")
         assert {len(mark.at) for mark in person.app.screen.query_one(Glow).marks} == {2}
         await person.press("f3", "a")
-        person.reads(f"you ● may be anywhere in the glow of ◆; {shown}")
+        person.reads(f"the brighter the glow of ◆, the likelier you ● are there; {shown}")
         glow = person.app.screen.query_one(Glow)
         departure = person.app.screen.query_one(NumberLines).departure
         assert departure is not None

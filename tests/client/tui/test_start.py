@@ -59,6 +59,20 @@ def test_no_command_but_the_app_loads_textual(module: str) -> None:
     assert {each.partition(".")[0] for each in run.stdout.split()} & {"textual"} == set()
 
 
+def test_without_a_terminal_the_app_says_so_and_ends() -> None:
+    """Planted bug: Textual waits for keys that never come, for ever."""
+    run = subprocess.run(
+        [sys.executable, "-m", "askew_client", "tui", "--demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=20,
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith("askew: the app needs a terminal")
+
+
 def files_in(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("*") if path.is_file()]
 
@@ -72,7 +86,7 @@ async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
         assert len(companion.ratings()) == 10
         assert all(rated.known for rated in companion.ratings())
         assert getattr(await companion.ask(), "simulated", None) is True
-        assert len(companion.budget().lines) == 1
+        assert len(companion.budget().lines) == 2  # home, and the question
     assert files_in(home) == []
 
 

@@ -24,6 +24,7 @@ TABS: Final = (
     Tab("privacy", "F4", "Privacy", "What was spent, and what other settings would give"),
     Tab("history", "F5", "History", "Past answers, on this device only"),
     Tab("settings", "F6", "Settings", "Theme, signals, encryption, forgetting"),
+    Tab("near", "F7", "Near", "What is near a place of yours, on a map"),
 )
 
 
@@ -38,7 +39,7 @@ def typed(binding: Binding) -> tuple[Binding, Binding]:
 
 
 class FrameScreen(Screen[None]):
-    """One of the five screens."""
+    """One of the six screens."""
 
     MODE: ClassVar[str]
     PURPOSE: ClassVar[str]

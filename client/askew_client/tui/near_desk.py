@@ -1,0 +1,163 @@
+"""What the screen Near asks of the device: in a thread, one at a time, values in and values out.
+
+Positions, pictures and results are private, so no value here shows its content when it is printed.
+What is heavy to import is imported where it is used: the screen stands before that.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import cos, radians
+from typing import TYPE_CHECKING, cast
+
+from askew.errors import AskewError, ParameterError
+from askew.metric.position import Position
+from askew.metric.region import COSINE_PARTS
+from askew_client.settings.towns import named_towns
+from askew_client.tui import near_words
+from askew_client.tui.keeping import use_settings
+from askew_client.views.near import NearAnswer, PlaceCost, PlaceView
+from askew_client.views.place_glow import PlaceGlow
+from askew_client.views.place_map import Scene, probes_around
+
+if TYPE_CHECKING:
+    from askew_client.device.device import Companion
+    from askew_client.places.wishes import Wishes
+    from askew_client.settings.file import ConfigFile
+    from askew_client.settings.settings import Level
+
+_DRAWS = 200
+
+
+@dataclass(frozen=True, repr=False)
+class PlaceDraft:
+    """A place to add, or where one is to move: private, and never sent as it is."""
+
+    name: str
+    position: Position
+    region: str
+
+
+@dataclass(frozen=True, repr=False)
+class Outlook:
+    """What is known before a question: a picture, what asking from the place means, and what other
+    settings would give.
+    """
+
+    scene: Scene
+    words: str
+
+
+@dataclass(frozen=True, repr=False)
+class Ranked:
+    """An answer in the person's own order, its picture, and what it told and cost."""
+
+    answer: NearAnswer
+    scene: Scene
+    words: str
+
+
+def places(device: Companion) -> tuple[PlaceView, ...]:
+    """The named places that are on a map, and have their signal. Raises AskewError."""
+    return tuple(each for each in device.nearby.places() if each.sent)
+
+
+def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> Outlook:
+    """A named place, and what a level and k would give there. Nothing is sent or charged.
+
+    what_if: show where a fresh signal might land, and not the one that the place has.
+    Raises AskewError.
+    """
+    from askew.randomness import SystemBits
+    from askew_client.forecast.place_forecast import place_forecast
+
+    place = next(each for each in places(device) if each.name == name)
+    settings = replace(device.settings, level=cast("Level", level))
+    true, towns = Position(*place.true), named_towns()
+    glow = _glow_of(device, place.sent, place.cost)
+    scene = Scene(true, glow, _probes(glow, k), towns=towns)
+    words = f"{near_words.place(place)}\n\n{near_words.guesses(glow, towns)}"
+    try:
+        law, region = settings.map_noise, settings.plane
+        bits = SystemBits()  # of play alone
+        forecast = place_forecast(true, region, law, k, draws=_DRAWS, bits=bits)
+    except AskewError as error:  # no region is set, or the place lies in another
+        return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
+    if what_if:
+        around = PlaceGlow(true, forecast.epsilon, forecast.cosine)
+        scene = Scene(true, around, towns=towns, drawn=False)
+    return Outlook(scene, f"{words}\n\n{near_words.what_if(forecast, level)}")
+
+
+def price(device: Companion) -> str:
+    """What a position that is drawn now would cost, in words. Raises AskewError."""
+    try:
+        cost = device.nearby.price()
+    except ParameterError:
+        return near_words.NO_REGION
+    return near_words.price(cost)
+
+
+def keep(device: Companion, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
+    """Draw, charge and keep a place, and say so. Raises AskewError, in which case nothing was.
+
+    Where the person named another region, that is a setting from now on.
+    """
+    if draft.region != device.settings.region:
+        use_settings(file, device, typed={"region": draft.region})
+    act = device.nearby.move if moves else device.nearby.add
+    act(draft.name, draft.position)
+    return "Drawn and charged; every server will get this one position."
+
+
+def forget(device: Companion, name: str) -> str:
+    """Erase a place, and say so. Raises AskewError."""
+    device.nearby.forget(name)
+    return "Forgotten here; what its signal has told stays told."
+
+
+def use(device: Companion, file: ConfigFile | None, typed: Mapping[str, str]) -> str:
+    """Use other settings from now on, and say so. Raises AskewError."""
+    use_settings(file, device, typed=typed)
+    return near_words.in_force(device.settings.level, device.settings.near_k)
+
+
+def ranked(device: Companion, answer: NearAnswer) -> Ranked:
+    """An answer with its picture. Raises AskewError."""
+    glow = _glow_of(device, answer.sent, cast("PlaceCost", answer.cost))
+    results = tuple(Position(*result.coordinates) for result in answer.results)
+    picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
+    probes = _probes(glow, answer.k)
+    towns = named_towns()
+    words = f"{near_words.told(answer)}\n\n{near_words.guesses(glow, towns)}"
+    scene = Scene(Position(*answer.true), glow, probes, results, picked, towns)
+    return Ranked(answer, scene, words)
+
+
+def ranked_again(device: Companion, answer: NearAnswer, wishes: Wishes) -> Ranked:
+    """The same answer by other wishes: nothing is sent. Raises AskewError."""
+    from askew_client.places.again import by_other_wishes
+
+    card = device.nearby.card
+    if card is None:
+        raise ParameterError("connection", None, "made first, by a question")
+    attributes = card.collection(answer.collection).attributes
+    now = datetime.datetime.now()  # opening hours are local
+    return ranked(device, by_other_wishes(answer, attributes, wishes, device.ratings(), now))
+
+
+def _probes(glow: PlaceGlow, k: int) -> tuple[Position, ...]:
+    from askew.placement.hexagonal import place_on_map
+
+    return probes_around(glow, place_on_map(glow.epsilon, k).offsets.tolist())
+
+
+def _glow_of(device: Companion, sent: tuple[float, ...], cost: PlaceCost | None) -> PlaceGlow:
+    """The law around a signal, in the plane of the settings' region."""
+    signal = Position(*sent)
+    epsilon = 1.0 if cost is None else float(cost.epsilon_per_km)
+    if device.settings.region:
+        return PlaceGlow(signal, epsilon, device.settings.plane.cosine)
+    return PlaceGlow(signal, epsilon, round(COSINE_PARTS * cos(radians(signal.latitude))))

@@ -1,0 +1,265 @@
+"""Near: a map of you and of what a server can know, and results in an order of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Input, Static
+
+from askew.errors import AskewError
+from askew_client.settings.ranges import LEVELS
+from askew_client.settings.towns import named_towns
+from askew_client.tui import near_desk, near_words
+from askew_client.tui.messages import Refused
+from askew_client.tui.near_desk import Outlook, Ranked
+from askew_client.tui.near_messages import Looked, Met, Ordered, PlacesRead
+from askew_client.tui.screens.near_places import NearPlaces
+from askew_client.tui.widgets.choice import Choice
+from askew_client.tui.widgets.near_list import NearList
+from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.widgets.place_map import PlaceMap
+from askew_client.tui.widgets.slider import Slider
+from askew_client.tui.widgets.window import Window
+from askew_client.tui.wishes_line import EXAMPLE, wishes_of
+from askew_client.views.place_map import Scene
+from askew_client.views.problems import Setback, setback_of
+from askew_client.views.values import Connection
+
+if TYPE_CHECKING:
+    from askew_client.places.wishes import Wishes
+
+SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
+
+
+class NearScreen(NearPlaces):
+    """The map on the left; choices, words and results on the right."""
+
+    MODE = "near"
+    TITLE = "Near"
+    PURPOSE = (
+        "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
+        "charged once, and every server gets that one. The map shows you ●, the signal ◆ and what "
+        "a server can know from it: the brighter the glow, the likelier you are there. Results "
+        "come whole, and this device ranks them by distance and by your wishes; neither your place "
+        "nor your wishes are ever sent. Level and k are what-if until you use them; places that "
+        "you have keep their signal."
+    )
+    KEYS = (
+        ("a, Enter", "ask"),
+        ("Esc", "stop waiting"),
+        ("n", "add a place"),
+        ("m", "move it: a new signal, and a new charge"),
+        ("f", "forget it: refunds nothing"),
+        ("/", "wishes: they rank anew, and are never sent"),
+        ("w", "use this level and k from now on"),
+        ("← →", "another place, collection, level or k"),
+    )
+    BINDINGS = [
+        Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
+        Binding("escape", "stop", "Stop asking", show=False, id="stop"),
+        Binding("n", "add", "New place", id="add-place"),
+        Binding("m", "relocate", "Move", id="move-place"),
+        Binding("f", "forget", "Forget", id="forget-place"),
+        Binding("slash", "wish", "Wishes", key_display="/", id="wishes"),
+        Binding("w", "apply", "Use these", id="use"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ranked: Ranked | None = None
+
+    def body(self) -> ComposeResult:
+        """Two columns, and the row of the button."""
+        with Horizontal(id="near"):
+            with Vertical(id="ground"):
+                yield PlaceMap()
+                yield Static("", id="legend", markup=False)
+            with Window(id="side"):
+                yield Choice("place       ", id="place")
+                yield Choice("collection  ", id="collection")
+                yield Choice("level       ", tuple(LEVELS), id="level")
+                yield Slider("k ", SIZES, Fraction(20), id="size")
+                yield Input(placeholder=EXAMPLE, id="wishes")
+                yield Static("", id="pick", markup=False)
+                yield NearList()
+                yield Static("", id="words", markup=False)
+        with Horizontal(id="bar"):
+            yield Button("Ask", id="ask", variant="primary")
+            yield Static("", id="state", markup=False)
+
+    def on_mount(self) -> None:
+        """Everything comes by message, once the device is open."""
+        self.query_one("#pick").display = False
+        self.query_one("#place").focus()
+
+    # Messages
+
+    def on_screen_resume(self) -> None:
+        """Another screen may have changed what this one shows."""
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Bring settings and places as they are, and the collections once the server is there."""
+        companion = self.desk.companion
+        if companion is None or not self.is_current:
+            return
+        self.query_one("#level", Choice).offer(tuple(LEVELS), companion.settings.level)
+        self.query_one("#size", Slider).set_value(Fraction(companion.settings.near_k))
+        self.read()
+        if companion.nearby.card is None:
+            self.meet(companion)
+
+    def _show_connection(self, connection: Connection | Setback | None) -> None:
+        """A catalog is no matter here, but a new try to connect is one for this screen too."""
+        self.catch_up()
+
+    def on_met(self, message: Met) -> None:
+        """Offer the collections."""
+        if isinstance(message.outcome, Setback):
+            self.query_one(Notice).tell(message.outcome)
+        else:
+            self.query_one(Notice).hush()
+            self.query_one("#collection", Choice).offer([each.name for each in message.outcome])
+
+    def on_places_read(self, message: PlacesRead) -> None:
+        """Offer the places, and look at the chosen one."""
+        if isinstance(message.outcome, Setback):
+            self.query_one(Notice).tell(message.outcome)
+            return
+        self.places = message.outcome
+        self.query_one("#place", Choice).offer([each.name for each in self.places])
+        if not self.places:
+            self._show_scene(Scene(towns=named_towns()), near_words.NO_PLACE)
+        elif self._ranked is None:
+            self._look()
+
+    def on_looked(self, message: Looked) -> None:
+        """Show what is known before a question, in place of an answer."""
+        match message.outcome:
+            case Setback() as setback:
+                self.query_one(Notice).tell(setback)
+            case Outlook(scene, words):
+                self.show_answer(None)
+                self._show_scene(scene, words)
+
+    def on_ordered(self, message: Ordered) -> None:
+        """Show what became of the question."""
+        if not (message.again or self.has_class("-waiting")):
+            return
+        self.set_class(False, "-waiting")
+        match message.outcome:
+            case Setback() as setback:
+                self.query_one(Notice).tell(setback)
+                self._say("no answer this time")
+            case Ranked(answer, scene, words) as ranked:
+                self.show_answer(ranked)
+                self._show_scene(scene, words)
+                said = near_words.RANKED_AGAIN if message.again else ""
+                self._say(said + near_words.answered(answer))
+        self.desk.read_budget()
+
+    def on_choice_moved(self, message: Choice.Moved) -> None:
+        """Another place or level is looked at; another collection waits for a question."""
+        if message.choice.id != "collection":
+            self._look(what_if=message.choice.id == "level")
+
+    def on_slider_moved(self) -> None:
+        """Look at what another k would give."""
+        self._look()
+
+    def on_input_submitted(self) -> None:
+        """New wishes rank what is there anew; without results they wait."""
+        wishes = self._wishes()
+        if wishes is not None and self._ranked is not None:
+            self.order_again(self._ranked, wishes)
+
+    def on_button_pressed(self) -> None:
+        """The button is the same as the key."""
+        self.action_ask()
+
+    # Actions
+
+    def action_ask(self) -> None:
+        """Ask from the chosen place, for the settings' number of results."""
+        companion, wishes = self.desk.companion, self._wishes()
+        place = self.place
+        collection = self.query_one("#collection", Choice).name_chosen
+        if companion is None or place is None or collection is None or wishes is None:
+            self._say("add a place first: n" if place is None else "no collection to ask yet")
+            return
+        self.query_one(Notice).hush()
+        self._say("asking ...  Esc stops")
+        self.set_class(True, "-waiting")
+        self.ask(companion, collection, place.name, wishes)
+
+    def action_stop(self) -> None:
+        """Stop waiting."""
+        if self.has_class("-waiting"):
+            self.workers.cancel_group(self, "ask")
+            self.set_class(False, "-waiting")
+            self._say("stopped; the place's signal stays the same")
+
+    def leave(self) -> None:
+        """Another screen: a question under way is stopped."""
+        self.action_stop()
+
+    def action_wish(self) -> None:
+        """Type wishes."""
+        self.query_one("#wishes", Input).focus()
+
+    def action_apply(self) -> None:
+        """Use this level for places to come, and this k for questions to come."""
+        level, k = self._chosen()
+        typed = {"level": level, "near_k": str(k)}
+        self.keep(partial(near_desk.use, file=self.desk.file, typed=typed))
+
+    # What it shows
+
+    def _look(self, *, what_if: bool = False) -> None:
+        """Ask the device what can be known of the chosen place with these settings."""
+        if self.place is not None:
+            level, k = self._chosen()
+            self.look(self.place.name, level, k, what_if=what_if)
+
+    def _chosen(self) -> tuple[str, int]:
+        level = self.query_one("#level", Choice).name_chosen
+        return str(level), int(self.query_one("#size", Slider).value)
+
+    def _wishes(self) -> Wishes | None:
+        """What was typed, or None after saying what is wrong with it."""
+        try:
+            return wishes_of(self.query_one("#wishes", Input).value)
+        except AskewError as error:
+            self.post_message(Refused(setback_of(error)))
+            return None
+
+    def show_answer(self, ranked: Ranked | None) -> None:
+        """Show results and a pick, or none."""
+        self._ranked = ranked
+        self.query_one(NearList).show(None if ranked is None else ranked.answer)
+        pick = self.query_one("#pick", Static)
+        pick.display = ranked is not None
+        pick.update(Text() if ranked is None else near_words.pick(ranked.answer))
+
+    def _show_scene(self, scene: Scene, words: str) -> None:
+        self.query_one(PlaceMap).show(scene)
+        legend = near_words.map_legend(scene, shaded=self.app.no_color)
+        self.query_one("#legend", Static).update(legend)
+        self.query_one("#words", Static).update(words)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#state", Static).update(text)
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Ask nearby", "Send the place's signal", self.action_ask)
+        yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
+        yield SystemCommand("Move the place", "A new signal and a new charge", self.action_relocate)
+        yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)

@@ -1,0 +1,131 @@
+"""A place to add or to move: its name, and where it is, by typing or by the map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Label, Static
+
+from askew.errors import AskewError, PlaceError
+from askew.metric.position import Position
+from askew_client.settings.regions import region_of
+from askew_client.tui.near_desk import PlaceDraft
+from askew_client.tui.typed_position import EXAMPLE, position_typed, words_of
+from askew_client.tui.widgets.notice import Notice
+from askew_client.tui.widgets.place_map import PlacePicker
+from askew_client.views.place_glow import Town
+from askew_client.views.place_map import Scene
+from askew_client.views.problems import setback_of
+
+_HOW = "Type where it is, or Tab to the map: arrows move, + and - zoom."
+_NEAR_KM = 60.0  # what the map shows at first
+
+
+class PlaceScreen(ModalScreen[PlaceDraft | None]):
+    """Says what it will cost; nothing is drawn or charged before the person says so here."""
+
+    BINDINGS = [Binding("escape", "dismiss", "Leave it")]
+
+    def __init__(
+        self,
+        *,
+        name: str | None,
+        start: Position | None,
+        region: str,
+        cost: str,
+        towns: Sequence[Town],
+    ) -> None:
+        """name: of a place that moves, None for a new one. start: where the cursor begins; None is
+        the middle of the region, if there is one. cost: in words.
+        """
+        super().__init__()
+        self._moved, self._start, self._region = name, start, region
+        self._cost, self._towns = cost, tuple(towns)
+
+    def compose(self) -> ComposeResult:
+        """Fields above the map, the cost and the two buttons below it."""
+        title = "Add a place" if self._moved is None else f"Move {self._moved}"
+        typed = "" if self._start is None else words_of(self._start)
+        with Vertical(id="dialog", classes="wide"):
+            yield Static(Text.assemble((title, "bold"), f"  {_HOW}"))
+            with Horizontal(classes="field"):
+                yield Label("name")
+                name = self._moved or ""
+                yield Input(name, id="name", placeholder="home", disabled=bool(name))
+            with Horizontal(classes="field"):
+                yield Label("region, a country")
+                yield Input(self._region, id="region", placeholder="DE")
+            with Horizontal(classes="field"):
+                yield Label("latitude, longitude")
+                yield Input(typed, id="position", placeholder=EXAMPLE)
+            yield PlacePicker()
+            yield Static(self._cost, id="place-cost", markup=False)
+            yield Notice()
+            with Horizontal(classes="buttons"):
+                yield Button("Draw and keep", id="keep", variant="primary")
+                yield Button("Leave it", id="leave")
+
+    def on_mount(self) -> None:
+        """The map opens where the place is, or in the middle of its region."""
+        self.call_after_refresh(self._open_map)
+
+    def _open_map(self) -> None:
+        picker = self.query_one(PlacePicker)
+        picker.show(Scene(towns=self._towns))
+        if self._start is not None:
+            picker.look_at(self._start, _NEAR_KM)
+        else:
+            self._look_at_region(self._region)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """The map follows what is typed."""
+        if event.input.id == "position":
+            try:
+                self.query_one(PlacePicker).look_at(position_typed(event.value), _NEAR_KM)
+            except PlaceError:
+                return  # half a number
+        elif event.input.id == "region" and not self.query_one("#position", Input).value:
+            self._look_at_region(event.value)
+
+    def on_place_picker_moved(self, message: PlacePicker.Moved) -> None:
+        """What is typed follows the map."""
+        typed = self.query_one("#position", Input)
+        with typed.prevent(Input.Changed):
+            typed.value = words_of(message.position)
+
+    def on_input_submitted(self) -> None:
+        """Enter is the button."""
+        self._keep()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """One of the two."""
+        if event.button.id == "keep":
+            self._keep()
+        else:
+            self.dismiss(None)
+
+    def _keep(self) -> None:
+        name, region, position = (
+            self.query_one(f"#{each}", Input).value.strip()
+            for each in ("name", "region", "position")
+        )
+        try:
+            region_of(region)
+            self.dismiss(PlaceDraft(name, position_typed(position), region))
+        except AskewError as error:
+            self.query_one(Notice).tell(setback_of(error))
+
+    def _look_at_region(self, text: str) -> None:
+        try:
+            region = region_of(text)
+        except AskewError:
+            return  # not yet a region
+        north = (region.south + region.north) / 2
+        east = (region.west + float(region.width) / 2 + 180) % 360 - 180
+        high = (region.north - region.south) * 111
+        self.query_one(PlacePicker).look_at(Position(north, east), high)

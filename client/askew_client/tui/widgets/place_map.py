@@ -1,0 +1,154 @@
+"""A map on the screen, and the choice of a position on it by keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from math import inf
+from operator import itemgetter
+from typing import Final
+
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding
+from textual.color import Color
+from textual.events import Click
+from textual.message import Message
+from textual.widget import Widget
+
+from askew.metric.position import Position
+from askew_client.views.map_frame import Frame
+from askew_client.views.place_glow import share_above
+from askew_client.views.place_map import Cell, Ink, Scene, draw, shade
+
+_SHADES: Final = 24
+_ZOOM: Final = 2.0
+_KINDS: Final = {
+    Ink.TOWN: "map--town",
+    Ink.PROBE: "map--probe",
+    Ink.RESULT: "map--result",
+    Ink.PICK: "map--private",
+    Ink.SIGNAL: "map--signal",
+    Ink.YOU: "map--private",
+    Ink.YOU_AND_SIGNAL: "map--private",
+    Ink.CURSOR: "map--cursor",
+}
+
+
+class PlaceMap(Widget):
+    """A scene in a frame that has all of it. Warm: what stays here. Cool: what is public."""
+
+    COMPONENT_CLASSES = {"map--field", "map--peak", *_KINDS.values()}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.scene = Scene()
+        self.frame: Frame | None = None
+
+    def show(self, scene: Scene) -> None:
+        """Show a scene, in a frame of its own."""
+        self.scene, self.frame = scene, None
+        self.refresh()
+
+    def framed(self) -> Frame:
+        """The frame, as large as the widget is now."""
+        width, height = self.size.width, max(3, self.size.height - 1)
+        if self.frame is None:
+            self.frame = self.scene.frame(width, height)
+        self.frame = self.frame.resized(width, height)
+        return self.frame
+
+    def render(self) -> Text:
+        """The cells, and the scale below them."""
+        if self.size.width < 4 or self.size.height < 4:
+            return Text("")
+        frame, shades = self.framed(), self._shades()
+        rows = []
+        for cells in draw(self.scene, frame):
+            inked = [self._inked(cell, shades) for cell in cells]
+            runs = groupby(inked, key=itemgetter(1))  # few styles a row: it is drawn faster
+            parts = [("".join(sign for sign, _ in run), style) for style, run in runs]
+            rows.append(Text.assemble(*parts, no_wrap=True, end=""))
+        town = self.get_component_rich_style("map--town", partial=True)
+        rows.append(Text(frame.scale(), town, no_wrap=True, end=""))
+        return Text("\n").join(rows)
+
+    def _inked(self, cell: Cell, shades: list[str]) -> tuple[str, Style]:
+        marked = cell.ink is not Ink.NOTHING
+        ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
+        if self.app.no_color:  # the glow in characters
+            return (cell.sign if marked else shade(cell)), ink
+        upper, lower = (shades[_shade_at(depth)] for depth in (cell.upper, cell.lower))
+        if marked:
+            return cell.sign, ink + Style(bgcolor=lower)
+        if upper == lower == shades[0]:
+            return " ", Style()
+        return "▀", Style(color=upper, bgcolor=lower)
+
+    def _shades(self) -> list[str]:
+        field = self.get_component_styles("map--field").background
+        peak: Color = self.get_component_styles("map--peak").color
+        return [field.blend(peak, 0.6 * share / _SHADES).hex6 for share in range(_SHADES + 1)]
+
+
+def _shade_at(depth: float) -> int:
+    """Brighter the less of the law lies above: half as bright where half of it does."""
+    return 0 if depth == inf else round(_SHADES * (1 - share_above(depth)))
+
+
+class PlacePicker(PlaceMap, can_focus=True):
+    """A map with a cursor: arrows move it, + and - zoom. Says where it is; changes nothing."""
+
+    BINDINGS = [
+        Binding("up", "move(-1, 0)", "Move", key_display="↑↓←→"),
+        Binding("down", "move(1, 0)", show=False),
+        Binding("left", "move(0, -1)", show=False),
+        Binding("right", "move(0, 1)", show=False),
+        Binding("plus,equals_sign", "zoom(-1)", "Nearer", key_display="+"),
+        Binding("minus", "zoom(1)", "Farther", key_display="-"),
+    ]
+
+    class Moved(Message):
+        """The cursor stands somewhere else. Private: not shown when it is printed."""
+
+        def __init__(self, position: Position) -> None:
+            super().__init__()
+            self.position = position
+
+        def __rich_repr__(self) -> tuple[()]:
+            return ()
+
+    def look_at(self, position: Position, kilometers: float | None = None) -> None:
+        """Put the cursor at a position, in the middle of a map that is so many kilometers high."""
+        height = max(3, self.size.height - 1)
+        before = self.framed().km_a_row if kilometers is None else kilometers / height
+        self.scene = replace(self.scene, cursor=position)
+        self.frame = Frame(position, before, max(4, self.size.width), height)
+        self.refresh()
+
+    def action_move(self, down: int, right: int) -> None:
+        """One cell on; at the edge the map follows."""
+        frame, cursor = self.framed(), self.scene.cursor
+        at = None if cursor is None else frame.cell(cursor)
+        if cursor is None or at is None:
+            return
+        self._place(frame.position(at[0] + down, at[1] + right))
+
+    def action_zoom(self, farther: int) -> None:
+        """Twice or half as many kilometers a row, around the cursor."""
+        if self.scene.cursor is not None:
+            self.frame = self.framed().zoomed(_ZOOM**farther, self.scene.cursor)
+            self.refresh()
+
+    def on_click(self, event: Click) -> None:
+        """The cursor jumps to the mouse."""
+        offset = event.get_content_offset(self)
+        if offset is not None:
+            self._place(self.framed().position(offset.y, offset.x))
+
+    def _place(self, position: Position) -> None:
+        self.scene = replace(self.scene, cursor=position)
+        if self.framed().cell(position) is None:
+            self.frame = replace(self.framed(), middle=position)
+        self.refresh()
+        self.post_message(self.Moved(position))

@@ -1,0 +1,40 @@
+"""Wishes as a person types them on one line: "open, kind = bakery | café, price <= 10".
+
+open              open now
+kind = a | b      only these kinds
+price <= 10       at most this number
+kind: a +2        a is worth being 2 km nearer; -2, farther
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from askew.errors import ProfileError
+from askew_client.places.wishes import Wishes
+
+EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry +2"
+_ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")
+_AT_MOST = re.compile(r"([^=<:]+)<=?\s*(\d+(?:\.\d+)?)")
+_LIKED = re.compile(r"([^=<:]+):(.+?)\s([+-]\d+(?:\.\d+)?)(?:\s*km)?")
+
+
+def wishes_of(line: str) -> Wishes:
+    """The wishes of a line; none for an empty one. Raises ProfileError, which repeats nothing."""
+    likes: dict[str, dict[str, float]] = {}
+    only: dict[str, frozenset[str]] = {}
+    at_most: dict[str, float] = {}
+    open_now = False
+    for wish in filter(None, (each.strip() for each in line.split(","))):
+        if wish.casefold() in ("open", "open now"):
+            open_now = True
+        elif found := _ONLY.fullmatch(wish):
+            only[found[1].strip()] = frozenset(each.strip() for each in found[2].split("|"))
+        elif found := _AT_MOST.fullmatch(wish):
+            at_most[found[1].strip()] = float(found[2])
+        elif found := _LIKED.fullmatch(wish):
+            likes.setdefault(found[1].strip(), {})[found[2].strip()] = float(found[3])
+        else:
+            raise ProfileError(f"this is no wish; wishes read like: {EXAMPLE}")
+    return Wishes(likes, only, at_most, open_now)

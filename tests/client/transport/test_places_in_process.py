@@ -1,0 +1,79 @@
+"""A server of places in this process: k items whole, the nearest of each probe among them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from askew.errors import NotFound, OutOfRange
+from askew.listing import Listing
+from askew.metric.map_noise import MapNoise
+from askew.metric.position import Position
+from askew.randomness import SystemBits
+from askew.signal import Query, Signal
+from askew_client.settings.towns import named_towns
+from askew_client.transport.places_in_process import LocalPlaces, probes
+from askew_client.tui.simulated_places import simulated_places
+
+HOME = Position(50.94, 6.96)
+
+
+@pytest.fixture(scope="module")
+def server() -> LocalPlaces:
+    return simulated_places(400, 100)
+
+
+def question(server: LocalPlaces, k: int, collection: str = "food") -> Query:
+    region = server.card.space.region  # type: ignore[union-attr]
+    noise = MapNoise.in_region(Fraction("0.277"), region)
+    return Query(Signal("", noise, noise.perturb(HOME, region, SystemBits())), k, collection)
+
+
+def far(listing: Listing, latitude: float, longitude: float) -> float:
+    """The haversine, by another way than the server's."""
+    a, b = math.radians(listing.coordinates[0]), math.radians(latitude)
+    half = math.radians(longitude - listing.coordinates[1]) / 2
+    return math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(half) ** 2
+
+
+@pytest.mark.parametrize("k", [1, 5, 20, 64])
+async def test_the_nearest_item_of_every_probe_comes_back_and_always_k(
+    server: LocalPlaces, k: int
+) -> None:
+    """Planted bug: probes that find one item twice, and a reply of fewer than k."""
+    query = question(server, k)
+    slate = await server.retrieve(query, server.card)
+    assert len(slate.item_ids) == len(slate.listings) == k
+    everything = server._items["food"]
+    for latitude, longitude in probes(query).tolist():
+        nearest = min(everything, key=lambda each: far(each, latitude, longitude))
+        assert nearest.id in slate.item_ids
+
+
+async def test_every_item_fits_its_collection_and_is_called_simulated(server: LocalPlaces) -> None:
+    for name, items in server._items.items():
+        card = server.card.collection(name)
+        assert card.simulated
+        assert card.source.startswith("SIMULATED")
+        for item in items:
+            card.check(item, server.card.space)
+    assert server._items == simulated_places(400, 100)._items
+
+
+async def test_what_the_card_does_not_allow_is_refused(server: LocalPlaces) -> None:
+    with pytest.raises(OutOfRange):
+        await server.retrieve(question(server, 65), server.card)
+    with pytest.raises(NotFound):
+        await server.retrieve(question(server, 5, "casinos"), server.card)
+    with pytest.raises(OutOfRange):
+        await server.model_card()
+
+
+def test_the_map_names_large_towns_of_every_continent() -> None:
+    towns = {town.name: town for town in named_towns()}
+    assert {"Köln", "Nairobi", "Lima", "Suva", "Reykjavík", "Osaka"} <= towns.keys()
+    assert abs(towns["Köln"].at.latitude - 50.93) < 0.02
+    people = [town.population for town in named_towns()]
+    assert people == sorted(people, reverse=True)

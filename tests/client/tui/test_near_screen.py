@@ -1,0 +1,340 @@
+"""Near: a place, one question, an order of one's own, and nothing sent that is not said."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from client.tui.person import SETTINGS, Device, Network, Person
+from textual.widgets import Input
+
+from askew.errors import PlaceError, ProfileError, Unreachable
+from askew.metric.position import Position
+from askew.metric_card import Card, MetricCard
+from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.signal import Query
+from askew_client.device.device import Companion
+from askew_client.transport.places_in_process import LocalPlaces
+from askew_client.tui import near_desk
+from askew_client.tui.near_desk import Outlook, PlaceDraft, Ranked
+from askew_client.tui.near_messages import Looked, Ordered
+from askew_client.tui.simulated_places import simulated_places
+from askew_client.tui.typed_position import position_typed, words_of
+from askew_client.tui.widgets.near_list import NearList
+from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
+from askew_client.tui.wishes_line import wishes_of
+from askew_client.views.near import NearAnswer
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+HOME = Position(50.9375, 6.9603)
+HOSTILE = (
+    "[@click=app.quit]x[/]",
+    "[/]",
+    "[bold]b[/bold]",
+    "映画" * 30,
+    "Z\u0351a\u0334l",
+    "x" * 500,
+)
+
+
+class Town(Network):
+    """A server of places as well, which counts who asks it who it is."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog, places: LocalPlaces) -> None:
+        super().__init__(card, catalog)
+        self.places, self.met = places, 0
+
+    async def metric_card(self) -> MetricCard:
+        """The card of the places, unless nobody is there."""
+        self.met += 1
+        if self.unreachable is not None:
+            raise self.unreachable
+        return self.places.card
+
+    async def retrieve(self, query: Query, card: Card) -> Slate:
+        """What is near, or what the films' server does."""
+        if not query.collection or self.silent or self.failure is not None:
+            return await super().retrieve(query, card)
+        self.asked.append(query)
+        return await self.places.retrieve(query, card)
+
+
+@dataclass
+class Near:
+    """A device with a region, and a server of places."""
+
+    device: Device
+    network: Town
+
+    @property
+    def companion(self) -> Companion:
+        return self.device.companion()
+
+    @asynccontextmanager
+    async def opened(self, size: tuple[int, int] = (110, 40)) -> AsyncIterator[Person]:
+        """The screen Near, before a person."""
+        async with self.device.opened(size=size) as person:
+            await person.press("f7")
+            yield person
+
+
+@pytest.fixture(scope="module")
+def simulated() -> LocalPlaces:
+    return simulated_places(400, 100)
+
+
+@pytest.fixture
+def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> Near:
+    """Nothing named, nothing spent."""
+    device = Device(pair.card, pair.catalog, tmp_path)
+    network = Town(pair.card, pair.catalog, simulated)
+    device.network, device.settings = network, replace(SETTINGS, region="DE", near_k=5)
+    return Near(device, network)
+
+
+@pytest.fixture
+def at_home(near: Near) -> Near:
+    """A place is named."""
+    near.companion.nearby.add("home", HOME)
+    return near
+
+
+def answer_of(person: Person) -> NearAnswer:
+    answer = person.app.screen.query_one(NearList).answer
+    assert answer is not None
+    return answer
+
+
+def spent(near: Near) -> Fraction:
+    return near.device.signals.account().spent_per_km
+
+
+async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_home: Near) -> None:
+    before = spent(at_home)
+    async with at_home.opened() as person:
+        person.reads("home", "◂ food ▸", "10 km apart: odds change at most 16 times", "for nothing")
+        person.reads("a server's guess: Köln", "● you", "◆ the signal", "◇ probes")
+        assert at_home.network.asked == []
+        await person.press("a")
+        answer = answer_of(person)
+        pick = cast("object", answer.pick)
+        assert pick is not None
+        person.reads("Your pick, never sent", "SIMULATED places to eat", "★ your pick", "km")
+        distances = [result.distance for result in answer.results]
+        assert distances == sorted(distances)
+        scene = person.app.screen.query_one(PlaceMap).scene
+        assert [(each.latitude, each.longitude) for each in scene.results] == [
+            result.coordinates for result in answer.results
+        ]
+    (query,) = at_home.network.asked
+    (place,) = at_home.companion.nearby.places()
+    sent = query.signal.position()
+    assert (query.k, (sent.latitude, sent.longitude)) == (5, place.sent)
+    assert spent(at_home) == before
+    assert at_home.network.met == 1
+
+
+async def test_other_wishes_rank_anew_and_nothing_is_sent_for_them(at_home: Near) -> None:
+    """Planted bugs: a second question; an order that the wishes do not touch."""
+    async with at_home.opened() as person:
+        await person.press("a")
+        last = answer_of(person).results[-1]
+        kind = dict(last.values)["kind"]
+        await person.press("slash")
+        person.app.screen.query_one("#wishes", Input).value = f"kind = {kind}"
+        await person.press("enter")
+        assert answer_of(person).results[0].passes
+        assert dict(answer_of(person).results[0].values)["kind"] == kind
+        assert {result.title for result in answer_of(person).results} >= {last.title}
+        person.reads("nothing was sent for this")
+        person.app.screen.query_one("#wishes", Input).value = "kind = nowhere"
+        await person.press("enter")
+        person.reads("No result passes your wishes. Nothing is asked again")
+        assert answer_of(person).pick is None
+        person.app.screen.query_one("#wishes", Input).value = "fly me to the moon"
+        await person.press("enter")
+        person.reads("this is no wish")
+    assert len(at_home.network.asked) == 1
+
+
+async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: Near) -> None:
+    """Planted bug: a slider that changes the settings, or draws a signal."""
+    before = spent(at_home)
+    async with at_home.opened() as person:
+        await person.press("tab", "tab", "right")
+        scene = person.app.screen.query_one(PlaceMap).scene
+        assert not scene.drawn
+        person.reads("at level county lands", "20.0 km apart, odds change at most 4 times")
+        await person.press("tab", "end")
+        person.reads("With k = 64 the nearest probe")
+        assert at_home.network.asked == []
+        assert spent(at_home) == before
+        assert person.app.companion is not None
+        assert person.app.companion.settings == at_home.device.settings
+        await person.press("w")
+        person.reads("From now on: level county", "64 results")
+        settings = person.app.companion.settings
+        assert (settings.level, settings.near_k) == ("county", 64)
+    assert spent(at_home) == before
+    assert 'level = "county"' in at_home.device.file.path.read_text()
+
+
+async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person_says_so(
+    near: Near,
+) -> None:
+    """Planted bug: a draw when the dialog opens, which a person who leaves it has paid for."""
+    async with near.opened() as person:
+        person.reads("Add a place with n")
+        await person.press("a")
+        person.reads("add a place first")
+        await person.press("n")
+        person.reads("Add a place", "drawn once and charged", "odds change at most 16 times")
+        await person.press("escape", "n")
+        assert spent(near) == 0
+        person.app.screen.query_one("#name", Input).value = "home"
+        person.app.screen.query_one("#position", Input).value = "50.9, 6.9"
+        await person.press("tab", "tab", "tab")
+        picker = person.app.screen.query_one(PlacePicker)
+        assert picker.has_focus
+        await person.press("up", "right", "right", "plus", "minus")
+        cursor = picker.scene.cursor
+        assert cursor is not None
+        typed = person.app.screen.query_one("#position", Input).value
+        assert typed == words_of(cursor)
+        assert cursor.latitude > 50.9
+        assert cursor.longitude > 6.9
+        assert spent(near) == 0
+        await person.click("#keep")
+        person.reads("Drawn and charged", "home")
+    (place,) = near.companion.nearby.places()
+    assert place.true == pytest.approx((cursor.latitude, cursor.longitude), abs=1e-4)
+    assert spent(near) == place.cost.epsilon_per_km  # type: ignore[union-attr]
+
+
+async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund(
+    at_home: Near,
+) -> None:
+    once = spent(at_home)
+    async with at_home.opened() as person:
+        await person.press("m")
+        person.reads("Move home")
+        person.app.screen.query_one("#position", Input).value = "52.52, 13.40"
+        await person.click("#keep")
+        assert spent(at_home) == 2 * once
+        await person.press("f", "n")
+        assert len(at_home.companion.nearby.places()) == 1
+        await person.press("f", "y")
+        person.reads("Add a place with n")
+    assert at_home.companion.nearby.places() == ()
+    assert spent(at_home) == 2 * once
+
+
+async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: Near) -> None:
+    at_home.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with at_home.opened() as person:
+        person.reads("The server cannot be reached")
+        await person.press("a")
+        person.reads("no collection to ask yet")
+        at_home.network.unreachable = None
+        await person.press("r")
+        person.reads("◂ food ▸")
+        assert not person.shows("cannot be reached")
+        at_home.network.silent = True
+        await person.ask_in_vain()
+        person.reads("asking ...")
+        await person.press("escape")
+        person.reads("stopped; the place's signal stays the same")
+        at_home.network.silent = False
+        await person.press("a")
+        person.reads("Your pick, never sent")
+    assert at_home.network.stopped == 1
+    first, again = at_home.network.asked
+    assert first == again
+
+
+@pytest.mark.parametrize("size", [(60, 20), (20, 6)], ids=str)
+async def test_hostile_titles_and_small_terminals_break_nothing(
+    at_home: Near, size: tuple[int, int]
+) -> None:
+    """Planted bug: a title read as markup, of which "[/]" alone would end the app."""
+    items = tuple(
+        replace(listing, title=HOSTILE[listing.id % len(HOSTILE)])
+        for listing in at_home.network.places._items["food"]
+    )
+    pharmacies = at_home.network.places._items["pharmacies"]
+    at_home.network.places = LocalPlaces(
+        at_home.network.places.card, {"food": items, "pharmacies": pharmacies}
+    )
+    async with at_home.opened(size=size) as person:
+        await person.press("a")
+        assert {result.title for result in answer_of(person).results} <= set(HOSTILE)
+        await person.press("n", "escape")
+        if size[0] > 50:
+            person.reads("Your pick, never sent", answer_of(person).results[0].title[:5])
+    assert person.app.return_code is None
+
+
+def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
+    """They may stand in a report of a crash or in a log of the library."""
+    device = at_home.companion
+    outlook = near_desk.look(device, "home", "town", 5, what_if=False)
+    answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)  # type: ignore[arg-type]
+    draft = PlaceDraft("home", HOME, "DE")
+    for value in (
+        Looked(outlook),
+        outlook,
+        Ordered(Ranked(answer, outlook.scene, outlook.words)),
+        Ranked(answer, outlook.scene, ""),
+        draft,
+        PlacePicker.Moved(HOME),
+        answer,
+    ):
+        assert "50.9" not in repr(value)
+        assert "6.96" not in repr(value)
+
+
+def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
+    device = at_home.companion
+    (place,) = device.nearby.places()
+    stored = near_desk.look(device, "home", "town", 5, what_if=False)
+    assert stored.scene.glow is not None
+    assert (stored.scene.glow.signal.latitude, stored.scene.glow.signal.longitude) == place.sent
+    assert len(stored.scene.probes) == 5
+    other = near_desk.look(device, "home", "district", 5, what_if=True)
+    assert isinstance(other, Outlook)
+    assert other.scene.glow is not None
+    assert other.scene.glow.signal == HOME
+    assert spent(at_home) == place.cost.epsilon_per_km  # type: ignore[union-attr]
+
+
+def test_wishes_on_a_line_are_those_of_a_file() -> None:
+    wishes = wishes_of(
+        " open, kind = bakery | café ,price <= 10.5, kind: curry house +2 km, x: y -1"
+    )
+    assert wishes.open_now
+    assert wishes.only == {"kind": frozenset({"bakery", "café"})}
+    assert wishes.at_most == {"price": 10.5}
+    assert wishes.likes == {"kind": {"curry house": 2.0}, "x": {"y": -1.0}}
+    assert wishes_of("  ") == wishes_of("")
+    for line in ("secret", "price <= ten", "kind = ", "=", "a: b", "price < 3 < 4"):
+        with pytest.raises(ProfileError) as raised:
+            wishes_of(line)
+        assert "secret" not in str(raised.value)
+
+
+def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
+    for text in ("50.94, 6.96", "50.94 6.96", " 50.94;6.96 "):
+        assert position_typed(text) == Position(50.94, 6.96)
+    assert position_typed(words_of(HOME)) == HOME
+    for text in ("", "50.9412", "50.9412, x", "50.9412, 6.9, 3", "nan, 6.9412", "6.9412, 250.9412"):
+        with pytest.raises(PlaceError) as raised:
+            position_typed(text)
+        assert "9412" not in str(raised.value)
