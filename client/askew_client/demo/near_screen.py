@@ -129,7 +129,7 @@ class NearScreen(Page):
         width = min(_COLUMNS, self._console.width - 4)
         self._say("")
         for line in lines(scene, scene.frame(width, _ROWS)):
-            self._say(f"  {line}")
+            self._say(f"  {line}".rstrip())
         self._say("")
         said = legend(scene)
         for at in range(0, len(said), 3):
