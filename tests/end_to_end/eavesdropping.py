@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import numpy as np
@@ -74,8 +74,15 @@ class HostileServer:
             context.abort(code, text)
 
 
+class Eavesdropper(Protocol):
+    """Something that serves, and listens."""
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """What it serves, as raw bytes."""
+
+
 @contextmanager
-def serving(server: HostileServer) -> Iterator[str]:
+def serving(server: Eavesdropper) -> Iterator[str]:
     """The server on a port of this machine; its address."""
     running = grpc.server(ThreadPoolExecutor(2))
     handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", server.methods())

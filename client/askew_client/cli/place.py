@@ -32,7 +32,7 @@ def place() -> None:
     """Name places: home, work. Each gets one noisy position, which every server gets.
 
     Where a place is never goes on the command line, which other programs can read. A latitude and
-    a longitude in degrees, "52.52, 13.405", or lines "axis = number".
+    a longitude in degrees, "48.86, 2.35", or lines "axis = number".
 
     \b
     Examples:

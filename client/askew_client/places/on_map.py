@@ -22,6 +22,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import MAP_AXES, PlaceCost
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
+_EDGE: Final = 1e-6  # degrees, for edges that a server computes in floats
 LOST: Final = "this place's signal is not in the ledger; `askew place move` draws a new one"
 
 
@@ -93,8 +94,13 @@ class MapAsker:
         return 2 * EARTH_RADIUS * asin(sqrt(min(1.0, share)))
 
     def holds(self, coordinates: Sequence[float]) -> bool:
-        """Whether an item lies where the server says that its items are."""
-        return self.area is not None and self.area.contains(Position(*coordinates))
+        """Whether an item lies where the server says that its items are, by a microdegree."""
+        if self.area is None:
+            return False
+        latitude, longitude = coordinates
+        north = self.area.south - _EDGE <= latitude <= self.area.north + _EDGE
+        east = (longitude - self.area.west + _EDGE) % 360
+        return north and east <= float(self.area.width) + 2 * _EDGE
 
     def cost(self, account: Account, slot: str, *, fresh: bool) -> PlaceCost:  # noqa: ARG002
         """In the account of places."""

@@ -1,6 +1,6 @@
 """A place as a person types it, or as a file has it. Pure.
 
-A position is a latitude and a longitude in degrees, "52.52, 13.405"; values on axes are written
+A position is a latitude and a longitude in degrees, "48.86, 2.35"; values on axes are written
 "axis = number", such as "hour = 8.5", on lines of their own or with a semicolon between.
 """
 
@@ -26,6 +26,6 @@ def spot_of(text: str) -> Spot:
     found = [line for line in lines if line is not None]
     values = {line[1].strip(): float(line[2]) for line in found}
     if not lines or len(values) != len(lines):
-        hint = 'a latitude and a longitude in degrees, "52.52, 13.405", or "axis = number; ..."'
+        hint = 'a latitude and a longitude in degrees, "48.86, 2.35", or "axis = number; ..."'
         raise PlaceError(f"a place must be {hint}")
     return AxisValues(values)

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from askew.errors import AskewError, BudgetExceeded, LedgerError, LedgerFrozen, ProfileError
+from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
 from askew.privacy import SignalCharge
 from askew.randomness import SystemBits
-from askew.signal import Signal
+from askew.signal import ANY_SPACE, Signal
 from askew_client.ledger import rows as ledger_rows
 from askew_client.ledger.chain import Entry, Head, heads, kept
 from askew_client.ledger.record import encode_signal
@@ -164,6 +166,38 @@ NEVER_WRITTEN = {
     "nothing per distance": charged("2026-12", near=Fraction(0)),
     "less than nothing per distance": charged("2026-12", near=Fraction(-1)),
     "no month": unfreeze("2026-13"),
+}
+
+POSITION = Signal(
+    ANY_SPACE, MapNoise(HexagonalLattice.for_epsilon(Fraction(1, 4)), 40_000), (52_000_000, 0)
+)
+
+
+def placed(
+    per_km: Fraction, kind: str = "signal", epsilon: Fraction = Fraction(0), handle: str = "a" * 32
+) -> Entry:
+    record = encode_signal(POSITION)
+    return Entry(kind, "", "2026-12", epsilon, None, "salt", record, handle, per_km)
+
+
+NEVER_WRITTEN |= {
+    "a position for nothing": placed(Fraction(0)),
+    "a position that gives back": placed(Fraction(-1)),
+    "a position that is paid in the account of tastes": placed(Fraction(0), epsilon=Fraction(1)),
+    "a position that is paid in both": placed(Fraction(1), epsilon=Fraction(1)),
+    "a copy that gives back": placed(Fraction(-1), "copy"),
+    "a copy that costs": placed(Fraction(1), "copy"),
+    "a copy of nothing": Entry("copy", "", "2026-12", Fraction(0), None, "salt", None, "a" * 32),
+    "a copy without a handle": placed(Fraction(0), "copy", handle=""),
+    "an unfreeze with a signal": placed(Fraction(1), "unfreeze"),
+    "an unfreeze that gives kilometers back": Entry(
+        "unfreeze", "", "2026-12", Fraction(0), None, "salt", epsilon_per_km=Fraction(-1)
+    ),
+    "a taste that is paid per kilometer": Entry(
+        *("signal", SPACE, "2026-12", Fraction(0), None, "salt", encode_signal(FORGED)),
+        epsilon_per_km=Fraction(1),
+    ),
+    "another kind": placed(Fraction(1), "refund"),
 }
 
 

@@ -1,0 +1,270 @@
+"""`askew place` and `askew near`: nothing private is an argument, and each refusal has its code."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import grpc
+import pytest
+from small_map import DAY, GERMANY, made_card, made_items, nearest
+
+from askew.metric.map_space import MapSpace, MetricSpace
+from askew.wire import convert
+from askew_client.cli import main as cli
+
+if TYPE_CHECKING:
+    from client.conftest import Askew, Outcome
+
+HOME = b"52.52, 13.405\n"
+PRIVATE = ("52.52", "13.405")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def _serving(space: MetricSpace) -> Iterator[str]:
+    card, items = made_card(space), made_items(space)
+
+    def retrieve(request: bytes, _: grpc.ServicerContext) -> bytes:
+        query = convert.query_from_bytes(request, card)
+        return convert.slate_to_bytes(nearest(items, query.signal, query.k))
+
+    handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+        "GetModelCard": grpc.unary_unary_rpc_method_handler(
+            lambda _, __: convert.card_to_bytes(card)
+        ),
+        "Retrieve": grpc.unary_unary_rpc_method_handler(retrieve),
+    }
+    server = grpc.server(ThreadPoolExecutor(2))
+    generic = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", handlers)
+    server.add_generic_rpc_handlers((generic,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(None).wait()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A server with a map."""
+    yield from _serving(MapSpace(GERMANY))
+
+
+@pytest.fixture(scope="module")
+def address_of_hours() -> Iterator[str]:
+    """A server with the hours of a day."""
+    yield from _serving(DAY)
+
+
+@pytest.fixture
+def place(askew: Askew, data: Path) -> Callable[..., Outcome]:
+    """`askew place ...` of this device."""
+
+    def run(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
+        return askew("place", *arguments, "--data", data, stdin=stdin)
+
+    return run
+
+
+Place = Callable[..., "Outcome"]
+
+
+def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
+    added = place("add", "home", "--region", "DE", stdin=HOME)
+    assert added.code == 0
+    assert added.out == ""
+    price, spent, done, sum_ = added.err.splitlines()
+    assert "epsilon 0.277 per km" in price
+    assert "10 km apart: odds change at most 16 times" in price
+    assert spent == "all places together: 0 of 4.2 per km spent"
+    assert "drawn and charged" in done
+    assert sum_ == "spent on places: 0.277 of 4.2 per km"
+
+    listed = place("list").out.splitlines()
+    assert listed[0] == "home: latitude 52.52, longitude 13.405"
+    assert listed[1].startswith("  every server gets latitude ")
+    assert listed[2] == "  5 km apart: odds change at most 4 times"
+
+    moved = place("move", "home", "--region", "DE", "--level", "county", stdin=b"48.1 11.6")
+    assert moved.code == 0
+    (one,) = json.loads(place("list", "--json").out)
+    assert one["true"] == [48.1, 11.6]
+    assert 0.069 < one["epsilon_per_km"] <= 0.0693
+
+    assert place("forget", "home", "--yes").code == 0
+    assert place("list").out == ""
+    assert place("forget", "home", "--yes").code == 1
+
+
+def test_the_budget_shows_both_accounts_with_their_units(
+    askew: Askew, place: Place, data: Path
+) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    found = askew("budget", "--data", data).out
+    assert "one noisy position, epsilon 0.277 per km: the odds between two places 10 km" in found
+    assert "Places: spent 0.277 per km of a lifetime cap of 4.2." in found
+    assert "Spent 0 of a lifetime cap of 192" in found
+    as_json = json.loads(askew("budget", "--json", "--data", data).out)
+    assert as_json["spent"] == 0
+    assert as_json["places"]["lifetime_cap_per_km"] == 4.2
+    assert as_json["entries"][0]["epsilon_per_km"] == as_json["places"]["spent_per_km"] > 0.276
+
+
+def test_what_is_near_comes_with_the_pick_and_says_what_was_sent(
+    askew: Askew, place: Place, address: str, data: Path
+) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    found = askew("near", "places", "--server", address, "--data", data, "-k", 7)
+    *results, footer, sent = found.out.splitlines()
+    assert (found.code, found.err) == (0, "")
+    assert len(results) == 7
+    assert [line[0] for line in results] == ["*", *" " * 6]
+    assert "SIMULATED" in footer
+    assert sent.endswith("; as before)")
+    again = askew("near", "shops", "--server", address, "--data", data, "--json")
+    value = json.loads(again.out)
+    assert len(value["results"]) == 20
+    assert value["pick"] == value["results"][0]["title"]
+    assert value["fresh"] is False
+
+
+def test_wishes_come_from_a_file_and_an_empty_choice_is_said(
+    askew: Askew, place: Place, address: str, data: Path, tmp_path: Path
+) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    wishes = tmp_path / "wishes.toml"
+    wishes.write_text("[at_most]\nprice = -1\n[only]\nview = ['sea']\n")
+    found = askew("near", "places", "--server", address, "--data", data, "--wishes", wishes)
+    assert found.code == 0
+    assert "no result passes your filters; the server is not asked again" in found.out
+    assert "this collection does not have: view" in found.out
+    assert {line[0] for line in found.out.splitlines()} == {"-", "("}
+    wishes.write_text("secret = 1")
+    bad = askew("near", "places", "--server", address, "--data", data, "--wishes", wishes)
+    assert bad.code == 1
+    assert "secret" not in bad.err
+
+
+def test_an_unnamed_place_is_charged_each_time_and_says_so_first(
+    askew: Askew, address: str, data: Path
+) -> None:
+    arguments = ("near", "places", "--unnamed", "--region", "DE", "--server", address)
+    for spent in ("0", "0.277"):
+        found = askew(*arguments, "--data", data, "--json", stdin=HOME)
+        assert found.code == 0
+        assert f"all places together: {spent} of 4.2 per km spent" in found.err
+        assert json.loads(found.out)["fresh"] is True
+
+
+def test_values_on_axes_are_asked_from_and_charged_in_plain_epsilon(
+    askew: Askew, place: Place, address_of_hours: str, data: Path
+) -> None:
+    added = place("add", "morning", stdin=b"hour = 8.5\n")
+    assert "drawn, and charged, when a server is asked" in added.err
+    near = ("near", "places", "--place", "morning", "--server", address_of_hours, "--data", data)
+    found = askew(*near, "--epsilon", "1")
+    assert found.code == 0
+    assert "epsilon 1 per unit distance, at most 3 between any two values" in found.err
+    assert "units of distance" in found.out
+    assert "of 192 spent" in found.err
+
+
+def test_a_copy_goes_to_a_file_of_ones_own_and_comes_back_for_nothing(
+    askew: Askew, place: Place, tmp_path: Path
+) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    file, other = tmp_path / "home.json", tmp_path / "other"
+    assert place("export", "home", file).code == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert place("export", "home", file).code == 2
+    assert askew("place", "import", file, "--data", other).code == 0
+    here, there = place("list", "--json"), askew("place", "list", "--json", "--data", other)
+    assert here.out == there.out
+    assert json.loads(askew("budget", "--json", "--data", other).out)["places"]["spent_per_km"] == 0
+    refused = askew("place", "import", file, "--data", other)
+    assert refused.code == 1
+    assert "nothing was overwritten" in refused.err
+
+
+BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
+    "no region": (("add", "home"), HOME, 1),
+    "no such region": (("add", "home", "--region", "Atlantis"), HOME, 2),
+    "no such level": (("add", "home", "--region", "DE", "--level", "density"), HOME, 2),
+    "outside": (("add", "home", "--region", "FR"), HOME, 1),
+    "swapped": (("add", "home", "--region", "DE"), b"13.405, 52.52", 1),
+    "three numbers": (("add", "home", "--region", "DE"), b"52.52, 13.405, 3", 1),
+    "no numbers": (("add", "home", "--region", "DE"), b"", 1),
+    "not a number": (("add", "home", "--region", "DE"), b"nan, 13.405", 1),
+    "a position on another planet": (("add", "home", "--region", "DE"), b"152.52, 13.405", 1),
+    "no such place": (("move", "home", "--region", "DE"), HOME, 1),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_is_one_line_without_the_position(
+    place: Place, data: Path, case: str
+) -> None:
+    """Planted bug: a level by local density, which tells how many live there."""
+    arguments, stdin, code = BAD[case]
+    found = place(*arguments, stdin=stdin)
+    assert found.code == code
+    assert not any(part in found.err + found.out for part in PRIVATE)
+    assert json.loads(place("list", "--json").out) == []
+    assert not (data / "signals.sqlite").exists() or case == "no such place"
+
+
+def test_swapped_degrees_have_a_hint(place: Place) -> None:
+    found = place("add", "home", "--region", "DE", stdin=b"13.405, 52.52")
+    assert "are latitude and longitude swapped?" in found.err
+
+
+def test_a_spent_account_of_places_is_exit_code_3(
+    askew: Askew, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKEW_PLACE_LIFETIME_CAP", "0.3")
+    add = ("place", "add", "--region", "DE", "--data", data)
+    assert askew(*add, "home", stdin=HOME).code == 0
+    found = askew(*add, "work", stdin=HOME)
+    assert found.code == 3
+    assert "epsilon per kilometer" in found.err
+
+
+def parameters(command: click.Command) -> Iterator[click.Parameter]:
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            yield from parameters(each)
+    yield from command.params
+
+
+def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
+    """Planted bugs: --latitude, --open-now, --like."""
+    names = {each.name or "" for each in parameters(cli.cli)}
+    private = ("lat", "lon", "position", "where", "open", "like", "price", "filter", "radius")
+    allowed = {"epsilon"}
+    assert {n for n in names - allowed for word in private if n.startswith(word)} == set()
+    with_variables = {each.name for each in parameters(cli.cli) if each.envvar}
+    assert with_variables == {"config_file"}
+
+
+def test_the_doctor_looks_at_places_and_at_a_server_with_a_map(
+    askew: Askew, place: Place, data: Path
+) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    findings = json.loads(askew("doctor", "--json", "--data", data, "--server", "127.0.0.1:1").out)
+    named = {each["name"]: each for each in findings}
+    assert named["places"]["text"] == "1 named"
+    for file in (data / "signals.sqlite", data / "signals.sqlite-wal", data / "signals.sqlite-shm"):
+        file.unlink(missing_ok=True)
+    (data / "anchor" / "signals.json").unlink()
+    findings = json.loads(askew("doctor", "--json", "--data", data, "--server", "127.0.0.1:1").out)
+    lost = {each["name"]: each for each in findings}["places"]
+    assert lost["health"] == "fail"
+    assert "1 of 1 have no noisy position" in lost["text"]

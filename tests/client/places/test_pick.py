@@ -1,0 +1,206 @@
+"""The private pick: by distance and wishes, among those that pass, and said where none does."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from itertools import permutations
+
+import pytest
+
+from askew.errors import ProfileError
+from askew.listing import Attribute, AttributeKind, Listing, Value
+from askew_client.places.opening_hours import is_open
+from askew_client.places.pick import Judged, judged, missing, stars
+from askew_client.places.wishes import NO_WISHES, Wishes
+
+CUISINE = Attribute("cuisine", AttributeKind.CATEGORY)
+PRICE = Attribute("price", AttributeKind.NUMBER)
+HOURS = Attribute("hours", AttributeKind.HOURS)
+OPEN = Attribute("open_now", AttributeKind.FLAG, live=True)
+COLUMNS = (CUISINE, PRICE, HOURS)
+MONDAY = datetime.datetime(2026, 11, 23, 12)
+
+
+def listings(*rows: tuple[Value, ...]) -> list[Listing]:
+    return [Listing(i, f"Item {i}", (0.0, 0.0), row) for i, row in enumerate(rows)]
+
+
+def chosen(
+    rows: Sequence[tuple[Value, ...]],
+    distances: Sequence[float],
+    wishes: Wishes = NO_WISHES,
+    columns: Sequence[Attribute] = COLUMNS,
+    rating: Callable[[str], float | None] = lambda _: None,
+) -> tuple[Judged, ...]:
+    return judged(listings(*rows), columns, distances, wishes, rating, MONDAY)
+
+
+def order(*arguments: object, **named: object) -> list[int]:
+    return [each.index for each in chosen(*arguments, **named)]  # type: ignore[arg-type]
+
+
+PLAIN = [("thai", 10.0, "24/7")] * 3
+
+
+@pytest.mark.parametrize("distances", [*permutations((1.0, 2.0, 3.0))])
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+def test_without_wishes_the_nearest_is_best(distances: tuple[float, ...], exponent: float) -> None:
+    found = order(PLAIN, distances, Wishes(exponent=exponent))
+    assert [distances[i] for i in found] == [1.0, 2.0, 3.0]
+
+
+def test_a_tie_goes_to_the_lower_id() -> None:
+    assert order(PLAIN, (2.0, 2.0, 2.0)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("worth", "best"), [(0.9, 1), (1.1, 0), (-5.0, 1), (0.0, 1)], ids=["less", "more", "no", "none"]
+)
+def test_a_liked_kind_weighs_as_much_as_its_kilometers(worth: float, best: int) -> None:
+    """Item 0 is italian, and one kilometer farther."""
+    rows = [("italian", 1.0, "24/7"), ("thai", 1.0, "24/7")]
+    wishes = Wishes(likes={"cuisine": {"italian": worth}})
+    assert order(rows, (3.0, 2.0), wishes)[0] == best
+
+
+def test_a_like_counts_by_the_disutility() -> None:
+    """h(t) = t^2: 10 km and a like of 4 are 100 - 16; 9.1 km are 82.8, and nearer by cost."""
+    rows = [("italian", 1.0, "24/7"), ("thai", 1.0, "24/7")]
+    likes = {"cuisine": {"italian": 4.0}}
+    assert order(rows, (10.0, 9.1), Wishes(likes=likes)) == [0, 1]
+    assert order(rows, (10.0, 9.1), Wishes(likes=likes, exponent=2.0)) == [1, 0]
+    assert [each.cost for each in chosen(rows, (10.0, 9.0), Wishes(likes, exponent=2.0))] == [
+        81.0,
+        84.0,
+    ]
+
+
+def test_own_ratings_count_by_the_star_above_three() -> None:
+    """A like is five stars. Planted bug: a rating that hides its item, as among films."""
+    rating = {"Item 0": stars(None), "Item 2": 1.0}.get
+    assert order(PLAIN, (4.0, 2.5, 2.0), Wishes(ratings=1.0), rating=rating) == [0, 1, 2]
+    assert order(PLAIN, (4.0, 2.5, 2.0), NO_WISHES, rating=rating) == [2, 1, 0]
+
+
+FILTERS: dict[str, tuple[Wishes, list[tuple[Value, ...]]]] = {
+    "price": (Wishes(at_most={"price": 10.0}), [("a", 10.0, "x"), ("a", 10.1, "x")]),
+    "a price that is unknown": (
+        Wishes(at_most={"price": 10.0}),
+        [("a", 3.0, "x"), ("a", None, "x")],
+    ),
+    "kind": (Wishes(only={"cuisine": frozenset({"a"})}), [("a", 1.0, "x"), ("b", 1.0, "x")]),
+    "open now": (
+        Wishes(open_now=True),
+        [("a", 1.0, "Mo 11:00-13:00"), ("a", 1.0, "Tu 11:00-13:00")],
+    ),
+    "hours that cannot be read": (Wishes(open_now=True), [("a", 1.0, "24/7"), ("a", 1.0, "dawn")]),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_what_does_not_pass_stands_behind_what_does(name: str) -> None:
+    """However near it is. Planted bug: a filter that only sorts."""
+    wishes, rows = FILTERS[name]
+    assert [(each.index, each.passes) for each in chosen(rows, (50.0, 0.1), wishes)] == [
+        (0, True),
+        (1, False),
+    ]
+
+
+def test_a_live_flag_beats_the_hours() -> None:
+    columns = (HOURS, OPEN)
+    rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
+    found = chosen(rows, (1.0, 2.0, 3.0), Wishes(open_now=True), columns)
+    assert [(each.index, each.passes) for each in found] == [(1, True), (2, True), (0, False)]
+
+
+def test_a_wish_for_what_a_collection_lacks_lets_nothing_pass_and_is_named() -> None:
+    wishes = Wishes({"view": {"sea": 3.0}}, at_most={"fee": 3.0}, open_now=True)
+    assert missing((CUISINE, PRICE), wishes) == ("fee", "view", "opening hours")
+    assert missing(COLUMNS, wishes) == ("fee", "view")
+    assert missing((OPEN,), Wishes(open_now=True)) == ()
+    rows = [("a", 1.0), ("b", 2.0)]
+    assert not any(e.passes for e in chosen(rows, (1.0, 2.0), wishes, (CUISINE, PRICE)))
+
+
+OPENED = {
+    "24/7": (True, True, True),
+    "Mo-Fr 08:00-18:00; Sa 09:00-13:00": (True, False, True),
+    "Mo-Fr 08:00-12:00,13:00-18:00": (False, False, False),
+    "08:00-18:00": (True, False, True),
+    "Mo 22:00-02:00": (False, True, False),
+    "Su 22:00-13:00": (True, False, False),
+    "08:00-18:00; Mo off": (False, False, True),
+    "Mo-Su 10:00-24:00": (True, False, True),
+    "Sa-Mo 11:00-13:00": (True, False, True),
+    "mo,sa 11:30 - 12:30": (True, False, True),
+    "Tu 00:00-02:00": (False, True, False),
+    "off": (False, False, False),
+}
+WHEN = (MONDAY, datetime.datetime(2026, 11, 24, 1, 30), datetime.datetime(2026, 11, 28, 12, 15))
+
+
+@pytest.mark.parametrize("hours", OPENED)
+def test_hours_are_read_by_the_devices_clock(hours: str) -> None:
+    """Monday noon, the night after it, and Saturday a quarter past noon."""
+    assert tuple(is_open(hours, when) for when in WHEN) == OPENED[hours]
+
+
+@pytest.mark.parametrize(
+    "hours", ["", "dawn-dusk", "Mo 25:00-26:00", "Mo 8-18", "Xx 08:00-18:00", "Mo-Tu-We 1:00-2:00"]
+)
+def test_hours_that_cannot_be_read_are_unknown(hours: str) -> None:
+    assert not is_open(hours, MONDAY)
+    assert is_open(hours, MONDAY) is None or hours == ""
+
+
+def test_wishes_are_read_from_a_file() -> None:
+    text = """
+open_now = true
+ratings = 2
+exponent = 0.5
+[likes.cuisine]
+italian = 3
+thai = -1.5
+[only]
+cuisine = ["italian", "thai"]
+[at_most]
+price = 25
+"""
+    assert Wishes.from_toml(text) == Wishes(
+        {"cuisine": {"italian": 3.0, "thai": -1.5}},
+        {"cuisine": frozenset({"italian", "thai"})},
+        {"price": 25.0},
+        open_now=True,
+        ratings=2.0,
+        exponent=0.5,
+    )
+    assert Wishes.from_toml("") == NO_WISHES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret",
+        "secret = 1",
+        "open_now = 1",
+        'likes = "secret"',
+        '[likes]\ncuisine = "secret"',
+        "[likes.cuisine]\nsecret = true",
+        "[at_most]\nprice = inf",
+        '[only]\ncuisine = "secret"',
+        "[only]\ncuisine = [1]",
+        "exponent = 0",
+        "exponent = nan",
+        "ratings = []",
+    ],
+)
+def test_what_are_no_wishes_is_refused_without_repeating_it(text: str) -> None:
+    with pytest.raises(ProfileError) as refusal:
+        Wishes.from_toml(text)
+    assert "secret" not in str(refusal.value)
+
+
+def test_wishes_do_not_show_when_they_are_printed() -> None:
+    assert repr(Wishes({"cuisine": {"italian": 1.0}}, open_now=True)) == "Wishes()"

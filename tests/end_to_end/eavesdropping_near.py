@@ -1,0 +1,185 @@
+"""Hostile servers with made-up maps and axes, and people who are to sound alike to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import grpc
+import numpy as np
+from end_to_end.eavesdropping import Heard, Reply
+from small_map import GERMANY, made_card, made_items, nearest
+
+from askew.errors import AskewError
+from askew.listing import Listing
+from askew.metric.axes import Axis, AxisSpace
+from askew.metric.map_space import MapSpace, MetricSpace
+from askew.metric.position import Position
+from askew.metric.region import Region
+from askew.metric_card import MetricCard
+from askew.wire import convert, status
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.places.wishes import NO_WISHES, Wishes
+
+MADE_UP = 50  # hostile servers
+
+
+@dataclass
+class HostileMap:
+    """A metric space of the server's choosing, and what it heard: method, request, metadata.
+
+    questions are the whole bytes of what was asked; heard has them with the noisy values blanked.
+    """
+
+    card: MetricCard
+    items: Sequence[Listing] = ()
+    spoil: Reply = lambda data: data
+    heard: list[Heard] = field(default_factory=list)
+    questions: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.items = self.items or made_items(self.card.space)
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """What it serves, as raw bytes."""
+        return {
+            "GetModelCard": grpc.unary_unary_rpc_method_handler(self._model_card),
+            "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
+        }
+
+    def _note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
+        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
+        self.heard.append((method, request, metadata))
+
+    def _model_card(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        self._note("card", request, context)
+        return convert.card_to_bytes(self.card)
+
+    def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        self.questions.append(request)
+        message = pb.RetrieveRequest.FromString(request)
+        message.values[:] = [0] * len(message.values)
+        self._note(f"retrieve {len(request)} bytes", message.SerializeToString(), context)
+        try:
+            query = convert.query_from_bytes(request, self.card)
+            answer = nearest(self.items, query.signal, query.k)
+            return self.spoil(convert.slate_to_bytes(answer))
+        except AskewError as error:
+            code, text = status.status_of(error)
+            context.abort(code, text)
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """Someone with a home, an hour, wishes and ratings."""
+
+    home: Position
+    hour: float
+    wishes: Wishes
+    ratings: dict[str, float]
+
+
+def neighbors(count: int) -> list[Neighbor]:
+    """In every corner of the region, with wishes of every kind."""
+    wishes = [
+        NO_WISHES,
+        Wishes(open_now=True),
+        Wishes(at_most={"price": -1.0}),
+        Wishes({"cuisine": {"italian": 50.0}}, {"view": frozenset({"sea"})}, ratings=3.0),
+    ]
+    chance = np.random.default_rng(0)
+    corners = [(47.2, 5.6), (55.3, 15.3), (47.2, 15.3), (52.52, 13.405)]
+    spread = zip(chance.uniform(47.2, 55.3, count), chance.uniform(5.6, 15.3, count), strict=True)
+    homes = [*corners, *((float(lat), float(lon)) for lat, lon in spread)]
+    hours = [-5.0, 0.0, 8.5, 12.0, 23.99, 24.0, 30.0]
+    return [
+        Neighbor(
+            Position(*homes[n]),
+            hours[n % len(hours)],
+            wishes[n % len(wishes)],
+            {f"Item {i}": float(i % 6) for i in range(n * 7 % 60)},
+        )
+        for n in range(count)
+    ]
+
+
+def made_up_spaces() -> list[MetricSpace]:
+    """Regions of a hostile server's choosing: around the home, beside it, everywhere, nowhere."""
+    chance = np.random.default_rng(1)
+    fixed = [
+        GERMANY,
+        Region(52.51, 13.40, 52.53, 13.41),  # one block
+        Region(52.0, 13.0, 52.5, 13.4),  # beside it
+        Region(-0.001, -0.001, 0.001, 0.001),
+        Region(-20.0, 177.0, -15.0, -178.0),
+        Region(60.0, -10.0, 72.0, 10.0),
+        Region(-45.0, -60.0, 45.0, 60.0),
+    ]
+    while len(fixed) < MADE_UP:
+        south, west = float(chance.uniform(-60, 55)), float(chance.uniform(-180, 180))
+        tall, wide = (float(chance.uniform(0.01, 12)) for _ in range(2))
+        fixed.append(Region(south, west, south + tall, (west + wide + 180) % 360 - 180))
+    return [MapSpace(region) for region in fixed]
+
+
+def hostile_maps() -> dict[str, Callable[[], HostileMap]]:
+    """Servers that would each learn something of a device that adapts to its person."""
+    return dict(_MAKERS)
+
+
+def _map(region: Region = GERMANY, spoil: Reply = lambda data: data, most: int = 50) -> HostileMap:
+    return HostileMap(made_card(MapSpace(region), most=most), spoil=spoil)
+
+
+def _axis(low: float, high: float, scale: float, *, wraps: bool = False) -> HostileMap:
+    return HostileMap(made_card(AxisSpace((Axis("hour", "h", low, high, wraps, scale),))))
+
+
+def _garbage(_: bytes) -> bytes:
+    return b"\xff\xff"
+
+
+def _edited(change: Callable[[pb.RetrieveResponse], object]) -> Reply:
+    def spoil(data: bytes) -> bytes:
+        message = pb.RetrieveResponse.FromString(data)
+        change(message)
+        return message.SerializeToString()
+
+    return spoil
+
+
+def _far(message: pb.RetrieveResponse) -> None:
+    message.listings[0].coordinates[:] = [-80.0, 170.0]
+
+
+def _one_less(message: pb.RetrieveResponse) -> None:
+    del message.listings[-1]
+
+
+def _other_values(message: pb.RetrieveResponse) -> None:
+    message.listings[3].values[1].text = "dear"
+
+
+def _other_collection() -> HostileMap:
+    honest = _map()
+    renamed = tuple(replace(each, name=f"{each.name}!") for each in honest.card.collections)
+    return HostileMap(replace(honest.card, collections=renamed))
+
+
+_MAKERS: dict[str, Callable[[], HostileMap]] = {
+    "an honest one": _map,
+    "a block around one home": lambda: _map(Region(52.51, 13.40, 52.53, 13.41)),
+    "the other side of the Earth": lambda: _map(Region(-45.0, 166.0, -35.0, 178.0)),
+    "half of the region": lambda: _map(Region(47.0, 5.5, 51.0, 15.5)),
+    "fewer results than asked for": lambda: _map(most=5),
+    "no such collection": _other_collection,
+    "an answer of garbage": lambda: _map(spoil=_garbage),
+    "an item far outside": lambda: _map(spoil=_edited(_far)),
+    "one item less": lambda: _map(spoil=_edited(_one_less)),
+    "values of another type": lambda: _map(spoil=_edited(_other_values)),
+    "a ring of a day": lambda: _axis(0.0, 24.0, 4.0, wraps=True),
+    "a line that ends before noon": lambda: _axis(0.0, 11.0, 4.0),
+    "a line of one minute": lambda: _axis(8.49, 8.51, 1.0),
+    "an hour that is a second": lambda: _axis(0.0, 24.0, 1 / 3600),
+}

@@ -1,0 +1,174 @@
+"""Places over real gRPC: one position for all servers, and one observation for all people.
+
+What a server hears of a question near a place depends on the settings, the ledger and its own
+replies; of the place itself it gets the one noisy position that everybody gets. So under each
+hostile server all people must be one observation, and one person's bytes must be the same under
+all servers.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+from end_to_end.eavesdropping import Heard, serving
+from end_to_end.eavesdropping_near import (
+    MADE_UP,
+    HostileMap,
+    Neighbor,
+    hostile_maps,
+    made_up_spaces,
+    neighbors,
+)
+from small_map import made_card
+
+from askew.errors import AskewError
+from askew.metric.position import Position
+from askew_client import AskewClient, AxisValues
+from askew_client.cli import main as cli
+from askew_client.client import open_companion
+from askew_client.settings.settings import ClientSettings
+from askew_client.views.near import NearAnswer
+
+SETTINGS = ClientSettings(region="DE", pace=0.001, epsilon=Fraction(1))
+BERLIN = Position(52.52, 13.405)
+SERVERS = hostile_maps()
+Observation = tuple[str, tuple[Heard, ...]]
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> HostileMap:
+    return SERVERS[request.param]()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No configuration, profile or ledger of a real person."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ASKEW_PACE", "0.001")
+    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+
+
+def other_settings() -> Iterator[ClientSettings]:
+    """Level, epsilon and region of later years, none among them."""
+    return cycle(
+        [
+            SETTINGS,
+            replace(SETTINGS, level="district"),
+            replace(SETTINGS, level="county", region="FR"),
+            replace(SETTINGS, epsilon=Fraction(3), region=""),
+            replace(SETTINGS, region="47/5/55.5/15.5"),
+        ]
+    )
+
+
+async def test_fifty_made_up_regions_hear_the_same_bytes_and_charge_nothing(
+    tmp_path: Path,
+) -> None:
+    """Planted bugs: a draw in the region of a server's card; a signal for each space version; a
+    redraw on a changed epsilon, level or region; a charge for each collection.
+    """
+    async with AskewClient(SETTINGS, server="127.0.0.1:1", directory=tmp_path) as client:
+        view = client.places.add("home", BERLIN)
+    heard: list[bytes] = []
+    for space, settings in zip(made_up_spaces(), other_settings(), strict=False):
+        server = HostileMap(made_card(space))
+        with serving(server) as address:
+            async with open_companion(settings, server=address, directory=tmp_path) as companion:
+                for collection in ("places", "shops"):
+                    answer = await companion.nearby.near(collection)
+                    assert isinstance(answer, NearAnswer), answer
+                    assert answer.sent == view.sent
+                charges = companion.budget().lines
+        heard.append(server.questions[0])
+        assert len(charges) == 1
+    assert len(heard) == MADE_UP
+    assert len(set(heard)) == 1
+
+
+async def by_library(address: str, person: Neighbor, directory: Path) -> str:
+    """A named place twice, an unnamed position, and a named value."""
+    ends = ""
+    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+        if person.ratings:
+            client.companion.edit({title: (stars,) for title, stars in person.ratings.items()})
+        client.places.add("home", person.home)
+        client.places.add("hour", AxisValues({"hour": person.hour}))
+        for place in ("home", "home", person.home, "hour", "hour"):
+            try:
+                await client.near("places", place, wishes=person.wishes)
+                ends += " answered"
+            except AskewError as error:
+                ends += f" {type(error).__name__}: {error}"
+    return ends
+
+
+async def in_the_library(server: HostileMap, count: int, root: Path) -> set[Observation]:
+    found: set[Observation] = set()
+    with serving(server) as address:
+        for number, person in enumerate(neighbors(count)):
+            ends = await by_library(address, person, root / str(number))
+            found.add((ends, tuple(server.heard)))
+            server.heard.clear()
+    return found
+
+
+async def test_in_the_library_all_people_are_one_observation(
+    server: HostileMap, tmp_path: Path
+) -> None:
+    """Planted bugs: filters that leave; a second question with a larger k where no result passes
+    or all are far; a value beyond a server's axis that is refused.
+    """
+    assert len(await in_the_library(server, 6, tmp_path)) == 1
+
+
+@pytest.mark.audit
+async def test_in_the_library_a_hundred_people_are_one_observation(
+    server: HostileMap, tmp_path: Path
+) -> None:
+    assert len(await in_the_library(server, 100, tmp_path)) == 1
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, stdin: str, *arguments: str) -> object:
+    """The exit code of `askew`."""
+    file = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", file)
+    monkeypatch.setattr(sys, "argv", ["askew", *arguments])
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", "")
+    try:
+        cli.main()
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def by_command(address: str, person: Neighbor, data: Path, patch: pytest.MonkeyPatch) -> str:
+    """`askew place add` and `askew near --wishes FILE` twice; the exit codes."""
+    data.mkdir()
+    wishes = data / "wishes.toml"
+    wishes.write_text(f"open_now = {str(person.wishes.open_now).lower()}")
+    where = f"{person.home.latitude}, {person.home.longitude}"
+    add = ["place", "add", "home", "--region", "DE", "--data", str(data)]
+    near = ["near", "places", "--server", address, "--data", str(data), "--wishes", str(wishes)]
+    codes = [run_command(patch, where, *add)]
+    codes += [run_command(patch, "", *near) for _ in range(2)]
+    return f"exit codes {codes}"
+
+
+def test_at_the_command_line_all_people_are_one_observation(
+    server: HostileMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: set[Observation] = set()
+    with serving(server) as address:
+        for number, person in enumerate(neighbors(2)):
+            ends = by_command(address, person, tmp_path / str(number), monkeypatch)
+            found.add((ends, tuple(server.heard)))
+            server.heard.clear()
+    assert len(found) == 1

@@ -1,0 +1,116 @@
+"""A small map and a small ring, with servers that answer with the nearest items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from askew.listing import Attribute, AttributeKind, Listing, Value
+from askew.metric.axes import Axis, AxisSpace
+from askew.metric.map_space import MetricSpace
+from askew.metric.position import Position
+from askew.metric.region import Region, crow
+from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
+from askew.rule_kind import MetricRuleKind
+from askew.signal import Query, Signal
+from askew.wire import convert
+
+VERSION = "ab" * 16
+GERMANY = Region(47.0, 5.5, 55.5, 15.5)
+DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, True, 4.0),))
+ROAD = AxisSpace((Axis("post", "km", 0.0, 800.0, False, 100.0),))
+ATTRIBUTES = (
+    Attribute("cuisine", AttributeKind.CATEGORY),
+    Attribute("price", AttributeKind.NUMBER, live=False, unit="EUR"),
+    Attribute("hours", AttributeKind.HOURS),
+)
+Distance = Callable[[Signal, Listing], float]
+
+
+def made_values(number: int) -> tuple[Value, ...]:
+    """A cuisine of three, a price up to 29, and every other one closed."""
+    cuisine = ("italian", "thai", "greek")[number % 3]
+    return cuisine, float(number % 30), "24/7" if number % 2 else "off"
+
+
+def made_items(space: MetricSpace, count: int = 120) -> tuple[Listing, ...]:
+    """Items spread over a space."""
+    places: list[tuple[float, ...]]
+    if isinstance(space, AxisSpace):
+        axis = space.axes[0]
+        span = axis.high - axis.low
+        places = [(axis.low + span * i / count,) for i in range(count)]
+    else:
+        r = space.region
+        tall, wide = r.north - r.south, float(r.width)
+        places = [
+            (r.south + tall * (i % 11) / 11, _turned(r.west + wide * (i // 11) * 11 / count))
+            for i in range(count)
+        ]
+    return tuple(Listing(i, f"Item {i}", at, made_values(i)) for i, at in enumerate(places))
+
+
+def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricCard:
+    """A card of one collection, "places", and one more over the same items, "shops"."""
+    collections = tuple(
+        CollectionCard(name, VERSION, n_items, "SIMULATED", True, ATTRIBUTES)
+        for name in ("places", "shops")
+    )
+    return MetricCard(space, collections, most, MetricRule(MetricRuleKind.NEAREST))
+
+
+def nearest(items: Sequence[Listing], signal: Signal, k: int) -> Slate:
+    """The k items nearest to a signal."""
+
+    def far(item: Listing) -> float:
+        if signal.space_version == "":
+            return crow(signal.position(), Position(*item.coordinates), 40_000)
+        return abs(item.coordinates[0] - float(signal.point()[0]))
+
+    found = sorted(items, key=far)[:k]
+    return Slate.of_listings(VERSION, sorted(found, key=lambda item: item.id))
+
+
+@dataclass
+class NearServer:
+    """A server in this process whose requests and replies cross as bytes. Implements Transport."""
+
+    card: MetricCard
+    items: Sequence[Listing] = ()
+    requests: list[bytes] = field(default_factory=list)
+    n_cards: int = 0
+    spoil: Callable[[Slate], Slate] = lambda slate: slate
+
+    def __post_init__(self) -> None:
+        self.items = self.items or made_items(self.card.space)
+
+    async def model_card(self) -> ModelCard:
+        """Never of use here."""
+        raise NotImplementedError
+
+    async def catalog(self, card: ModelCard) -> Catalog:
+        """Never of use here."""
+        raise NotImplementedError
+
+    async def metric_card(self) -> MetricCard:
+        """The card, as it crosses."""
+        self.n_cards += 1
+        return convert.metric_card_from_bytes(convert.card_to_bytes(self.card))
+
+    async def retrieve(self, query: Query, card: MetricCard | ModelCard) -> Slate:
+        """The nearest items, as they cross."""
+        request = convert.query_to_bytes(query)
+        self.requests.append(request)
+        understood = convert.query_from_bytes(request, self.card)
+        slate = self.spoil(nearest(self.items, understood.signal, understood.k))
+        reply = convert.slate_to_bytes(slate)
+        return convert.slate_from_bytes(reply, card, query.k, query.collection)
+
+    def mark(self) -> None:
+        """Nobody listens."""
+
+
+def _turned(longitude: float) -> float:
+    return (longitude + 180) % 360 - 180
