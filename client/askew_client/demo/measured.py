@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from askew.metric.position import MICRODEGREES
 from askew.metric_card import MetricCard
-from askew.randomness import SystemBits
+from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew.signal import ANY_SPACE, Query, Signal
 from askew_client.demo.comparison import Comparison
@@ -27,11 +27,11 @@ _AROUND = 64  # the places nearest to home: the best one of all is among them
 class MeasuredDevice:
     """Asks by the code of every device, and ranks by it."""
 
-    def __init__(self, settings: ClientSettings, card: MetricCard) -> None:
+    def __init__(self, settings: ClientSettings, card: MetricCard, bits: RandomBits) -> None:
         self._card, self._k = card, settings.near_k
         self._attributes = card.collection(COLLECTION).attributes
         self._asker = MapAsker(HOME, "", settings.map_noise, settings.plane, settings.near_k)
-        self._bits, self._now = SystemBits(), datetime.datetime.now()
+        self._bits, self._now = bits, datetime.datetime.now()
 
     def distance(self, coordinates: Sequence[float]) -> float:
         """Kilometers from home."""

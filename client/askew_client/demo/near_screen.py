@@ -6,12 +6,12 @@ from math import ceil, log
 
 from rich.text import Text
 
+from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.page import Page, table
 from askew_client.demo.resident import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES
-from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import NearAnswer, NearResult, PlaceCost, PlaceView
 from askew_client.views.place_glow import PlaceGlow
 from askew_client.views.place_map import Scene, legend, lines, rank_sign
@@ -55,7 +55,7 @@ class NearScreen(Page):
             f"  {answer.collection}, and k = {answer.k}; no wish, no filter, no clock.",
         )
 
-    def answer(self, answer: NearAnswer, settings: ClientSettings) -> None:
+    def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
         """What came back, ranked in private, and where it lies."""
         self._heading(f"3  The {answer.k} results that came back, ranked on the device")
         rows = table(2)
@@ -68,7 +68,7 @@ class NearScreen(Page):
             self._say(f"  and {len(answer.results) - _LISTED} more, which the map has")
         if answer.none_passes:
             self._say("  No result passes the filter. The device says so, and does not ask again.")
-        self._map(answer, settings)
+        self._map(answer, noise)
 
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
         """The pick beside what no privacy, other answers and no question would have given."""
@@ -117,8 +117,7 @@ class NearScreen(Page):
         self._say("")
         self._say("The server has stopped. Home, wishes, ranking and pick never left the device.")
 
-    def _map(self, answer: NearAnswer, settings: ClientSettings) -> None:
-        noise = settings.map_noise
+    def _map(self, answer: NearAnswer, noise: MapNoise) -> None:
         scene = Scene(
             you=HOME,
             glow=PlaceGlow(Position(*answer.sent), float(noise.epsilon), noise.cosine),
