@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 from math import hypot, log2
@@ -13,8 +14,11 @@ from recited import Recited
 
 from askew.errors import ParameterError
 from askew.hexagonal import GAUGE, RISE, HexagonalLattice, steps
+from askew.metric.position import Position
+from askew.metric.region import Region
 
 TOWN = Fraction("0.277")
+GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 EPSILONS = st.fractions(Fraction(1, 1024), Fraction(1024), max_denominator=10**9)
 
 
@@ -150,7 +154,13 @@ def test_the_gauge_is_the_smallest_that_a_short_decimal_can_say() -> None:
 
 
 def test_a_position_of_a_country_takes_about_17_bits() -> None:
-    """Germany in its plane, 590 by 870 km: not one of 40 bits, which would be a serial number."""
+    """Germany in its plane, counted: not 40 bits, which would be a serial number for life."""
     lattice = HexagonalLattice.for_epsilon(TOWN)
-    cell = float(RISE * (lattice.step * lattice.grain) ** 2)
-    assert log2(590 * 870 / cell) == pytest.approx(17, abs=0.5)
+    width, height = GERMANY.kilometers(Position(55.1, 15.1))
+    step = lattice.step * lattice.grain
+    inside = 0
+    for j in range(int(height / (RISE * step)) + 1):
+        # Points of row j lie at (i - j / 2) steps, from west to east.
+        inside += math.floor(width / step + Fraction(j, 2)) - math.ceil(Fraction(j, 2)) + 1
+    assert 100_000 < inside < 200_000
+    assert log2(inside) == pytest.approx(17.2, abs=0.1)
