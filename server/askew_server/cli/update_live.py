@@ -42,4 +42,5 @@ def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None
         with Steps.shown() as steps:
             done = update(model, name, path, Told(steps.step, steps.share), strict=strict)
         say_omitted(done.omissions)
-        click.echo(f"{name}: {', '.join(done.columns)} of {done.n_items:,} items")
+        items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
+        click.echo(f"{name}: {', '.join(done.columns)} of {items}")

@@ -29,7 +29,8 @@ class SnapshotWatch:
         """Until cancelled; an error is told by its type alone and ends nothing."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(wake.wait(), _EVERY)
+                async with asyncio.timeout(_EVERY):
+                    await wake.wait()
             wake.clear()
             try:
                 await self.look()

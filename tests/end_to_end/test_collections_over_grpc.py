@@ -1,0 +1,210 @@
+"""Collections behind a real socket: a map, a ring, live values that change between questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import numpy as np
+import pytest
+from small_collections import DAY, cafes, keys_of, posts, small_map
+from small_world import made_card, made_catalog, made_space
+
+from askew.errors import Malformed, NotFound, StaleSpace
+from askew.hexagonal import HexagonalLattice
+from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
+from askew.rule_kind import MetricRuleKind
+from askew.signal import ANY_SPACE, Query, Signal
+from askew.wire import convert
+from askew_client.transport.grpc import GrpcTransport
+from askew_server.collections import artifact
+from askew_server.collections.columns import Column, Flags, Numbers
+from askew_server.collections.live import live_path, write_live
+from askew_server.collections.model import MetricModel, model_of
+from askew_server.network.grpc_server import RunningServer
+from askew_server.network.retrieval_service import RetrievalService
+from askew_server.network.snapshot_watch import SnapshotWatch
+from askew_server.retrieval.live_values import LiveValues
+from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+
+PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
+NOISE = MapNoise(HexagonalLattice(0, 8), 37000)
+RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
+
+
+def near(latitude: float, longitude: float, collection: str = "cafes", k: int = 5) -> Query:
+    values = (round(latitude * 1e6), round(longitude * 1e6))
+    return Query(Signal(ANY_SPACE, NOISE, values), k, collection)
+
+
+@asynccontextmanager
+async def running(holder: SnapshotHolder) -> AsyncIterator[GrpcTransport]:
+    server = RunningServer([RetrievalService(holder)], "127.0.0.1:0")
+    await server.start()
+    try:
+        async with GrpcTransport(f"127.0.0.1:{server.port}", PATIENCE) as transport:
+            yield transport
+    finally:
+        await server.stop(grace=0)
+
+
+@asynccontextmanager
+async def serving(model: MetricModel) -> AsyncIterator[GrpcTransport]:
+    async with running(SnapshotHolder(snapshot_of(model))) as transport:
+        yield transport
+
+
+async def asked(transport: GrpcTransport, data: bytes) -> bytes:
+    """The reply to any bytes."""
+    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+    call = transport.channel.unary_unary(RETRIEVE)
+    return await call(data, timeout=PATIENCE)
+
+
+def nearest(model: MetricModel, query: Query) -> list[int]:
+    """The items nearest to the signal on a sphere, by the haversine formula."""
+    here = np.radians(np.array(query.signal.values) / 1e6)
+    there = np.radians(model.collections[query.collection].coordinates)
+    across = np.cos(here[0]) * np.cos(there[:, 0]) * np.sin((there[:, 1] - here[1]) / 2) ** 2
+    away = np.sin((there[:, 0] - here[0]) / 2) ** 2 + across
+    return sorted(np.argsort(away)[: query.k].tolist())
+
+
+@pytest.mark.parametrize("collection", ["cafes", "posts"])
+@pytest.mark.parametrize("place", [(52.5, 13.4), (47.0, 5.0), (51.25, 15.5)])
+async def test_one_position_asks_every_collection_and_gets_items_whole(
+    collection: str, place: tuple[float, float]
+) -> None:
+    """Planted bug: the first collection answers for every other."""
+    model, query = small_map(), near(*place, collection)
+    async with serving(model) as transport:
+        card = await transport.metric_card()
+        slate = await transport.retrieve(query, card)
+    assert card == model.card
+    assert list(slate.item_ids) == nearest(model, query)
+    assert slate.listings == model.collections[collection].listings(slate.item_ids)
+    assert slate.catalog_version == model.card.collection(collection).version
+
+
+async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None:
+    model = small_map()
+    data = convert.query_to_bytes(near(52.5, 13.4))
+    assert bytes.fromhex(model.card.space.version) not in data
+    async with serving(model) as transport:
+        reply = await asked(transport, data)
+    assert convert.slate_from_bytes(reply, model.card, 5, "cafes").item_ids
+
+
+async def test_a_ring_is_asked_over_its_end() -> None:
+    """Half past eleven at night is next to one o'clock."""
+    model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
+    signal = Signal(DAY.version, Lattice(4, 16), (round(23.5 * 16),))
+    async with serving(model) as transport:
+        slate = await transport.retrieve(Query(signal, 4, "posts"), await transport.metric_card())
+    hours = model.collections["posts"].coordinates[:, 0]
+    away = np.minimum(np.abs(hours - 23.5), 24 - np.abs(hours - 23.5))
+    assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
+
+
+async def test_a_question_beyond_the_smallest_collection_is_refused() -> None:
+    model = model_of(small_map().card.space, [cafes(), posts(n=3)], rule=MetricRuleKind.NEAREST)
+    async with serving(model) as transport:
+        card = await transport.metric_card()
+        assert len((await transport.retrieve(near(50, 10, k=3), card)).listings) == 3
+        assert await code_of(transport, near(50, 10, k=4)) is grpc.StatusCode.OUT_OF_RANGE
+
+
+# -- the wrong question ---------------------------------------------------------------------------
+
+
+async def code_of(transport: GrpcTransport, query: Query) -> grpc.StatusCode:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await asked(transport, convert.query_to_bytes(query))
+    return caught.value.code()
+
+
+async def test_a_collection_that_is_not_there_is_not_found() -> None:
+    async with serving(small_map()) as transport:
+        query = near(50, 10, "bars")
+        assert await code_of(transport, query) is grpc.StatusCode.NOT_FOUND
+        with pytest.raises(NotFound, match="no such collection"):
+            await transport.retrieve(query, await transport.metric_card())
+
+
+def tastes() -> Snapshot:
+    """A model of tastes, ready to be served."""
+    space = made_space()
+    catalog = made_catalog([(i / 20, 1.0, 0.0) for i in range(20)], tuple(range(8)))
+    return Retriever(made_card(space, catalog, 8), catalog).snapshot
+
+
+async def test_a_question_of_tastes_gets_a_clear_code_from_collections() -> None:
+    query = Query(Signal(tastes().card.space.version, Lattice(4, 16), (1, 2)), 3)
+    async with serving(small_map()) as transport:
+        assert await code_of(transport, query) is grpc.StatusCode.FAILED_PRECONDITION
+        with pytest.raises(StaleSpace):
+            await transport.retrieve(query, tastes().card)
+
+
+async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
+    async with running(SnapshotHolder(tastes())) as transport:
+        code = await code_of(transport, near(50, 10))
+        assert code is grpc.StatusCode.FAILED_PRECONDITION
+
+
+async def test_each_kind_of_card_is_told_from_the_other() -> None:
+    async with serving(small_map()) as transport:
+        with pytest.raises(Malformed, match="one of tastes: it has collections"):
+            await transport.model_card()
+    async with running(SnapshotHolder(tastes())) as transport:
+        with pytest.raises(Malformed, match="a map or axes: it has a catalog of tastes"):
+            await transport.metric_card()
+
+
+# -- live values ----------------------------------------------------------------------------------
+
+
+async def test_questions_while_live_values_change_are_all_answered_whole(tmp_path: Path) -> None:
+    """Planted bug: columns are swapped one after the other, so a reply can mix two states."""
+    directory = tmp_path / "model"
+    artifact.save(small_map(), directory, {"cafes": keys_of(30)})
+    live = LiveValues(directory, artifact.load(directory))
+    holder, said = SnapshotHolder(live.snapshot), [0]
+    watch = SnapshotWatch(live, holder)
+    done = asyncio.Event()
+
+    def write(value: int) -> None:
+        flags, numbers = np.full(30, value % 2, np.int8), np.full(30, value, np.float32)
+        columns: dict[str, Column] = {"open": Flags(flags), "free": Numbers(numbers)}
+        write_live(live_path(directory, 0), cafes().with_live(columns))
+
+    async def ask(transport: GrpcTransport) -> set[tuple[object, ...]]:
+        seen: set[tuple[object, ...]] = set()
+        card = await transport.metric_card()
+        while not done.is_set():
+            slate = await transport.retrieve(near(50, 10, k=8), card)
+            states = {each.values[3:] for each in slate.listings}
+            assert len(states) == 1, "a reply mixes two states"
+            seen |= states
+        return seen
+
+    write(0)
+    assert await watch.look()
+    async with running(holder) as transport:
+        asking = [asyncio.create_task(ask(transport)) for _ in range(4)]
+        for value in range(1, 25):
+            await asyncio.to_thread(write, value)
+            assert await watch.look()
+            said.append(value)
+            await transport.retrieve(near(50, 10), await transport.metric_card())
+        done.set()
+        seen = set().union(*await asyncio.gather(*asking))
+    assert len(seen) > 2
+    assert seen <= {(value % 2 == 1, float(value)) for value in said}

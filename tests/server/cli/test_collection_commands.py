@@ -1,0 +1,226 @@
+"""Collections on the command line: made, updated, and served with values that change."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from askew.hexagonal import HexagonalLattice
+from askew.metric.map_noise import MapNoise
+from askew.signal import ANY_SPACE, Query, Signal
+from askew.wire import convert
+from askew_server.cli import main as cli
+from askew_server.collections import artifact
+
+PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
+USAGE = 2
+STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 40 items, cafes, bars\n")
+Run = Callable[..., int]
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in this process and gives its exit code."""
+
+    def command(*arguments: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        return 0
+
+    return command
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with cafés, bars and towns."""
+    rows = [f"c{i},Café {i},{47.5 + i / 5},{6 + i / 4},{i},no" for i in range(30)]
+    text = "\n".join(["id,name,lat,lon,price,open", *rows, "c30,Nowhere,0,0,1,no", ""])
+    (tmp_path / "cafes.csv").write_text(text)
+    rows = [f"Bar {i},{48 + i / 5},{7 + i / 4}" for i in range(10)]
+    (tmp_path / "bars.csv").write_text("\n".join(["name,lat,lon", *rows, ""]))
+    towns = "name,latitude,longitude,population\nA,52.5,13.4,3000000\nB,48,11,900\n"
+    (tmp_path / "towns.csv").write_text(towns)
+    return tmp_path
+
+
+@pytest.fixture
+def collect(run: Run, files: Path) -> Run:
+    """Makes a model of both files."""
+
+    def command(*arguments: object, region: str = "47/5/55/16") -> int:
+        named = [f"cafes={files / 'cafes.csv'}", f"bars={files / 'bars.csv'}"]
+        collections = [part for each in named for part in ("--collection", each)]
+        space = ("--region", region) if region else ()
+        return run("collect", "--out", files / "model", *space, *collections, *arguments)
+
+    return command
+
+
+SHOWN = ("--attribute", "price=number:EUR", "--live", "open")
+
+
+def test_a_model_is_made_and_what_was_left_out_is_said(
+    collect: Run, files: Path, capsys: Shown
+) -> None:
+    assert collect(*SHOWN, "--towns", files / "towns.csv", "--simulated") == 0
+    shown = capsys.readouterr()
+    assert "1 row of cafes.csv left out:" in shown.err
+    assert "1: it lies outside the region 47/5/55/16 (line 32)" in shown.err
+    assert "cafes, 30 items" in shown.out
+    assert "price: number in EUR" in shown.out
+    assert "open: flag, live" in shown.out
+    assert "largest k    10, the size of the smallest collection" in shown.out
+    card = artifact.load(files / "model").card
+    assert (card.rule.kind, card.rule.density) == ("posterior", "2 towns, towns.csv")
+    assert card.collection("cafes").simulated
+    assert card.collection("cafes").source == "cafes.csv"
+
+
+def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
+    assert collect("--source", "made up", "--max-slate-size", 5) == 0
+    card = artifact.load(files / "model").card
+    assert (card.rule.kind, card.rule.density, card.max_slate_size) == ("items", "none", 5)
+    assert card.collection("bars").source == "made up"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "region", "said"),
+    [
+        ((), "", "name one space: --region S/W/N/E or --axes FILE"),
+        (("--axes", "axes.toml"), "47/5/55/16", "name one space"),
+        ((), "47/5/55", "--region"),
+        ((), "47/5/89/16", "too near a pole"),
+        (("--collection", "cafes"), "47/5/55/16", "NAME=FILE"),
+        (("--attribute", "prize"), "47/5/55/16", "--attribute"),
+        (("--live", "free"), "47/5/55/16", "--live"),
+        (("--attribute", "price=money"), "47/5/55/16", "--attribute"),
+        (("--rule", "posterior"), "47/5/55/16", "--rule"),
+        (("--rule", "remap"), "47/5/55/16", "--rule"),
+        (("--max-slate-size", "0"), "47/5/55/16", "--max-slate-size"),
+    ],
+)
+def test_wrong_usage_names_the_option_and_writes_nothing(
+    collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], region: str, said: str
+) -> None:
+    assert collect(*arguments, region=region) == USAGE
+    assert said in capsys.readouterr().err
+    assert not (files / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--strict",), "rows were left out, and --strict refuses that"),
+        (("--collection", "cafes=none.csv"), "no regular file"),
+        (("--collection", "cafes={files}/bars.csv"), "the collections must be"),
+        (("--towns", "{files}/bars.csv"), "no column population or people"),
+    ],
+)
+def test_a_file_of_no_use_is_one_line_and_writes_nothing(
+    collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], said: str
+) -> None:
+    """Planted bug: --strict writes the model all the same."""
+    assert collect(*[each.format(files=files) for each in arguments]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("askew-server: ")
+    assert said in last
+    assert not (files / "model").exists()
+
+
+def test_a_place_that_is_taken_is_refused_before_anything_is_read(
+    collect: Run, files: Path, capsys: Shown
+) -> None:
+    (files / "model").mkdir()
+    assert collect() == USAGE
+    assert "--out" in capsys.readouterr().err
+
+
+def test_live_values_are_updated(collect: Run, run: Run, files: Path, capsys: Shown) -> None:
+    assert collect(*SHOWN) == 0
+    (files / "open.csv").write_text("id,open\nc1,yes\nc77,yes\n")
+    capsys.readouterr()
+    update = ("update-live", "--model", files / "model", "--collection")
+    assert run(*update, f"cafes={files / 'open.csv'}") == 0
+    shown = capsys.readouterr()
+    assert shown.out == "cafes: open of 1 item\n"
+    assert "1: no item has its key (line 3)" in shown.err
+    assert run(*update, f"bars={files / 'open.csv'}") == 1
+    assert run(*update, f"cafes={files / 'open.csv'}", "--strict") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("update", "--ratings", "ratings.csv", "--out", "new", "--model"),
+        ("serve", "--releases", __file__, "--popularity", "1", "--port", "0", "--model"),
+    ],
+    ids=["update", "popularity"],
+)
+def test_what_needs_ratings_is_told_that_these_are_collections(
+    collect: Run, run: Run, files: Path, capsys: Shown, command: tuple[str, ...]
+) -> None:
+    assert collect() == 0
+    capsys.readouterr()
+    assert run(*command, files / "model") != 0
+    shown = capsys.readouterr().err
+    assert "it has collections" in shown or "ledger" in shown
+
+
+@pytest.fixture
+def served(collect: Run, files: Path) -> Iterator[subprocess.Popen[str]]:
+    """A real process that serves the cafés."""
+    assert collect(*SHOWN) == 0
+    command = [sys.executable, "-m", "askew_server", "serve", "--port", "0", "--model"]
+    pipe = subprocess.PIPE
+    running = subprocess.Popen(
+        [*command, str(files / "model")], stdin=subprocess.DEVNULL, stdout=pipe, text=True
+    )
+    yield running
+    running.kill()
+    running.communicate()
+
+
+def test_a_server_takes_new_live_values_and_survives_sighup(
+    served: subprocess.Popen[str], run: Run, files: Path
+) -> None:
+    """Planted bug: SIGHUP ends the process."""
+    assert served.stdout is not None
+    started = STARTED.fullmatch(served.stdout.readline())
+    assert started
+    card = artifact.load(files / "model").card
+    noise = MapNoise(HexagonalLattice(0, 8), 37000)
+    query = Query(Signal(ANY_SPACE, noise, (50_000_000, 10_000_000)), 10, "cafes")
+
+    def values() -> set[object]:
+        with grpc.insecure_channel(f"127.0.0.1:{started[1]}") as channel:
+            call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
+            call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
+            reply = call(convert.query_to_bytes(query), timeout=PATIENCE)
+        return {
+            each.values[1] for each in convert.slate_from_bytes(reply, card, 10, "cafes").listings
+        }
+
+    assert values() == {False}
+    rows = "".join(f"c{i},yes\n" for i in range(30))
+    (files / "open.csv").write_text(f"id,open\n{rows}")
+    model = files / "model"
+    assert run("update-live", "--model", model, "--collection", f"cafes={files / 'open.csv'}") == 0
+    served.send_signal(signal.SIGHUP)
+    latest = time.monotonic() + PATIENCE
+    while values() == {False}:
+        assert time.monotonic() < latest
+    assert values() == {True}
+    served.send_signal(signal.SIGTERM)
+    assert served.wait(PATIENCE) == 0

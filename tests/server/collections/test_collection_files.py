@@ -1,0 +1,304 @@
+"""Files of items: every row is checked, and whatever is left out is told with its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from small_collections import DAY, GERMANY
+
+from askew.errors import DataError, OutOfRange, ParameterError
+from askew.listing import AttributeKind
+from askew.metric.map_space import MapSpace, MetricSpace
+from askew.metric.region import Region
+from askew_server.collections.attribute_columns import AttributeOption
+from askew_server.collections.reading import CollectionFile, Reading, read_collection, read_towns
+from askew_server.collections.spaces import inside, space_of_axes, space_of_region
+
+HEADER = "id,name,latitude,longitude"
+BERLIN = "52.5,13.4"
+
+
+def read(
+    path: Path, *options: str, live: tuple[str, ...] = (), space: MetricSpace = GERMANY
+) -> Reading:
+    given = [AttributeOption.parsed(each) for each in options]
+    given += [AttributeOption.parsed(each, live=True) for each in live]
+    return read_collection(CollectionFile("cafes", path, "made up", True), space, given)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "cafes.csv"
+
+
+def written(file: Path, *lines: str, header: str = HEADER) -> Path:
+    file.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
+    return file
+
+
+# -- what is read ---------------------------------------------------------------------------------
+
+
+def test_a_csv_becomes_a_collection_in_the_order_of_its_rows(file: Path) -> None:
+    lines = [f'{i},"Café, der ""{i}.""",{47 + i / 200},{5 + i / 100}' for i in range(1000)]
+    reading = read(written(file, *lines))
+    assert reading.omissions.count == 0
+    collection = reading.collection
+    assert collection.titles[999] == 'Café, der "999."'
+    np.testing.assert_array_equal(collection.coordinates[:, 0], 47 + np.arange(1000) / 200)
+    collection.check()
+
+
+def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None:
+    """Planted bug: longitude, which stands first in GeoJSON, is taken for latitude."""
+    rows = [
+        (f"k{i}", f"Bäckerei {i}", 47.5 + i / 7, 6 + i / 3, i % 2 == 0, i / 4) for i in range(20)
+    ]
+    header = f"{HEADER},open,price"
+    csv = written(file, *[",".join(map(str, row)) for row in rows], header=header)
+    parquet, geojson = file.with_suffix(".parquet"), file.with_suffix(".geojson")
+    duckdb.read_csv(str(csv)).write_parquet(str(parquet))
+    features = [
+        {
+            "type": "Feature",
+            "id": key,
+            "geometry": {"type": "Point", "coordinates": [longitude, latitude]},
+            "properties": {"name": name, "open": is_open, "price": price},
+        }
+        for key, name, latitude, longitude, is_open, price in rows
+    ]
+    geojson.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    readings = [read(each, "open", "price=number:EUR") for each in (csv, parquet, geojson)]
+    assert len({each.collection.card.version for each in readings}) == 1
+    assert readings[0].collection.listings([3])[0].values == (False, 0.75)
+    for each in readings:
+        assert each.keys is not None
+        assert each.keys.lower.tolist() == readings[0].keys.lower.tolist()  # type: ignore[union-attr]
+
+
+def test_a_compressed_csv_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "cafes.csv.gz"
+    path.write_bytes(gzip.compress(f"{HEADER}\n1,A,{BERLIN}\n".encode()))
+    assert len(read(path).collection) == 1
+
+
+@pytest.mark.parametrize("name", ["*.csv", "a'b.csv", "[x].csv"])
+def test_a_name_is_no_pattern_and_no_sql(tmp_path: Path, name: str) -> None:
+    (tmp_path / "other.csv").write_text(f"{HEADER}\n1,A,{BERLIN}\n2,B,{BERLIN}\n")
+    assert len(read(written(tmp_path / name, f"1,A,{BERLIN}")).collection) == 1
+
+
+def test_points_on_axes_are_columns_named_as_the_axes(file: Path) -> None:
+    reading = read(written(file, "A,0", "B,24", "C,24.1", header="title,hour"), space=DAY)
+    assert reading.collection.coordinates.tolist() == [[0], [24]]
+    assert reading.omissions.lines == ("1: it lies outside hour from 0 to 24 h (line 4)",)
+    assert reading.keys is None
+
+
+def test_only_columns_that_are_named_are_shown(file: Path) -> None:
+    """Planted bug: every column of the file is published."""
+    header = f"{HEADER},price,margin"
+    reading = read(written(file, f"1,A,{BERLIN},2,3", header=header), "price")
+    assert [each.name for each in reading.collection.card.attributes] == ["price"]
+    assert reading.unused == ("margin",)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "2.5", "-3e2", ""], AttributeKind.NUMBER),
+        (["0", "1", "0"], AttributeKind.NUMBER),
+        (["yes", "no", "", "YES"], AttributeKind.FLAG),
+        (["true", "false"], AttributeKind.FLAG),
+        (["Mo-Fr 08:00-18:00", "24/7", "Sa 9:00-13:00"], AttributeKind.HOURS),
+        (["thai", "italian"], AttributeKind.CATEGORY),
+        (["", ""], AttributeKind.CATEGORY),
+    ],
+)
+def test_a_kind_that_is_not_declared_is_guessed(
+    file: Path, values: list[str], kind: AttributeKind
+) -> None:
+    lines = [f"{at},A,{BERLIN},{value}" for at, value in enumerate(values)]
+    reading = read(written(file, *lines, header=f"{HEADER},x"), "x")
+    assert reading.collection.card.attributes[0].kind is kind
+    assert reading.omissions.count == 0
+
+
+def test_a_live_column_may_come_later(file: Path) -> None:
+    reading = read(written(file, f"1,A,{BERLIN}"), live=("free=number:plugs", "open"))
+    [attribute] = reading.collection.card.attributes
+    assert (attribute.name, attribute.live, attribute.unit) == ("free", True, "plugs")
+    assert reading.collection.listings([0])[0].values == (None,)
+
+
+# -- what is left out -----------------------------------------------------------------------------
+
+BAD = {
+    "its latitude is no finite number": ["1,A,nan,13.4", "2,B,inf,13.4", "3,C,,13.4", "4,D,5_0,1"],
+    "its longitude is no finite number": ["1,A,52.5,x"],
+    "it lies outside the region 47/5/55/16": ["1,A,46.9,13.4", "2,B,52,16.1", "3,C,-91,0"],
+    "its name is empty": [f"1,,{BERLIN}", f"2,   ,{BERLIN}", f'3,"",{BERLIN}'],
+    "its name is longer than 500 characters": [f"1,{'x' * 501},{BERLIN}"],
+    "its name has control characters, or some that are invisible": [
+        f"1,A\x1b[2J,{BERLIN}",
+        f"2,A\u202eB,{BERLIN}",
+        f"3,A\x00,{BERLIN}",
+        f"4,A\u200b,{BERLIN}",
+        f"5,A\U0010ffff,{BERLIN}",
+    ],
+    "its id is empty": [f",A,{BERLIN}"],
+    "its id is longer than 200 characters": [f"{'x' * 201},A,{BERLIN}"],
+    "not 4 fields separated by ',' on one line": [
+        f"1,A,{BERLIN},9",
+        "2,A,52.5",
+        f'3,"A,{BERLIN}',
+        f'4,"A"x,{BERLIN}',
+    ],
+}
+
+
+@pytest.mark.parametrize(("reason", "lines"), BAD.items(), ids=[each[:40] for each in BAD])
+def test_a_bad_row_is_left_out_and_told(file: Path, reason: str, lines: list[str]) -> None:
+    """Planted bug: NaN is no bad number."""
+    reading = read(written(file, f"good,A,{BERLIN}", *lines, f"better,B,{BERLIN}"))
+    assert [each.title for each in reading.collection.listings(range(2))] == ["A", "B"]
+    assert len(reading.collection) == 2
+    [omitted] = reading.omissions.rows
+    assert (omitted.reason, omitted.count) == (reason, len(lines))
+    assert omitted.first == tuple(range(3, 3 + len(lines)))[:3]
+
+
+def test_latitude_and_longitude_that_look_swapped_are_counted(file: Path) -> None:
+    """Planted bug: no hint."""
+    lines = [f"{i},A,13.{i},52.{i}" for i in range(9)]
+    reading = read(written(file, f"good,A,{BERLIN}", *lines, "far,A,0,0"))
+    hint = "9 would lie in it with latitude and longitude swapped"
+    said = f"10: it lies outside the region 47/5/55/16; {hint} (lines 3, 4, 5, ...)"
+    assert reading.omissions.lines == (said,)
+
+
+def test_of_rows_with_one_key_the_last_stays(file: Path) -> None:
+    """Planted bug: duplicates are kept."""
+    lines = [f"1,A,{BERLIN}", f"2,B,{BERLIN}", f"1,C,{BERLIN}", "1,D,0,0"]
+    reading = read(written(file, *lines))
+    assert [each.title for each in reading.collection.listings(range(2))] == ["B", "C"]
+    assert "1: its key stands on a later row again (line 2)" in reading.omissions.lines
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("x=number", "1e39"), ("x=flag", "2"), ("x=category", "a\x07"), ("x=number", "two")],
+)
+def test_a_value_of_another_type_leaves_its_row_out(file: Path, option: str, value: str) -> None:
+    lines = [f"1,A,{BERLIN},", f"2,B,{BERLIN},{value}"]
+    reading = read(written(file, *lines, header=f"{HEADER},x"), option)
+    kind = option.partition("=")[2]
+    assert reading.omissions.lines == (f"1: its x is no {kind} (line 3)",)
+
+
+def test_lines_are_counted_right_below_lines_that_cannot_be_read(file: Path) -> None:
+    """Planted bug: a line that is not UTF-8, which the reader skips, is not counted."""
+    good = f"{HEADER}\n\n1,A,{BERLIN}\n".encode()
+    bad = b"2,\xff,52,13\n" + b"3," + b"x" * 3_000_000 + b",52,13\n" + b"4,D,x,13\n"
+    file.write_bytes(good + bad + f"5,E,{BERLIN}\n6,F,x,1".encode())
+    reading = read(file)
+    assert len(reading.collection) == 2
+    assert sorted(reading.omissions.lines) == [
+        "1: its line is not UTF-8 (line 4)",
+        "1: its line is too long (line 5)",
+        "2: its latitude is no finite number (lines 6, 8)",
+    ]
+
+
+def test_every_kind_of_space_is_a_space(file: Path) -> None:
+    reading = read(written(file, f"1,Caf\u00e9\u00a0Noir,{BERLIN}"))
+    assert reading.collection.titles[0] == "Café Noir"
+
+
+# -- files of no use ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "first line is empty"),
+        (f"{HEADER}\n", "it has no rows"),
+        (f"{HEADER}\n1,A,0,0\n", "no row of it is usable: 1: it lies outside"),
+        ("id,latitude,longitude\n1,50,10\n", "no column title or name; it has id, latitude"),
+        ("name,lat\nA,50\n", "no column longitude or lon or lng"),
+        ('{"type": "FeatureCollection"}', "no column latitude or lat"),
+        ('{"type": ', "DuckDB cannot read this"),
+        ("PAR1 and no more", "DuckDB cannot read this"),
+    ],
+)
+def test_a_file_of_no_use_is_refused(file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    with pytest.raises(DataError, match=said):
+        read(file)
+
+
+def test_a_category_of_too_many_words_is_none(file: Path) -> None:
+    lines = [f"{i},A,{BERLIN},word {i}" for i in range(10_001)]
+    with pytest.raises(DataError, match="10,001 different words"):
+        read(written(file, *lines, header=f"{HEADER},x"), "x")
+
+
+@pytest.mark.parametrize("text", ["", "=number", "x=price", "x=number:" + "y" * 41])
+def test_an_attribute_that_is_none_is_refused(file: Path, text: str) -> None:
+    with pytest.raises((ParameterError, OutOfRange)):
+        read(written(file, f"1,A,{BERLIN},1", header=f"{HEADER},x"), text)
+
+
+@pytest.mark.parametrize(
+    "text", ["47/5/55", "a/b/c/d", "55/5/47/16", "-90/0/90/360", "47/5/55/nan"]
+)
+def test_a_region_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="region"):
+        space_of_region(text)
+
+
+def test_axes_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "axes.toml"
+    path.write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24\nwraps = true\n')
+    assert space_of_axes(path).version == DAY.version
+    for text in ("", "axes = []", '[[axes]]\nname = "x"\n', path.read_text() + "size = 3\n", "["):
+        path.write_text(text)
+        with pytest.raises(DataError):
+            space_of_axes(path)
+    with pytest.raises(DataError):
+        space_of_axes(tmp_path / "none.toml")
+
+
+def test_a_region_across_180_degrees_holds_both_sides() -> None:
+    fiji = MapSpace(Region(-21, 176, -12, -178))
+    points = np.array(
+        [[-17, 178.0], [-17, -179.0], [-17, 180], [-17, -180], [-17, 0], [-17, 175.9]]
+    )
+    assert inside(fiji, points).tolist() == [True] * 4 + [False] * 2
+
+
+def test_an_edge_belongs_to_its_region() -> None:
+    edges = np.array([[47, 5], [47, 16], [55, 5], [55, 16.0], [np.nextafter(55, 56), 16]])
+    assert inside(GERMANY, edges).tolist() == [True] * 4 + [False]
+
+
+# -- towns ----------------------------------------------------------------------------------------
+
+
+def test_towns_are_read_with_their_people(tmp_path: Path) -> None:
+    path = tmp_path / "towns.csv"
+    path.write_text(
+        "name,latitude,longitude,population\nA,50,10,3e6\nB,50,10,0\nC,50,10,\nD,0,0,5\n"
+    )
+    towns, omissions = read_towns(path, GERMANY, "made up")
+    assert (towns.people.tolist(), towns.coordinates.tolist()) == ([3e6], [[50, 10]])
+    assert sorted(omissions.lines) == [
+        "1: it lies outside the region 47/5/55/16 (line 5)",
+        "1: its population is no finite number (line 4)",
+        "1: its population is not above 0 (line 3)",
+    ]
