@@ -92,7 +92,7 @@ def _device(config: Config) -> list[Finding]:
     return [
         checks.check_ledger(store, where.ledger),
         checks.check_profile(profile),
-        checks.check_named_places(profile, store),
+        checks.check_named_places(profile, store, where.ledger),
         checks.check_clock(store, where.ledger, datetime.date.today()),
         checks.check_keyring(keyring_name()),
         *checks.check_places(where),

@@ -167,7 +167,7 @@ def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
     from askew_client.settings.paths import places
 
     if not yes:
-        click.confirm("Forget every rating and past answer?", abort=True, err=True)
+        click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
     where = places(options.load(context, data=data).data)
     ProfileStore(where.profile, SystemBits()).wipe()
     _tell("the profile is gone; copies made by backups or by the disk itself are out of reach")

@@ -13,15 +13,12 @@ from typing import Literal
 from askew.errors import AskewError, ParameterError
 from askew.metric_card import MetricCard
 from askew.model_card import ModelCard
-from askew.signal import ANY_SPACE
 from askew_client.exchange import mechanism_for
 from askew_client.ledger.slots import months_between
 from askew_client.ledger.store import MAX_JUMP, SignalStore
-from askew_client.places.errands import view_of
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.views.near import MAP_AXES
 
 Health = Literal["ok", "warn", "fail"]
 _EARLIEST_YEAR = 2026  # nobody ran this program before
@@ -57,23 +54,22 @@ def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:
     return Finding("space", "ok", f"collections to ask near a place: {names}")
 
 
-def check_named_places(profile: ProfileStore, signals: SignalStore) -> Finding:
-    """Whether every named place has what it sends. Looks at nothing of an encrypted profile."""
+def check_named_places(profile: ProfileStore, signals: SignalStore, path: Path) -> Finding:
+    """Whether every named position has its noisy one. Looks without making a file, and at nothing
+    of an encrypted profile.
+    """
     try:
-        if profile.locked or not (places := profile.read().places):
-            return Finding("places", "ok", "encrypted" if profile.locked else "none is named")
-        account = signals.account()
-        views = [
-            view_of(name, place, signals.find(ANY_SPACE, "2026-01", place.handle)[1], account)
-            for name, place in places.items()
-        ]
+        if profile.locked:
+            return Finding("places", "ok", "encrypted with the profile")
+        places = [*profile.read().places.values()]
+        positions = [each.handle for each in places if each.is_position]
+        lost = [each for each in positions if not (path.exists() and signals.signals_of(each))]
     except AskewError as error:
         return Finding("places", "fail", str(error))
-    lost = sum(each.axes == MAP_AXES and not each.sent for each in views)
     if lost:
-        text = f"{lost} of {len(views)} have no noisy position in the ledger"
+        text = f"{len(lost)} of {len(places)} have no noisy position in the ledger"
         return Finding("places", "fail", text, "`askew place move` draws, and charges, a new one.")
-    return Finding("places", "ok", f"{len(views)} named")
+    return Finding("places", "ok", f"{len(places)} named")
 
 
 def check_ledger(store: SignalStore, path: Path) -> Finding:

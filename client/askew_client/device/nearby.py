@@ -22,6 +22,7 @@ from askew_client.exchange import Question, ask
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
+from askew_client.places.errands import asker_on
 from askew_client.places.pick import Judged, judged, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
@@ -167,7 +168,7 @@ def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSetti
     if settings.near_k > card.max_slate_size:
         limit = f"at most what this server answers, {card.max_slate_size}"
         raise ParameterError("near_k", settings.near_k, limit)
-    return errand.on(card, collection, settings)
+    return asker_on(card, collection, errand, settings)
 
 
 def _result(rank: int, each: Judged, slate: Slate, names: tuple[str, ...]) -> NearResult:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.signal import Signal
 from askew_client.exchange import Asker, SignalMemory
 from askew_client.ledger.account import Account
-from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import AxesCost, PlaceCost
 
 
@@ -40,13 +38,10 @@ class NearAsker(Asker, Protocol):
 
 
 class Errand(Protocol):
-    """A place to ask from, before a server is known: `on` its card it becomes an asker."""
+    """A place to ask from, before a server is known."""
 
     def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
         """Pay for and draw what needs no server: a position's signal, and nothing on axes."""
 
     def price(self, account: Account) -> PlaceCost | None:
         """What `settle` would cost now."""
-
-    def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> NearAsker:
-        """Raises ParameterError or PlaceError for a server that this place cannot ask."""

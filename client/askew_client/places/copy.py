@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from askew.errors import AskewError, PlaceError
-from askew.metric.map_noise import MapNoise
-from askew.metric.position import Position
 from askew.signal import ANY_SPACE, Signal
 from askew_client.ledger.record import decode_signal, encode_signal
 from askew_client.ledger.slots import check_slot
@@ -33,13 +31,14 @@ class Copy:
     def check_whole(self) -> None:
         """Raises PlaceError unless a position has its noisy one, and values on axes have none."""
         of_no_space = [s for _, s in self.signals if s.space_version == ANY_SPACE]
-        if len(of_no_space) != isinstance(self.place.spot, Position):
+        if len(of_no_space) != self.place.is_position:
             raise PlaceError("a copy of a position has one noisy position, and here it has not")
 
     def check_law(self, draw_cap: Fraction) -> None:
         """Raises PlaceError for a signal that shows more than this device lets one show."""
         for _, signal in self.signals:
-            if isinstance(signal.mechanism, MapNoise) and signal.mechanism.epsilon > draw_cap:
+            of_person = signal.space_version == ANY_SPACE
+            if of_person and signal.map_noise.epsilon > draw_cap:
                 limit = f"this device's limit, {float(draw_cap):g} per kilometer"
                 raise PlaceError(f"the position was drawn with a larger epsilon than {limit}")
 

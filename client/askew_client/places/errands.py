@@ -6,9 +6,12 @@ The one module of the device that knows both kinds of a metric space.
 from __future__ import annotations
 
 from askew.errors import PlaceError
+from askew.metric.axes import AxisSpace
+from askew.metric.map_space import MapSpace
+from askew.metric_card import MetricCard
 from askew.signal import Signal
 from askew_client.ledger.account import Account
-from askew_client.places.asker import Errand
+from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.on_axes import AxisErrand
 from askew_client.places.on_map import LOST, MapAsker
 from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
@@ -38,6 +41,23 @@ def named_errand(place: NamedPlace, stored: Signal | None, settings: ClientSetti
     if stored is None:
         raise PlaceError(LOST)
     return MapAsker(place.spot, place.handle, stored.map_noise, None, settings.near_k)
+
+
+def asker_on(
+    card: MetricCard, collection: str, errand: Errand, settings: ClientSettings
+) -> NearAsker:
+    """A place that asks this server. Raises PlaceError for a place of the other kind, and
+    ParameterError for axes beyond this device's limits.
+    """
+    match errand, card.space:
+        case MapAsker(), MapSpace(region):
+            return errand.on(region, collection, settings.near_k)
+        case AxisErrand(), AxisSpace() as space:
+            return errand.on(space, collection, settings)
+        case _, MapSpace():
+            raise PlaceError("this server has a map, and the place is a value on axes")
+        case _:
+            raise PlaceError("this server has axes, and the place is a position on a map")
 
 
 def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Account) -> PlaceView:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from askew.errors import OutOfRange, ParameterError, PlaceError
 from askew.lattice import Lattice
 from askew.metric.axes import Axis, AxisSpace
-from askew.metric_card import MetricCard
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits
 from askew.signal import Signal
@@ -32,16 +31,13 @@ class AxisErrand:
     def price(self, account: Account) -> None:
         """Nothing yet."""
 
-    def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> AxisAsker:
+    def on(self, space: AxisSpace, collection: str, settings: ClientSettings) -> AxisAsker:
         """These values, on a server with axes that they name and that this device enters.
 
         Which axes a value names is public, as the name of a place is; its numbers are not, so one
         beyond an axis counts as its nearest end, on a ring modulo the ring. A refusal by limits
         that a server chooses would let it find the value by halves.
         """
-        space = card.space
-        if not isinstance(space, AxisSpace):
-            raise PlaceError("this server has a map, and the place is a value on axes")
         missing = [axis.name for axis in space.axes if axis.name not in self.spot.values]
         if missing:
             raise PlaceError(f"the place has no value on this server's axis {missing[0]}")

@@ -9,16 +9,13 @@ from typing import Final
 
 from askew.errors import PlaceError
 from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
 from askew.metric.position import Position
 from askew.metric.region import Region
-from askew.metric_card import MetricCard
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits
 from askew.signal import ANY_SPACE, Signal
 from askew_client.exchange import SignalMemory, ask
 from askew_client.ledger.account import Account
-from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import MAP_AXES, PlaceCost
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
@@ -59,11 +56,9 @@ class MapAsker:
         """What the noisy position will cost."""
         return self.cost(account, "", fresh=True)
 
-    def on(self, card: MetricCard, collection: str, settings: ClientSettings) -> MapAsker:
-        """This position, on a server with a map."""
-        if not isinstance(card.space, MapSpace):
-            raise PlaceError("this server has axes, and the place is a position on a map")
-        return replace(self, k=settings.near_k, collection=collection, area=card.space.region)
+    def on(self, area: Region, collection: str, k: int) -> MapAsker:
+        """This position, on a server whose items lie in an area."""
+        return replace(self, k=k, collection=collection, area=area)
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh noisy position. Raises PlaceError for a stored one that the ledger has lost."""

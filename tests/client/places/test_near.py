@@ -14,7 +14,6 @@ from small_map import DAY, ROAD, NearServer, made_card
 from askew.errors import AskewError, Malformed, OutOfRange, ParameterError, PlaceError, SecondSpace
 from askew.listing import Listing
 from askew.metric.axes import Axis, AxisSpace
-from askew.metric.map_space import MapSpace
 from askew.metric.position import Position
 from askew.metric.region import Region
 from askew.ranking import Slate
@@ -343,8 +342,8 @@ HELD = {
 def test_an_item_lies_in_a_region_also_across_180_degrees(
     coordinates: tuple[float, float],
 ) -> None:
-    card = made_card(MapSpace(Region(47.0, 177.0, 49.0, -178.0)))
-    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1).on(card, "places", SETTINGS)
+    area = Region(47.0, 177.0, 49.0, -178.0)
+    asker = MapAsker(BERLIN, "", SETTINGS.map_noise, None, 1).on(area, "places", 20)
     assert asker.holds(coordinates) is HELD[coordinates]
 
 

@@ -46,6 +46,13 @@ def test_without_any_source_there_are_the_defaults() -> None:
         ("max_one_rating", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("pace", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
+        ("region", "DE", "FR", "1/2/3/4", ("DE", "FR", "1/2/3/4")),
+        ("level", "town", "county", "district", ("town", "county", "district")),
+        ("near_k", 3, "4", 5, (3, 4, 5)),
+        ("place_draw_cap", "0.5", "1", Fraction(2), (Fraction(1, 2), Fraction(1), Fraction(2))),
+        ("place_monthly_cap", "0.5", "1", Fraction(2), (Fraction(1, 2), Fraction(1), Fraction(2))),
+        ("place_lifetime_cap", "0.5", "1", Fraction(2), (Fraction(1, 2), Fraction(1), Fraction(2))),
+        ("max_axes_diameter", "0.5", "1", 2, (0.5, 1.0, 2.0)),
     ],
 )
 def test_a_flag_beats_the_environment_and_that_beats_the_file(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
+from math import log
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.privacy import Reach
 from askew.randomized_response import RandomizedResponse
-from askew_client.settings.ranges import EPSILONS, Caps
+from askew_client.settings.ranges import EPSILONS, LEVELS, Caps
 from askew_client.settings.settings import ClientSettings, slot_of
 
 REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
@@ -41,6 +42,20 @@ NAN, INFINITY = float("nan"), float("inf")
         {"lifetime_cap": Fraction(-1)},
         {"monthly_cap": Fraction(0)},
         {"monthly_cap": Fraction(-1)},
+        {"near_k": 0},
+        {"near_k": 20.0},
+        {"level": "density"},
+        {"level": ""},
+        {"region": "Atlantis"},
+        {"region": "55/5/47/15"},
+        {"region": "70/-180/80/170"},
+        {"region": 47},
+        {"place_draw_cap": Fraction(0)},
+        {"place_monthly_cap": Fraction(-1)},
+        {"place_lifetime_cap": NAN},
+        {"place_lifetime_cap": INFINITY},
+        {"max_axes_diameter": 0.0},
+        {"max_axes_diameter": INFINITY},
         {"max_diameter": 0.0},
         {"max_diameter": -1.0},
         {"max_diameter": NAN},
@@ -94,6 +109,20 @@ def test_the_defaults_pay_for_a_year_of_months_in_the_widest_space() -> None:
     assert settings.lifetime_cap >= 12 * loss
     assert settings.monthly_cap >= 2 * loss
     assert settings.caps == Caps(settings.lifetime_cap, settings.monthly_cap)
+
+
+@pytest.mark.parametrize(("level", "km"), [("district", 1), ("town", 5), ("county", 20)])
+def test_a_level_hides_a_place_among_those_within_its_kilometers(level: Any, km: int) -> None:
+    """Odds change at most 4 times within them. Planted bug: an epsilon that is rounded up."""
+    noise = ClientSettings(region="DE", level=level).map_noise
+    assert 0.999 * log(4) / km < noise.epsilon <= LEVELS[level] <= log(4) / km
+
+
+def test_the_defaults_pay_for_fifteen_places_and_one_of_the_finest_level() -> None:
+    settings = ClientSettings(region="DE")
+    assert 15 * settings.map_noise.epsilon <= settings.place_lifetime_cap
+    finest = ClientSettings(region="DE", level="district").map_noise.epsilon
+    assert finest <= settings.place_draw_cap == settings.place_monthly_cap < 2 * finest
 
 
 def test_by_default_one_signal_says_little_of_one_rating() -> None:
