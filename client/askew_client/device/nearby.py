@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from askew.errors import AskewError, Malformed, NotFound, ParameterError, WireError
+from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew.titles import title_key
 from askew_client.exchange import Question, ask
+from askew_client.forecast.place_forecast import place_forecast
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
@@ -28,9 +31,10 @@ from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import Spot
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.settings.settings import ClientSettings, Level, slot_of
 from askew_client.transport.protocol import Transport
 from askew_client.views.near import NearAnswer, NearQuote, NearResult
+from askew_client.views.place_forecast import PlaceForecast
 from askew_client.views.problems import Setback, setback_of
 
 
@@ -103,6 +107,15 @@ class Nearby(PlaceDesk):
             if isinstance(error, WireError):
                 self._card = None  # the next question fetches the card first: it may be another
             return setback_of(error)
+
+    def forecast(self, true: Position, level: Level, k: int, draws: int = 200) -> PlaceForecast:
+        """What a level and k would give at a position: played here, nothing is sent or charged.
+
+        Raises PlaceError for a position outside the region, ParameterError where none is set.
+        """
+        settings = replace(self._settings, level=level)
+        law, region = settings.map_noise, settings.plane
+        return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
 
     async def _fetch(self) -> MetricCard:
         self._card = await self._transport.metric_card()

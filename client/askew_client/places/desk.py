@@ -57,9 +57,9 @@ class PlaceDesk:
         Raises ParameterError where no region is set.
         """
         account = self._signals.account()
-        epsilon = self._settings.map_noise.epsilon
+        noise = self._settings.map_noise
         cap = self._settings.place_lifetime_cap
-        return PlaceCost.of(epsilon, account.spent_per_km, cap, fresh=True)
+        return PlaceCost.of(noise, account.spent_per_km, cap, fresh=True)
 
     def price_of(self, spot: Spot) -> PlaceCost | None:
         """What naming this spot would cost now; None on axes, where it costs when it is asked from.

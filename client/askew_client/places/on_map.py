@@ -100,4 +100,4 @@ class MapAsker:
     def cost(self, account: Account, slot: str, *, fresh: bool) -> PlaceCost:  # noqa: ARG002
         """In the account of places."""
         cap = account.caps.places_lifetime
-        return PlaceCost.of(self.noise.epsilon, account.spent_per_km, cap, fresh=fresh)
+        return PlaceCost.of(self.noise, account.spent_per_km, cap, fresh=fresh)

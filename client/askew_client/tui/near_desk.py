@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import cos, radians
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from askew.errors import AskewError, ParameterError
 from askew.metric.position import Position
-from askew.metric.region import COSINE_PARTS
 from askew_client.settings.towns import named_towns
 from askew_client.tui import near_words
 from askew_client.tui.keeping import use_settings
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from askew_client.places.wishes import Wishes
     from askew_client.settings.file import ConfigFile
     from askew_client.settings.settings import Level
-
-_DRAWS = 200
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,19 +66,13 @@ def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> 
     what_if: show where a fresh signal might land, and not the one that the place has.
     Raises AskewError.
     """
-    from askew.randomness import SystemBits
-    from askew_client.forecast.place_forecast import place_forecast
-
     place = next(each for each in places(device) if each.name == name)
-    settings = replace(device.settings, level=cast("Level", level))
     true, towns = Position(*place.true), named_towns()
-    glow = _glow_of(device, place.sent, place.cost)
+    glow = _glow_of(place.sent, cast("PlaceCost", place.cost))
     scene = Scene(true, glow, _probes(glow, k), towns=towns)
     words = f"{near_words.place(place)}\n\n{near_words.guesses(glow, towns)}"
     try:
-        law, region = settings.map_noise, settings.plane
-        bits = SystemBits()  # of play alone
-        forecast = place_forecast(true, region, law, k, draws=_DRAWS, bits=bits)
+        forecast = device.nearby.forecast(true, cast("Level", level), k)
     except AskewError as error:  # no region is set, or the place lies in another
         return Outlook(scene, f"{words}\n\nNo forecast: {error}.")
     if what_if:
@@ -124,9 +114,9 @@ def use(device: Companion, file: ConfigFile | None, typed: Mapping[str, str]) ->
     return near_words.in_force(device.settings.level, device.settings.near_k)
 
 
-def ranked(device: Companion, answer: NearAnswer) -> Ranked:
+def ranked(_: Companion, answer: NearAnswer) -> Ranked:
     """An answer with its picture. Raises AskewError."""
-    glow = _glow_of(device, answer.sent, cast("PlaceCost", answer.cost))
+    glow = _glow_of(answer.sent, cast("PlaceCost", answer.cost))
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     probes = _probes(glow, answer.k)
@@ -154,10 +144,5 @@ def _probes(glow: PlaceGlow, k: int) -> tuple[Position, ...]:
     return probes_around(glow, place_on_map(glow.epsilon, k).offsets.tolist())
 
 
-def _glow_of(device: Companion, sent: tuple[float, ...], cost: PlaceCost | None) -> PlaceGlow:
-    """The law around a signal, in the plane of the settings' region."""
-    signal = Position(*sent)
-    epsilon = 1.0 if cost is None else float(cost.epsilon_per_km)
-    if device.settings.region:
-        return PlaceGlow(signal, epsilon, device.settings.plane.cosine)
-    return PlaceGlow(signal, epsilon, round(COSINE_PARTS * cos(radians(signal.latitude))))
+def _glow_of(sent: tuple[float, ...], cost: PlaceCost) -> PlaceGlow:
+    return PlaceGlow(Position(*sent), float(cost.epsilon_per_km), cost.cosine)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
+from typing import Final
 
 from askew.errors import PlaceError
 from askew.metric.position import Position
 
-EXAMPLE = "50.94, 6.96"
+EXAMPLE: Final = "50.94, 6.96"
 
 
 def position_typed(text: str) -> Position:
     """The position of two numbers of degrees, latitude first. Raises PlaceError."""
-    parts = [part for part in re.split(r"[,;\s]+", text.strip()) if part]
-    try:
-        latitude, longitude = map(float, parts)
-    except ValueError:
-        limit = f"two numbers of degrees, latitude first, such as {EXAMPLE}"
-        raise PlaceError(f"a position is {limit}") from None
-    return Position(latitude, longitude)
+    from askew_client.places.reading import spot_of  # heavy: the app's first screen comes before it
+
+    spot = spot_of(text)
+    if not isinstance(spot, Position):
+        raise PlaceError(f"a position is two numbers of degrees, such as {EXAMPLE}")
+    return spot
 
 
 def words_of(position: Position) -> str:

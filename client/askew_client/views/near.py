@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, exp, log
+from typing import TYPE_CHECKING
 
 from askew.listing import Value
 from askew_client.views.rounding import at_most
+
+if TYPE_CHECKING:
+    from askew.metric.map_noise import MapNoise
 
 MAP_AXES = ("latitude", "longitude")
 _SURE = 30  # an exponent beyond which the number says nothing more
@@ -27,7 +31,8 @@ class PlaceCost:
 
     hidden_km: how far apart two places may be for the odds between them to change `odds` times at
     most: what the level promises. fresh: whether it is drawn and charged for this, and not sent
-    again. spent: what all places together have cost, by then.
+    again. spent: what all places together have cost, by then. cosine: of the plane whose kilometers
+    these are, in parts of 1/65536: a picture of what the signal tells needs it.
     """
 
     epsilon_per_km: Fraction
@@ -35,12 +40,14 @@ class PlaceCost:
     cap: Fraction
     fresh: bool
     hidden_km: float
+    cosine: int
     odds: float = 4.0
 
     @classmethod
-    def of(cls, epsilon: Fraction, spent: Fraction, cap: Fraction, *, fresh: bool) -> PlaceCost:
-        """The cost of a signal with this epsilon per kilometer."""
-        return cls(epsilon, spent, cap, fresh, log(4.0) / float(epsilon))
+    def of(cls, noise: MapNoise, spent: Fraction, cap: Fraction, *, fresh: bool) -> PlaceCost:
+        """The cost of a signal with this noise."""
+        hidden = log(4.0) / float(noise.epsilon)
+        return cls(noise.epsilon, spent, cap, fresh, hidden, noise.cosine)
 
     def times_at(self, km: float) -> str:
         """How many times the odds between two places so far apart change at most."""

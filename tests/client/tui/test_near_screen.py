@@ -297,8 +297,7 @@ def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
         PlacePicker.Moved(HOME),
         answer,
     ):
-        assert "50.9" not in repr(value)
-        assert "6.96" not in repr(value)
+        assert not [each for each in ("50.9", "6.96", "home", "guess") if each in repr(value)]
 
 
 def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
@@ -331,7 +330,7 @@ def test_wishes_on_a_line_are_those_of_a_file() -> None:
 
 
 def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
-    for text in ("50.94, 6.96", "50.94 6.96", " 50.94;6.96 "):
+    for text in ("50.94, 6.96", "50.94 6.96", " 50.94,6.96 "):
         assert position_typed(text) == Position(50.94, 6.96)
     assert position_typed(words_of(HOME)) == HOME
     for text in ("", "50.9412", "50.9412, x", "50.9412, 6.9, 3", "nan, 6.9412", "6.9412, 250.9412"):
