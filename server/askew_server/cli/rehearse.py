@@ -11,6 +11,8 @@ from base64 import b64decode, b64encode
 
 import click
 
+from askew.errors import Malformed
+
 
 @click.command(hidden=True)
 def rehearse() -> None:
@@ -23,6 +25,14 @@ def rehearse() -> None:
     model = places_model()
     rehearsal = Rehearsal(model, german_towns().towns)
     for line in sys.stdin:
-        rule, question = line.split()
-        query = query_from_bytes(b64decode(question, validate=True), model.card)
-        click.echo(b64encode(slate_to_bytes(rehearsal.answer(rule, query))))
+        way, question = _parts(line)
+        slate = rehearsal.answer(way, query_from_bytes(question, model.card))
+        click.echo(b64encode(slate_to_bytes(slate)))
+
+
+def _parts(line: str) -> tuple[str, bytes]:
+    try:
+        way, question = line.split()
+        return way, b64decode(question, validate=True)
+    except ValueError:
+        raise Malformed("a line must be a way to answer and a question in base64") from None
