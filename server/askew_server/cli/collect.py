@@ -52,7 +52,7 @@ _KINDS = ", ".join(AttributeKind)
 @click.option("--simulated", is_flag=True, help="Nobody can go there: say so to devices.")
 @click.option(
     "--rule",
-    type=click.Choice(SERVED_IN_METRIC_SPACES),
+    type=click.Choice([kind.value for kind in SERVED_IN_METRIC_SPACES]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
 @click.option(
@@ -88,7 +88,8 @@ def collect(
       askew-server collect --out model --region 47/5/55/16 --towns towns.csv \\
         --collection chargers=chargers.parquet --attribute power=number:kW \\
         --live free=number --source "made up by us" --simulated
-      askew-server collect --out model --axes motorway.toml --collection rests=rests.csv
+      askew-server collect --out model --axes motorway.toml \\
+        --collection rests=rests.csv
     """
     from askew_server.collections import artifact
     from askew_server.collections.attribute_columns import AttributeOption
