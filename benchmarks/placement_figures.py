@@ -4,6 +4,7 @@ offsets.png      densities and offsets, k = 5, epsilon 0.3, 0.5, 1 (figure 2 of 
 ring.png         noise and results on the circle, epsilon 3/8 and 1 (figure 4)
 cost_by_k.png    cost against k for several disutilities, over the cost of one result
 cost_by_d.png    cost against k in d = 1, 2, 3, 5, 8 dimensions, with the volume bound
+places-offsets.png   20 probes around a signal on a map, 5 results around a day: docs/places.md
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import numpy as np
 
 from askew.placement import Cap, Disutility, Identity, Laplace, Log1p, Power, Saturating, place
 from askew.placement.codebook import shipped_sizes
+from askew.placement.hexagonal import place_on_map, sample
 from askew.placement.ring import laplace_on_ring, place_on_ring
+from askew.placement.wrapped import WrappedLaplace, place_on_wrapped_line
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -113,14 +116,48 @@ def draw_cost_by_dimension(path: Path) -> None:
     plt.close(figure)
 
 
+def draw_places(path: Path) -> None:
+    """A codebook over draws of the hexagonal law, and offsets around a ring over its density."""
+    figure, (place_axes, day_axes) = plt.subplots(1, 2, figsize=(9.4, 4.2))
+    town = place_on_map(0.277, 20)
+    draws = sample(3000, np.random.default_rng(1)) / 0.277
+    place_axes.plot(*draws.T, ".", color=COLORS[0], alpha=0.12, markersize=3, markeredgewidth=0)
+    place_axes.plot(*town.offsets.T, "o", color=COLORS[1], markersize=5)
+    place_axes.plot(0, 0, "+", color=INK, markersize=11)
+    place_axes.set(xlim=(-24, 24), ylim=(-24, 24), aspect="equal")
+    title = f"town, k = 20: {town.cost:.2f} km instead of {place_on_map(0.277, 1).cost:.2f}"
+    plain(place_axes, title, "km east of the signal", "km north")
+    draw_day(day_axes)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def draw_day(axes: Axes) -> None:
+    """Five results around 24 hours at epsilon 1/4 an hour, and those of a line without ends."""
+    t = np.linspace(-12, 12, 481)
+    mass = np.diff(WrappedLaplace(6.0).cdf(t / 4))
+    axes.fill_between(t[1:], mass / 0.05, color=COLORS[0], alpha=0.25)
+    day = place_on_wrapped_line(0.25, 24.0, Identity(), 5)
+    line = place(Laplace(0.25), Identity(), 5)
+    axes.plot(day.offsets, np.zeros(5), "o", color=COLORS[1], clip_on=False, label="on the ring")
+    far = np.abs(line.offsets) <= 12
+    axes.plot(line.offsets[far], np.full(far.sum(), -0.006), "|", color=INK, label="on a line")
+    axes.set_xticks([-12, -6, 0, 6, 12])
+    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    title = f"a day, ε = 1/4 per hour, k = 5: {day.cost:.2f} h"
+    plain(axes, title, "hours from the signal", "density")
+
+
 def main() -> None:
-    """Draws all four."""
+    """Draws all five."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     pictures = {
         "offsets.png": draw_offsets,
         "ring.png": draw_ring,
         "cost_by_k.png": draw_cost_by_k,
         "cost_by_d.png": draw_cost_by_dimension,
+        "places-offsets.png": draw_places,
     }
     for name, draw in pictures.items():
         draw(OUTPUT / name)

@@ -270,7 +270,7 @@ def test_weak_randomness_is_seen(planted: str) -> None:
 
 # Public points fitted to public noise, from a public seed: nothing of a person goes in.
 FITTED_FROM_A_PUBLIC_SEED = {
-    f"shared/askew/placement/{name}.py" for name in ("codebook", "facility", "lloyd")
+    f"shared/askew/placement/{name}.py" for name in ("codebook", "facility", "hexagonal", "lloyd")
 }
 SOURCES = sorted(
     path

@@ -4,7 +4,8 @@ Multiple Selections, arXiv 2407.14641), and what a server needs beyond it.
     place(Laplace(epsilon=2.0), Power(2.0), k=5).offsets                      # (5,), on the line
     place(Laplace(epsilon=2.0, dimension=3), Identity(), k=16).offsets        # (16, 3)
 
-Beside `place`: `ring` (results on a circle), `geographic` (other privacy metrics),
+For the spaces that a device draws in: `axes` (lines and rings) and `hexagonal` (maps).
+Beside `place`: `ring` (the best noise on a circle), `geographic` (other privacy metrics),
 `lattice_program` (the linear program behind the theory), `quantile_rules` (approximations),
 `facility` (items instead of offsets), `unrestricted` (results that are no positions). numpy alone
 serves Laplace noise on the line and in space; other laws import scipy when they are first used.

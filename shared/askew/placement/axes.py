@@ -8,11 +8,12 @@
 
 A device draws on a lattice, with a geometric law of ratio q / (q + 1) and q >= 1024, where these
 laws are continuous: its rate falls short of epsilon by a factor of 1 - 1 / (2 q), less than .05 %,
-and rounding onto the lattice adds at most step / 2 = 1 / (2 epsilon q). In two or three dimensions
-a ring shorter than 4 / epsilon is better served by a product grid, by about a tenth of the cost.
+and rounding moves a point by less than a step, 1 / (epsilon q). In two or three dimensions a
+product grid would serve rings shorter than 4 / epsilon better from k = 20 on, by about a tenth.
 
-Ends of a line: the signal is clamped first. Beyond an end every place inside is as likely as from
-the end itself, up to a factor that they share, so this loses nothing; probes are clamped after it.
+Ends of a line: clamp the signal, add the offsets, and clamp again; all of it is post-processing.
+Beyond an end every place inside is as likely as from the end itself, up to one factor for all, so
+the first clamping loses nothing; without it a signal far beyond would have all results at the end.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from askew.metric.axes import AxisSpace
 from askew.placement.answer import Certificate, Placement
 from askew.placement.disutility import Disutility, Identity
 from askew.placement.increasing import disutility_of
-from askew.placement.lloyd import sample
 from askew.placement.noise import Laplace
 from askew.placement.rule import place
 from askew.placement.wrapped import place_on_wrapped_line
@@ -39,8 +39,13 @@ Array = NDArray[np.float64]
 Rings = tuple[float, ...]
 
 _KEPT = 256
-_DRAWS = 60_000
-_SEED = 20261122
+_POINTS = 2**15
+# Steps of a sequence that fills the square and the cube evenly, without a generator: powers of the
+# root of x**(d + 1) = x + 1 (Roberts 2018).
+_EVEN = {
+    2: (0.7548776662466927, 0.5698402909980532),
+    3: (0.8191725133961645, 0.6710436067037893, 0.5497004779019703),
+}
 _NO_BOUND = "none is known where axes wrap"
 
 
@@ -58,15 +63,6 @@ def place_on_axes(
     """
     rings = tuple(float(axis.size) if axis.wraps else math.inf for axis in space.axes)
     return _placed(rings, float(lattice.epsilon), k, disutility_of(h or Identity()))
-
-
-def probes(space: AxisSpace, signal: Array, offsets: Array) -> Array:
-    """Where the k results go, (k, d) within the space, for a signal (d,) in units of distance."""
-    sizes = np.array([float(axis.size) for axis in space.axes])
-    wraps = np.array([axis.wraps for axis in space.axes])
-    start = np.where(wraps, signal, np.clip(signal, 0, sizes))
-    there = start + offsets
-    return np.where(wraps, there % sizes, np.clip(there, 0, sizes))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -93,19 +89,19 @@ def _in_space(rings: Rings, epsilon: float, k: int, h: Disutility) -> Placement:
     columns = zip(found.offsets.T, rings, strict=True)
     offsets = np.column_stack([_around(column, ring) for column, ring in columns])
     costs = h(_distances(offsets * epsilon, tuple(ring * epsilon for ring in rings)) / epsilon)
-    cost, error = float(costs.mean()), float(costs.std() / math.sqrt(_DRAWS))
+    cost, error = float(costs.mean()), float(costs.std() / math.sqrt(_POINTS))
     certificate = Certificate(0.0, math.nan, _NO_BOUND)
     method = f"{found.method}, taken around the rings"
     return _nearest_first(Placement(offsets, cost, method, certificate, error))
 
 
 def _distances(offsets: Array, rings: Rings) -> Array:
-    """From draws of product noise at unit epsilon to the nearest offset, around the rings."""
-    noise = Laplace(1.0, len(rings))
-    draws = sample(noise, _DRAWS, np.random.default_rng(_SEED)).astype(np.float64)
-    far = np.zeros((_DRAWS, len(offsets)))
+    """From product noise at unit epsilon, at evenly spread quantiles, to the nearest offset."""
+    even = (0.5 + np.arange(_POINTS)[:, None] * np.array(_EVEN[len(rings)])) % 1 - 0.5
+    noise = -np.sign(even) * np.log1p(-2 * np.abs(even))
+    far = np.zeros((_POINTS, len(offsets)))
     for axis, ring in enumerate(rings):
-        far += np.abs(_around(draws[:, axis, None] - offsets[:, axis], ring))
+        far += np.abs(_around(noise[:, axis, None] - offsets[:, axis], ring))
     return np.asarray(far.min(axis=1))
 
 

@@ -16,6 +16,9 @@ converges to these from below: 0.70813, 0.70867, 0.70872, 0.70873 for 64, 200, 4
 back m copies of k / m results. The best m is taken, with the exact k = 2 rule or, for other
 numbers, Laplace noise cut at the far side and its optimal offsets. For k > 2 no optimality is
 claimed: the linear program finds layouts that cost up to a percent less.
+
+A device draws another noise, Laplace wrapped around the circle, which is exact in integers; its
+offsets are in `wrapped`, and what stands here bounds them.
 """
 
 from __future__ import annotations
@@ -94,28 +97,6 @@ def laplace_on_ring(epsilon: float, circumference: float = 2 * math.pi) -> RingP
     offset, cost = two_peaked(epsilon, 0.0, circumference / 2)
     offsets = np.array([-offset, offset])
     return RingPlacement(offsets, cost, 0.0, circumference, False, "Laplace noise, cut")
-
-
-def wrapped_laplace(epsilon: float, circumference: float = 2 * math.pi) -> RingPlacement:
-    """The other baseline: Laplace noise wrapped around the circle, with its two best results.
-
-    Its density is prop. to cosh(epsilon (half - |t|)); the best pair may be asymmetric.
-    """
-    from scipy.optimize import minimize
-
-    nodes = circumference * ((np.arange(1440) + 0.5) / 1440 - 0.5)
-    density = np.cosh(epsilon * (circumference / 2 - np.abs(nodes)))
-    density /= density.sum()
-
-    def cost(pair: Array) -> float:
-        arcs = np.abs((nodes - pair[:, None] + 1.5 * circumference) % circumference)
-        return float(density @ np.abs(arcs - circumference / 2).min(axis=0))
-
-    coarse = circumference * (np.arange(48) / 48 - 0.5)
-    pairs = [np.array([a, b]) for i, a in enumerate(coarse) for b in coarse[i:]]
-    best = minimize(cost, min(pairs, key=cost), method="Nelder-Mead", options={"xatol": 1e-9})
-    offsets = np.sort(best.x)
-    return RingPlacement(offsets, float(best.fun), 0.0, circumference, False, "wrapped Laplace")
 
 
 def _folded(epsilon: float, k: int, copies: int, circumference: float) -> RingPlacement:

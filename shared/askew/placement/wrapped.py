@@ -3,19 +3,20 @@
     density  epsilon cosh(epsilon (C / 2 - |t|)) / (2 sinh(epsilon C / 2)),   -C/2 < t <= C/2
 
 is Laplace noise taken modulo the circumference C. It is not log-concave, and the best offsets can
-be asymmetric. They are found by a dynamic program around the ring, on nodes that stand closer where
-results do (quantiles of the law of half the rate). What an arc costs depends on the two results at
-its ends alone, so a program is exact over the nodes that it may use. The first may put each result
-on every node within one gap of its place in an even layout, which tries every rotation too. The
-later ones may move each by three nodes, until the cost falls no more; then the nodes are doubled,
-until a gap holds 512. Where h jumps, the last nodes are felt: up to .002 of the jump. From
-epsilon C = 64 on less than 1e-13 of the noise goes around, and the line's closed forms serve.
+be asymmetric. They are found by dynamic programs around the ring, on nodes that stand closer where
+results do (quantiles of the law of half the rate), from an even layout of 16 nodes a gap on. What
+an arc costs depends on the two results at its ends alone, so a program finds the best of all ways
+to move every result by up to three nodes at once. It is repeated until the cost falls no more; then
+the nodes are doubled, until a gap holds 512. That this ends in the global optimum is tested against
+all sets of nodes of a grid, not proved. Where h jumps, the last nodes are felt: up to .002 of the
+jump. From epsilon C = 64 on less than 1e-13 of the noise goes around, and the line's closed forms
+serve.
 
 Lower bounds: k arcs of length 2t hold at most the mass of the likeliest arc, so no k offsets cost
 less than E h(|noise| / k). For h(t) = t and k <= 2 no mechanism at all costs less than the optimum
 of `ring.place_on_ring` (another noise, appendix A.2 of Goel et al.).
 
-Complexity: about 2,000 k table entries a program, 20 ms for k = 20, 60 to 150 ms for k = 64.
+Complexity: about 7,000 k table entries a program; 15 ms for k = 20, 40 to 150 ms for k = 64.
 Lengths scale as 1 / epsilon.
 """
 
@@ -42,11 +43,11 @@ _FEWEST = 96  # nodes of the first program
 _A_GAP = 16  # of them in a gap
 _FINE = 512  # and of the last program's
 _FINEST = 8192
-_REACH = 3  # nodes that a result may move by in the later programs
+_REACH = 3  # nodes that a result may move by in one program
 _ENOUGH = 1e-5  # relative fall of the cost below which a program has moved nothing
 _ATOMS = 2**15
 _CLAIM = "a volume bound: k arcs hold at most the likeliest one of their length"
-_OPTIMUM = "what no mechanism with one or two results on a circle does better"
+_OPTIMUM = "no mechanism with one or two results on a circle costs less"
 
 
 def place_on_wrapped_line(epsilon: float, circumference: float, h: Disutility, k: int) -> Placement:
@@ -115,7 +116,6 @@ def _around(law: WrappedLaplace, h: Disutility, k: int) -> Array:
     """The best offsets at unit epsilon."""
     count = max(_A_GAP * k, _FEWEST)
     near = np.round(np.arange(k) * (count / k)).astype(np.int64)
-    near, _ = _best_on_nodes(law, h, count, near, min(-(-count // k), count // 2))
     near = _settled(law, h, count, near)
     while count < max(_FINE * k, _FINEST):
         count *= 2
@@ -127,17 +127,17 @@ def _settled(law: WrappedLaplace, h: Disutility, count: int, near: Nodes) -> Nod
     """Programs one after another, until one moves nothing."""
     before = math.inf
     while True:
-        near, cost = _best_on_nodes(law, h, count, near, _REACH)
+        near, cost = _best_nearby(law, h, count, near)
         if not cost < before * (1 - _ENOUGH):
             return near
         before = cost
 
 
-def _best_on_nodes(
-    law: WrappedLaplace, h: Disutility, count: int, near: Nodes, reach: int
+def _best_nearby(
+    law: WrappedLaplace, h: Disutility, count: int, near: Nodes
 ) -> tuple[Nodes, float]:
-    """The best nodes, each within `reach` of the one given, ascending, and what they cost."""
-    options = near[:, None] + np.arange(-reach, reach + 1)
+    """The best nodes, each within reach of the one given, ascending, and what they cost."""
+    options = near[:, None] + np.arange(-_REACH, _REACH + 1)
     options = np.concatenate([options, options[:1] + count])  # once around, back to the first
     arcs = _Arcs(law, h, count, options)
     # costs[s, o]: from the first result at option s to the current one at option o.

@@ -1,0 +1,200 @@
+"""Offsets on lines and rings, held against the law that a device draws from, number by number."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+from askew.lattice import Lattice
+from askew.metric.axes import Axis, AxisSpace
+from askew.placement import Disutility, Identity, Laplace, Power, Threshold, place
+from askew.placement.axes import place_on_axes
+from askew.placement.ring import place_on_ring
+from askew.placement.wrapped import WrappedLaplace, place_on_wrapped_line
+
+Array = NDArray[np.float64]
+
+CIRCLE = 2 * math.pi
+QUARTER = Lattice.for_epsilon(Fraction(1, 4))
+ROAD = Axis("post", "km", 0.0, 500.0, wraps=False, scale=1.0)
+DAY = Axis("hour", "h", 0.0, 24.0, wraps=True, scale=1.0)
+HEADING = Axis("heading", "degrees", 0.0, 360.0, wraps=True, scale=10.0)
+ALL = [Identity(), Power(2.0), Power(0.5)]
+
+
+def geometric(lattice: Lattice, reach: int) -> Array:
+    """P(n) of the lattice's noise for n = -reach..reach, in steps: (1 - r) / (1 + r) r**|n|."""
+    q = lattice.inverse_rate
+    return (q / (q + 1)) ** np.abs(np.arange(-reach, reach + 1)) / (2 * q + 1)
+
+
+def drawn(lattice: Lattice, fraction: float) -> tuple[Array, Array]:
+    """The device's noise about a point this far between two lattice points: places and odds."""
+    reach = 30 * lattice.inverse_rate
+    law = geometric(lattice, reach)
+    odds: Array = (1 - fraction) * np.append(law, 0.0) + fraction * np.insert(law, 0, 0.0)
+    places: Array = (np.arange(-reach, reach + 2, dtype=np.float64) - fraction) * lattice.step
+    return places, odds
+
+
+def to_nearest(places: Array, offsets: Array, ring: float = math.inf) -> Array:
+    gaps = places[:, None] - offsets
+    if math.isfinite(ring):
+        gaps -= ring * np.round(gaps / ring)
+    return np.asarray(np.abs(gaps).min(axis=1))
+
+
+@pytest.mark.parametrize("h", ALL, ids=str)
+@pytest.mark.parametrize("k", [1, 4, 5, 20])
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+def test_the_closed_form_of_the_line_is_what_a_devices_law_costs(
+    h: Disutility, k: int, fraction: float
+) -> None:
+    """Exact fractions of the lattice's law, on and off the lattice, with odd and with even k."""
+    found = place_on_axes(AxisSpace((ROAD,)), QUARTER, k, h)
+    assert found.cost == place(Laplace(0.25), h, k).cost
+    places, odds = drawn(QUARTER, fraction)
+    cost = float(odds @ h(to_nearest(places, found.offsets[:, 0])))
+    assert cost == pytest.approx(found.cost, rel=2e-3)
+
+
+@pytest.mark.parametrize("h", ALL, ids=str)
+@pytest.mark.parametrize(("axis", "k"), [(DAY, 1), (DAY, 2), (DAY, 20), (HEADING, 5)])
+def test_the_cost_on_a_ring_is_what_a_devices_wrapped_law_costs(
+    h: Disutility, axis: Axis, k: int
+) -> None:
+    found = place_on_axes(AxisSpace((axis,)), QUARTER, k, h)
+    places, odds = drawn(QUARTER, 0.25)
+    cost = float(odds @ h(to_nearest(places, found.offsets[:, 0], float(axis.size))))
+    assert cost == pytest.approx(found.cost, rel=1e-3)
+
+
+@pytest.mark.parametrize("axis", [DAY, HEADING])
+def test_the_density_of_a_ring_is_the_lattices_law_after_wrapping(axis: Axis) -> None:
+    """Every step of the ring: the sum over all turns against the integral of the density."""
+    size, q = axis.steps(QUARTER), QUARTER.inverse_rate
+    wrapped = np.zeros(size)
+    reach = 60 * q
+    np.add.at(wrapped, np.arange(-reach, reach + 1) % size, geometric(QUARTER, reach))
+    step = QUARTER.step * float(QUARTER.epsilon)
+    edges: Array = (np.arange(size + 1, dtype=np.float64) - 0.5) * step
+    density = np.diff(WrappedLaplace(float(axis.size * QUARTER.epsilon)).cdf(edges))
+    assert density.sum() == pytest.approx(1)
+    assert np.abs(density - wrapped).sum() < 1e-3
+
+
+@pytest.mark.parametrize(("epsilon", "cost"), [(3 / 8, 0.76345), (1.0, 0.61177)])
+def test_two_results_on_a_circle_are_the_reference(epsilon: float, cost: float) -> None:
+    found = place_on_wrapped_line(epsilon, CIRCLE, Identity(), 2)
+    assert found.cost == pytest.approx(cost, abs=1e-5)
+    assert found.certificate.lower_bound == place_on_ring(epsilon).cost < found.cost
+
+
+def test_the_best_two_can_be_asymmetric() -> None:
+    near, far = sorted(np.abs(place_on_wrapped_line(1.0, CIRCLE, Identity(), 2).offsets))
+    assert near == pytest.approx(0.520, abs=0.003)
+    assert far == pytest.approx(0.889, abs=0.003)
+
+
+@pytest.mark.parametrize("h", [*ALL, Threshold(0.4)], ids=str)
+@pytest.mark.parametrize("size", [0.5, 4.0, 12.0])
+def test_no_set_of_nodes_of_a_grid_costs_less(h: Disutility, size: float) -> None:
+    """All sets of up to eight of 48 nodes, by powers of the (min, +) matrix of arcs."""
+    jump = 0.002 if h == Threshold(0.4) else 0
+    for k, best in enumerate(best_on_a_grid(size, h, 8), 1):
+        found = place_on_wrapped_line(1.0, size, h, k)
+        assert found.certificate.lower_bound <= found.cost <= best * 1.0005 + jump
+
+
+def best_on_a_grid(size: float, h: Disutility, most: int, nodes: int = 48) -> list[float]:
+    """The least cost of 1, .., `most` results on equally spaced nodes, all layouts tried."""
+    fine = 10 * nodes
+    places = (np.arange(fine) + 0.5) * size / fine
+    law = WrappedLaplace(size)
+    masses = np.diff(law.cdf(np.arange(fine + 1) * size / fine))
+    arcs = np.full((2 * nodes + 1, 2 * nodes + 1), np.inf)
+    for start, end in combinations(range(2 * nodes + 1), 2):
+        if end - start <= nodes:
+            inside = np.arange(10 * start, 10 * end)
+            at = places[inside % fine] + size * (inside // fine)
+            far = np.minimum(at - start * size / nodes, end * size / nodes - at)
+            arcs[start, end] = masses[inside % fine] @ h(far)
+    reached, costs = arcs[:nodes], []
+    for _ in range(most):
+        costs.append(min(float(reached[start, start + nodes]) for start in range(nodes)))
+        reached = np.array([(row[:, None] + arcs).min(axis=0) for row in reached])
+    return costs
+
+
+@pytest.mark.parametrize("h", ALL, ids=str)
+@pytest.mark.parametrize("k", [5, 20])
+def test_a_ring_never_costs_more_than_the_offsets_of_the_line(h: Disutility, k: int) -> None:
+    """Around a ring every distance is at most that on the line; .0003 is for the nodes."""
+    line = place(Laplace(1.0), h, k).cost
+    for size in (6.0, 24.0, 60.0):
+        assert place_on_wrapped_line(1.0, size, h, k).cost <= 1.0003 * line
+
+
+@pytest.mark.parametrize("k", [3, 20])
+def test_k_results_cost_no_less_than_a_kth_of_what_one_costs(k: int) -> None:
+    bound = place_on_wrapped_line(1.0, 9.0, Identity(), k).certificate.lower_bound
+    assert bound == pytest.approx(place_on_wrapped_line(1.0, 9.0, Identity(), 1).cost / k, rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 20])
+def test_a_ring_much_shorter_than_the_noise_is_served_evenly(k: int) -> None:
+    found = place_on_wrapped_line(1e-4, 24.0, Identity(), k)
+    assert found.cost == pytest.approx(24 / (4 * k), rel=1e-3)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 20])
+@pytest.mark.parametrize("size", [60.0, 70.0])
+def test_a_ring_much_longer_than_the_noise_is_a_line(k: int, size: float) -> None:
+    found = place_on_wrapped_line(1.0, size, Identity(), k)
+    line = place(Laplace(1.0), Identity(), k)
+    assert found.cost == pytest.approx(line.cost, rel=1e-4)
+
+
+def test_lengths_on_a_ring_scale_with_one_over_epsilon() -> None:
+    unit, tenth = (place_on_wrapped_line(e, 6 / e, Power(2.0), 5) for e in (1.0, 0.1))
+    np.testing.assert_allclose(tenth.offsets, 10 * unit.offsets, rtol=1e-9)
+    assert tenth.cost == pytest.approx(100 * unit.cost)
+
+
+@pytest.mark.parametrize("axes", [(ROAD, ROAD), (ROAD, DAY), (DAY, HEADING, ROAD)])
+def test_several_axes_get_a_codebook_that_goes_around_the_rings(axes: tuple[Axis, ...]) -> None:
+    named = tuple(Axis(f"{n}", a.unit, a.low, a.high, a.wraps, a.scale) for n, a in enumerate(axes))
+    found = place_on_axes(AxisSpace(named), QUARTER, 20)
+    assert found.offsets.shape == (20, len(axes))
+    draws = np.random.default_rng(3).laplace(scale=4.0, size=(20_000, len(axes)))
+    far = np.zeros((20_000, 20))
+    for column, axis in enumerate(axes):
+        gaps = draws[:, column, None] - found.offsets[:, column]
+        if axis.wraps:
+            size = float(axis.size)
+            assert (np.abs(found.offsets[:, column]) <= size / 2).all()
+            gaps -= size * np.round(gaps / size)
+        far += np.abs(gaps)
+    costs = far.min(axis=1)
+    error = math.hypot(costs.std() / math.sqrt(20_000), found.standard_error)
+    assert abs(costs.mean() - found.cost) < 5 * error
+
+
+def test_offsets_come_nearest_first_and_an_equal_question_is_not_worked_out_again() -> None:
+    for axes in ((ROAD,), (DAY,), (ROAD, DAY)):
+        found = place_on_axes(AxisSpace(axes), QUARTER, 9, np.sqrt)
+        assert (np.diff(np.abs(found.offsets).sum(axis=1)) >= 0).all()
+        assert place_on_axes(AxisSpace(axes), QUARTER, 9, np.sqrt) is found
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_what_is_no_count_is_refused(k: int) -> None:
+    for axes in ((ROAD,), (DAY,), (ROAD, DAY)):
+        with pytest.raises(ParameterError):
+            place_on_axes(AxisSpace(axes), QUARTER, k)

@@ -1,0 +1,188 @@
+"""Codebooks for maps, held against the hexagonal law point by point and a device's own draws."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from math import log
+
+import numpy as np
+import pytest
+from mechanisms.streams import ShakeBits
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from askew.errors import InfiniteCost, ParameterError
+from askew.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
+from askew.placement import Expm1, Identity, Laplace, Placement, Power, Threshold, place
+from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
+
+Array = NDArray[np.float64]
+
+TOWN = HexagonalLattice.for_epsilon(Fraction("0.277"))
+_Q = 12
+_FAR = 21 * _Q  # steps: beyond them lies 5e-8 of the law
+
+
+@cache
+def enumerated() -> tuple[Array, Array]:
+    """Every lattice point near zero and its probability, in units in which epsilon is 1.
+
+    r**n is exp(-n log(1 + 1/q)): the law of the fine limit, read on a lattice of 1/12.
+    """
+    i, j = np.meshgrid(*[np.arange(-_FAR, _FAR + 1)] * 2)
+    n = np.maximum(np.maximum(np.abs(i), np.abs(j)), np.abs(i - j)).ravel()
+    step = float(GAUGE) * log(1 + 1 / _Q)
+    places = step * np.column_stack([(i - j / 2).ravel(), float(RISE) * j.ravel()])
+    return places, (_Q / (_Q + 1)) ** n / (1 + 6 * _Q * (_Q + 1))
+
+
+def enumerated_cost(offsets: Array, exponent: float = 1.0) -> float:
+    """E (the distance to the nearest offset)**exponent over the whole law, at epsilon 1."""
+    places, odds = enumerated()
+    return float(odds @ cKDTree(offsets).query(places)[0] ** exponent)
+
+
+def test_the_enumerated_law_is_that_of_the_lattice() -> None:
+    """What the other tests here rest on: all of the mass, the lattice's own steps and points."""
+    places, odds = enumerated()
+    assert odds.sum() == pytest.approx(1, abs=1e-7)
+    lattice = HexagonalLattice(0, _Q)
+    row = (_FAR + 3) * (2 * _FAR + 1) + _FAR - 5  # i = -5, j = 3
+    scale = float(GAUGE) * log(1 + 1 / _Q)
+    np.testing.assert_allclose(places[row] / scale, [float(c) for c in lattice.point(-5, 3)])
+    assert odds[row] == pytest.approx((_Q / (_Q + 1)) ** steps(-5, 3) / (1 + 6 * _Q * (_Q + 1)))
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8, 20, 40, 64])
+def test_the_stated_cost_is_that_of_the_whole_law(k: int) -> None:
+    found = place_on_map(1.0, k)
+    allowed = 4 * found.standard_error + 2e-3 * found.cost  # the enumerated lattice is coarse
+    assert enumerated_cost(found.offsets) == pytest.approx(found.cost, abs=allowed)
+
+
+def test_one_result_stands_at_the_signal_and_costs_the_mean_distance() -> None:
+    found = place_on_map(1.0, 1)
+    assert found.offsets.tolist() == [[0.0, 0.0]]
+    assert found.cost == mean_distance()
+    assert found.cost == pytest.approx(enumerated_cost(np.zeros((1, 2))), rel=7e-4)
+    assert found.standard_error == 0
+
+
+@pytest.mark.parametrize("k", [1, 5, 20, 64])
+def test_a_devices_own_draws_pay_what_is_stated(k: int) -> None:
+    """Rounding to the lattice and to its grain is among them: it adds less than 1 %."""
+    found = place_on_map(float(TOWN.epsilon), k)
+    far: Array = np.asarray(cKDTree(found.offsets).query(drawn_by_a_device())[0])
+    error = far.std() / np.sqrt(len(far))
+    assert abs(far.mean() - 1.005 * found.cost) <= 4 * error + 0.005 * found.cost
+
+
+@cache
+def drawn_by_a_device() -> Array:
+    """Signals minus the true points, in kilometers; the points are off the lattice."""
+    bits, places = ShakeBits("a device's draws"), []
+    for turn in range(3000):
+        point = Fraction(turn % 97, 7), Fraction(turn % 89, 11)
+        noisy = TOWN.point(*TOWN.perturb(point, bits))
+        places.append([float(n - p) for n, p in zip(noisy, point, strict=True)])
+    return np.array(places)
+
+
+def test_every_size_is_shipped_nearest_first_and_each_costs_less_than_the_one_before() -> None:
+    books = [place_on_map(1.0, k) for k in range(1, LARGEST + 1)]
+    for k, book in enumerate(books, 1):
+        assert book.offsets.shape == (k, 2)
+        assert (np.diff(np.hypot(*book.offsets.T)) >= 0).all()
+        assert book.certificate.lower_bound < book.cost
+        assert book.standard_error < 0.002 * book.cost
+    assert (np.diff([book.cost for book in books]) < 0).all()
+
+
+def test_every_result_stands_in_the_middle_of_those_whom_it_serves() -> None:
+    """The geometric median of a cell is where the unit vectors toward its points cancel."""
+    offsets = place_on_map(1.0, 20).offsets
+    places, odds = enumerated()
+    served = cKDTree(offsets).query(places)[1]
+    away = offsets[served] - places
+    pull = odds[:, None] * away / np.maximum(np.hypot(*away.T), 1e-12)[:, None]
+    for row in range(20):
+        mine = served == row
+        assert np.hypot(*pull[mine].sum(axis=0)) <= 0.03 * odds[mine].sum()
+
+
+def test_few_results_stand_as_evenly_around_the_signal_as_the_law_does() -> None:
+    """Two opposite each other; of seven one at the signal and six at equal distances."""
+    first, second = place_on_map(1.0, 2).offsets
+    np.testing.assert_allclose(first, -second, atol=0.04)
+    seven = place_on_map(1.0, 7).offsets
+    assert np.hypot(*seven[0]) < 0.02
+    np.testing.assert_allclose(np.hypot(*seven[1:].T), np.hypot(*seven[1]), rtol=0.05)
+
+
+@pytest.mark.parametrize(("k", "gain"), [(20, 0.03), (64, 0.03)])
+def test_it_beats_the_codebook_for_product_noise_at_any_scale(k: int, gain: float) -> None:
+    product = place(Laplace(1.0, 2), Identity(), k, disutility_metric="l2").offsets
+    at_best = min(enumerated_cost(scale * product) for scale in (1.0, 1.1, 1.2))
+    assert enumerated_cost(place_on_map(1.0, k).offsets) < (1 - gain) * at_best
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 20, 64])
+def test_the_hexagon_costs_four_to_nine_percent_less_than_l1_noise(k: int) -> None:
+    """For one promise per crow's kilometer l1 noise must be drawn at epsilon / sqrt(2)."""
+    l1 = place(Laplace(1 / np.sqrt(2), 2), Identity(), k, disutility_metric="l2").cost
+    assert 0.91 < place_on_map(1.0, k).cost / l1 < 0.96
+
+
+def test_lengths_scale_with_one_over_epsilon() -> None:
+    unit, town = place_on_map(1.0, 20), place_on_map(0.277, 20)
+    np.testing.assert_allclose(0.277 * town.offsets, unit.offsets, rtol=1e-12)
+    assert 0.277 * town.cost == pytest.approx(unit.cost)
+    assert 0.277 * town.certificate.lower_bound == pytest.approx(unit.certificate.lower_bound)
+
+
+def test_simulated_draws_follow_the_law() -> None:
+    """Shares of the six sectors and of rings of equal odds, 200,000 draws, 5 standard errors."""
+    draws = sample(200_000, np.random.default_rng(7)).astype(np.float64)
+    j = draws[:, 1] / float(RISE)
+    i = draws[:, 0] + j / 2
+    n = np.maximum(np.maximum(np.abs(i), np.abs(j)), np.abs(i - j)) / float(GAUGE)
+    beyond = (1 + n) * np.exp(-n)  # uniform: n is of law Gamma(2, 1)
+    for share in (0.1, 0.5, 0.9):
+        assert abs((beyond <= share).mean() - share) < 5 * np.sqrt(share * (1 - share) / 200_000)
+    corners = np.array([(a - b / 2, float(RISE) * b) for a, b in NEIGHBORS])
+    ahead = [draws @ np.array([-y, x]) > 0 for x, y in corners]
+    for side in range(6):
+        share = (ahead[side] & ~ahead[(side + 1) % 6]).mean()
+        assert abs(share - 1 / 6) < 5 * np.sqrt(5 / 36 / 200_000)
+
+
+def test_another_disutility_is_measured_at_once_and_fitted_on_demand() -> None:
+    plain, square = place_on_map(0.5, 12), place_on_map(0.5, 12, Power(2.0))
+    np.testing.assert_array_equal(square.offsets, plain.offsets)
+    fitted = place_on_map(0.5, 12, Power(2.0), on_demand=True)
+    for found in (square, fitted):
+        exact = enumerated_cost(0.5 * found.offsets, 2.0) / 0.25
+        assert found.cost == pytest.approx(exact, abs=5 * found.standard_error)
+    assert (np.diff(np.hypot(*fitted.offsets.T)) >= 0).all()
+    assert cost_of(fitted, 2.0) < 0.95 * cost_of(square, 2.0)
+
+
+def cost_of(found: Placement, exponent: float) -> float:
+    return enumerated_cost(0.5 * found.offsets, exponent)
+
+
+def test_more_results_than_are_shipped_get_the_largest_codebook() -> None:
+    np.testing.assert_array_equal(place_on_map(1.0, 70).offsets, place_on_map(1.0, 64).offsets)
+
+
+def test_a_disutility_may_jump_but_not_outgrow_the_noise() -> None:
+    assert 0 < place_on_map(1.0, 3, Threshold(1.0)).cost < 1
+    with pytest.raises(InfiniteCost):
+        place_on_map(1.0, 3, Expm1(0.9))
+
+
+@pytest.mark.parametrize(("epsilon", "k"), [(0.0, 3), (float("nan"), 3), (1.0, 0), (1.0, 2.5)])
+def test_what_is_no_epsilon_or_no_count_is_refused(epsilon: float, k: int) -> None:
+    with pytest.raises(ParameterError):
+        place_on_map(epsilon, k)
