@@ -86,6 +86,7 @@ class PlaceDesk:
         erased; what its signal has told stays told, and stays charged.
         """
         self._profile.read().place(name)
+        self._profile.check_erasable()  # before it is paid for
         place = self._drawn(spot)
         self._profile.change_for_good(
             lambda document: document.without_place(name).with_place(name, place)

@@ -81,7 +81,7 @@ class ProfileStore:
 
         Raises ProfileError while another program reads the file, which then may still hold it.
         """
-        self._check_erasable()
+        self.check_erasable()
         self.change(edit)
         self._file.purge()
 
@@ -123,7 +123,7 @@ class ProfileStore:
 
     def _seal_with(self, key: Key) -> None:
         """Store the profile under another key, and leave nothing of the old one in the file."""
-        self._check_erasable()
+        self.check_erasable()
         with self._file.transaction() as database:
             old = _find(database)
             document = _document(old, NO_KEY if old is None else self._key_of(old))
@@ -132,7 +132,7 @@ class ProfileStore:
         _forget_key(old)
         self._file.purge()
 
-    def _check_erasable(self) -> None:
+    def check_erasable(self) -> None:
         """Raises, before any change, where the key is missing or the old state cannot be erased."""
         self.read()
         self._file.check_unread()
@@ -187,6 +187,9 @@ class PassingProfile(ProfileStore):
         """Replace the profile."""
         self._document = edit(self._document)
         return self._document
+
+    def check_erasable(self) -> None:
+        """There is nothing to erase from."""
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
         """The same: there is no file."""

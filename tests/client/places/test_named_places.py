@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from client.places.conftest import BERLIN, MUNICH, Device
+from client.places.conftest import BERLIN, MUNICH, SETTINGS, Device
 
 from askew.errors import (
     BudgetExceeded,
@@ -19,8 +21,9 @@ from askew.errors import (
     VaultError,
 )
 from askew.metric.position import Position
-from askew.randomness import RandomBits
+from askew.randomness import RandomBits, SystemBits
 from askew_client.places.copy import Copy
+from askew_client.places.on_map import MapAsker
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import AxisValues
 from askew_client.views.near import NearAnswer
@@ -160,6 +163,17 @@ def test_a_position_outside_the_region_is_refused_before_anything_is_paid(
     assert device.nearby.places() == ()
 
 
+def test_a_position_that_falls_outside_the_region_or_into_the_sea_is_kept() -> None:
+    """At the corner three of four do; fewer than 20 of 60 would be once in 10**9 runs. Planted bug:
+    a redraw at sea, after which the corner is told by what is missing.
+    """
+    region = SETTINGS.plane
+    corner = Position(region.south, region.west)
+    asker = MapAsker(corner, "", SETTINGS.map_noise, region, 20)
+    drawn = [asker.perturb(SystemBits()).position() for _ in range(60)]
+    assert sum(not region.contains(each) for each in drawn) >= 20
+
+
 def test_every_position_has_the_same_law_and_price(device: Device) -> None:
     """City, country and coast. Planted bug: a level by local density, whose epsilon would tell how
     many people live around.
@@ -289,6 +303,22 @@ def test_a_copy_overwrites_no_place(
         yours.nearby.take_in(device.nearby.export("home"))
     assert yours.nearby.places() == (view,)
     assert len(yours.signals.charges()) == 1
+
+
+def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program reads the profile. Planted bug: a draw before the look."""
+    device.nearby.add("home", BERLIN)
+    before = device.nearby.places()
+    monkeypatch.setattr("askew_client.storage.private_database._PATIENCE", 0.01)
+    with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM profile").fetchall()
+        with pytest.raises(ProfileError, match="another program is reading"):
+            device.nearby.move("home", MUNICH)
+    assert len(device.signals.charges()) == 1
+    assert device.nearby.places() == before
 
 
 def test_what_was_forgotten_can_be_taken_in_again(device: Device) -> None:
