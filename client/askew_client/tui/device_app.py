@@ -14,6 +14,7 @@ from textual import work
 from textual.reactive import reactive
 
 from askew.errors import AskewError
+from askew_client.tui import sentences
 from askew_client.tui.crash import DiscreetApp
 from askew_client.tui.messages import (
     BudgetRead,
@@ -26,7 +27,7 @@ from askew_client.tui.messages import (
 )
 from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.terminal import check_terminal
-from askew_client.views.problems import Setback, setback_of
+from askew_client.views.problems import Setback, Trouble, setback_of
 from askew_client.views.values import Budget, Connection
 
 if TYPE_CHECKING:
@@ -72,9 +73,15 @@ class DeviceApp(DiscreetApp[AskewError | OSError]):
 
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:
-        """Ask the server who it is."""
-        if self.companion is not None:
-            self.post_message(Connected(await self.companion.connect()))
+        """Ask the server who it is; one whose card is no catalog's is asked for its places."""
+        companion = self.companion
+        if companion is None:
+            return
+        outcome = await companion.connect()
+        if isinstance(outcome, Setback) and outcome.trouble is Trouble.HOSTILE:
+            places = await companion.nearby.connect()
+            outcome = outcome if isinstance(places, Setback) else sentences.places_only(outcome)
+        self.post_message(Connected(outcome))
 
     @work(group="edits")
     async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:

@@ -13,6 +13,24 @@ from askew_client.views.place_forecast import PlaceForecast
 from askew_client.views.place_glow import PlaceGlow, Town, likeliest, people_within
 from askew_client.views.place_map import Scene, legend
 
+PURPOSE: Final = (
+    "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
+    "charged once, and every server gets that one. The map shows you ●, the signal ◆ and what "
+    "a server can know from it: the brighter the glow, the likelier you are there. Results "
+    "come whole, and this device ranks them by distance and by your wishes; neither your place "
+    "nor your wishes are ever sent. Level and k are what-if until you use them; places that "
+    "you have keep their signal."
+)
+KEYS: Final = (
+    ("a, Enter", "ask"),
+    ("Esc", "stop waiting"),
+    ("n", "add a place"),
+    ("m", "move it: a new signal, and a new charge"),
+    ("f", "forget it: refunds nothing"),
+    ("/", "wishes: they rank anew, and are never sent"),
+    ("w", "use this level and k from now on"),
+    ("← →", "another place, collection, level or k"),
+)
 NO_PLACE: Final = (
     "Add a place with n. It gets one noisy position, drawn and charged once; every server, "
     "collection and month gets that one, and no other."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual.content import Content
 
-from askew_client.views.problems import Setback
+from askew_client.views.problems import Setback, Trouble
 from askew_client.views.rounding import at_most
 from askew_client.views.values import (
     Answer,
@@ -43,6 +44,12 @@ FROZEN: Final = (
     "Spending is frozen: the ledger lost something, or the clock jumped. Privacy (F4) shows its "
     "lines. Accepting it books what may have been lost, and spending goes on."
 )
+
+
+def places_only(setback: Setback) -> Setback:
+    """What to say of a server that has places where a catalog was asked for."""
+    text = "it has places, and no catalog of titles to rate"
+    return replace(setback, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F7) asks it;")
 
 
 def noise_caption(noise: NoisePicture, connection: Connection) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -33,6 +33,7 @@ from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import Connection
 
 if TYPE_CHECKING:
+    from askew.metric_card import CollectionCard
     from askew_client.places.wishes import Wishes
 
 SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
@@ -43,24 +44,8 @@ class NearScreen(NearPlaces):
 
     MODE = "near"
     TITLE = "Near"
-    PURPOSE = (
-        "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
-        "charged once, and every server gets that one. The map shows you ●, the signal ◆ and what "
-        "a server can know from it: the brighter the glow, the likelier you are there. Results "
-        "come whole, and this device ranks them by distance and by your wishes; neither your place "
-        "nor your wishes are ever sent. Level and k are what-if until you use them; places that "
-        "you have keep their signal."
-    )
-    KEYS = (
-        ("a, Enter", "ask"),
-        ("Esc", "stop waiting"),
-        ("n", "add a place"),
-        ("m", "move it: a new signal, and a new charge"),
-        ("f", "forget it: refunds nothing"),
-        ("/", "wishes: they rank anew, and are never sent"),
-        ("w", "use this level and k from now on"),
-        ("← →", "another place, collection, level or k"),
-    )
+    PURPOSE = near_words.PURPOSE
+    KEYS = near_words.KEYS
     BINDINGS = [
         Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
         Binding("escape", "stop", "Stop asking", show=False, id="stop"),
@@ -115,6 +100,8 @@ class NearScreen(NearPlaces):
         self.read()
         if companion.nearby.card is None:
             self.meet(companion)
+        else:
+            self._offer(companion.nearby.card.collections)
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
@@ -126,7 +113,10 @@ class NearScreen(NearPlaces):
             self.query_one(Notice).tell(message.outcome)
         else:
             self.query_one(Notice).hush()
-            self.query_one("#collection", Choice).offer([each.name for each in message.outcome])
+            self._offer(message.outcome)
+
+    def _offer(self, collections: Sequence[CollectionCard]) -> None:
+        self.query_one("#collection", Choice).offer([each.name for each in collections])
 
     def on_places_read(self, message: PlacesRead) -> None:
         """Offer the places, and look at the chosen one."""
@@ -260,6 +250,4 @@ class NearScreen(NearPlaces):
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""
         yield SystemCommand("Ask nearby", "Send the place's signal", self.action_ask)
-        yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
-        yield SystemCommand("Move the place", "A new signal and a new charge", self.action_relocate)
-        yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)
+        yield from super().commands()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+
+from textual.app import SystemCommand
 
 from askew.metric.position import Position
 from askew_client.settings.towns import named_towns
@@ -89,3 +92,9 @@ class NearPlaces(NearWork):
     def _forget(self, name: str, sure: bool | None) -> None:
         if sure:
             self.keep(partial(near_desk.forget, name=name))
+
+    def commands(self) -> Iterable[SystemCommand]:
+        """For the palette."""
+        yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
+        yield SystemCommand("Move the place", "A new signal, a new charge", self.action_relocate)
+        yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)
