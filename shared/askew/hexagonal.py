@@ -33,7 +33,7 @@ its center, and 901/676 < 1.1545**2. What follows the noise, coarsening and degr
 post-processing.
 
 Two uniforms instead of one would round to (1, 0) and (0, 1), too, which are two steps apart: a loss
-of up to 1.98 / q a step.
+of up to nearly 2 / q a step.
 
 Source: the K-norm idea of Hardt and Talwar 2010 for the hexagon's norm on a lattice; metric: Andrés
 et al. 2013; the exact form is ours. Complexity: a fixed number of coins a draw, whatever is drawn.

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import DimensionMismatch, OutOfRange, StaleSpace
+from askew.errors import DimensionMismatch, NotFound, OutOfRange, StaleSpace
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query
 from askew.vectors import VERSION_BYTES, FeatureSpace
@@ -68,12 +68,14 @@ class ModelCard:
         check_text("the source of a model", self.source)
 
     def check(self, query: Query) -> None:
-        """Raises StaleSpace, OutOfRange or DimensionMismatch for what it cannot answer."""
+        """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""
         if query.signal.space_version != self.space.version:
             raise StaleSpace
         if not 1 <= query.k <= self.max_slate_size:
             raise OutOfRange("k", f"from 1 to {self.max_slate_size}")
         query.signal.check(self.space.dimension, self.space.n_buckets)
+        if query.collection:
+            raise NotFound("collection")
 
 
 @dataclass(frozen=True)

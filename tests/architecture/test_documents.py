@@ -105,8 +105,8 @@ def test_the_readme_opens_with_the_two_commands() -> None:
 
 def test_the_readme_shows_pieces_of_the_demo_as_its_page_has_them() -> None:
     """The page is held against the demo itself in tests/end_to_end/test_demo.py."""
-    [shown] = [block for block in blocks(README) if "noisy signal" in block]
-    [whole] = [block for block in blocks(page("demo.md")) if "noisy signal" in block]
+    [shown] = [block for block in blocks(README) if "noisy position" in block]
+    [whole] = [block for block in blocks(page("demo.md")) if "noisy position" in block]
     pieces = shown.split("...\n")
     assert len(pieces) > 3
     assert [piece for piece in pieces if piece not in whole] == []
@@ -128,6 +128,8 @@ def test_the_page_of_the_demo_shows_the_settings_of_today() -> None:
     assert f"with k = {settings.k} in it" in text
     assert f"(epsilon {settings.epsilon} per unit distance)" in text
     assert f"a lifetime cap of {settings.lifetime_cap}" in text
+    assert f"and k = {settings.near_k}; no wish" in text
+    assert f"a lifetime cap of {float(settings.place_lifetime_cap):g}, all places" in text
 
 
 def test_the_page_of_releases_shows_what_a_release_prints_today(

@@ -1,4 +1,4 @@
-"""`askew demo` as a person runs it: a real server, a real exchange, and nothing left behind."""
+"""`askew demo` as a person runs it: real processes, a question about places, and nothing left."""
 
 from __future__ import annotations
 
@@ -6,91 +6,38 @@ import os
 import re
 import select
 import signal
-import socket
-import subprocess
-import sys
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from end_to_end.demo_process import (
+    NO_PROCFS,
+    Finished,
+    Start,
+    assert_stopped_in_order,
+    nobody_answers,
+    port_of,
+    starter,
+)
 
-COMMAND = [sys.executable, "-m", "askew_client", "demo"]
-NO_PROCFS = not Path("/proc/self/environ").exists()
+from askew_client.demo.resident import HOME
+from askew_client.settings.settings import ClientSettings
 
-
-@dataclass
-class Demo:
-    """A running demo whose descendants carry a tag in their environment."""
-
-    process: subprocess.Popen[str]
-    tag: str
-    temporary: Path
-
-    def read_until(self, words: str) -> str:
-        """The output up to the line that has these words."""
-        assert self.process.stdout is not None
-        seen = ""
-        for line in self.process.stdout:
-            seen += line
-            if words in line:
-                return seen
-        pytest.fail(f"the demo ended before it said {words!r}:\n{seen}")
-
-    def family(self) -> set[int]:
-        """The processes, the demo among them, that it started and that still run."""
-        found = set()
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if self.tag.encode() in (process / "environ").read_bytes():
-                    found.add(int(process.name))
-            except OSError:  # gone meanwhile, or somebody else's
-                continue
-        return found
-
-    def end(self) -> tuple[int, str, str]:
-        """Exit code, the rest of the output, and the complaints."""
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
-
-
-Start = Callable[..., Demo]
+PAGE = Path(__file__).parents[2] / "docs" / "demo.md"
+WAYS = {
+    "known": "no privacy: the 20 nearest to home",
+    "askew": "Askew: noisy position, k = 20",
+    "nearest": "the 20 nearest to the noisy position",
+    "one": "the noisy position, k = 1",
+    "everybody": "no signal: the same 20 for everybody",
+}
 
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts demos; whatever a failed test leaves of them is ended."""
-    demos: list[Demo] = []
-
-    def start(*options: str) -> Demo:
-        tag, temporary = uuid.uuid4().hex, tmp_path_factory.mktemp("temporary")
-        settings = {"ASKEW_TEST_TAG": tag, "TMPDIR": str(temporary), "COLUMNS": "120"}
-        process = subprocess.Popen(
-            [*COMMAND, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **settings, "PYTHONUTF8": "1"},
-        )
-        demos.append(Demo(process, tag, temporary))
-        return demos[-1]
-
-    yield start
-    for demo in demos:
-        demo.process.kill()
-        for left in demo.family() - {demo.process.pid}:
-            os.kill(left, signal.SIGKILL)
-        demo.process.communicate()
-
-
-@dataclass(frozen=True)
-class Finished:
-    code: int
-    out: str
-    err: str
-    demo: Demo
+    with starter(tmp_path_factory) as start:
+        yield start
 
 
 @pytest.fixture(scope="module")
@@ -99,15 +46,11 @@ def finished(start: Start) -> Finished:
     return Finished(*demo.end(), demo)
 
 
-def port_of(text: str) -> int:
-    found = re.search(r"listens on 127\.0\.0\.1:(\d+)", text)
+def figures(text: str, way: str) -> tuple[float, float, int]:
+    """Of a row of the table: nearest and pick in kilometers, no pick in per cent."""
+    found = re.search(rf"^{re.escape(WAYS[way])} +([\d.]+) +([\d.]+) +(\d+)%$", text, re.MULTILINE)
     assert found
-    return int(found[1])
-
-
-def nobody_answers(port: int) -> bool:
-    with socket.socket() as caller:
-        return caller.connect_ex(("127.0.0.1", port)) != 0
+    return float(found[1]), float(found[2]), int(found[3])
 
 
 def test_the_demo_plays_to_its_end(finished: Finished) -> None:
@@ -115,76 +58,91 @@ def test_the_demo_plays_to_its_end(finished: Finished) -> None:
 
 
 def test_every_line_fits_a_terminal_of_80_columns(finished: Finished) -> None:
-    wide = [line for line in finished.out.splitlines() if len(line) > 80]
-    assert wide == []
-    words = finished.out.partition("gains odds of at most\n")[2].splitlines()[:3]
-    assert all(line.startswith("    e^") for line in words)  # none was too long and broken in two
+    """And none was too long and broken in two: what is broken starts at the left edge."""
+    lines = finished.out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    at_the_edge = [line for line in lines if line and not line.startswith(" ")]
+    beginnings = ("Askew: ", "Starting ", "It listens ", "Its collection ", "The server ")
+    known = re.compile("|".join([*map(re.escape, (*WAYS.values(), *beginnings)), r"\d  "]))
+    assert [line for line in at_the_edge if not known.match(line)] == []
 
 
-# Where chance, the clock or the machine has a part in what the demo says.
+# Where chance or the machine has a part in what the demo says.
 CHANCE = re.compile(
-    r"(?<=127\.0\.0\.1:)\d+|(?<=noisy signal )\(.*?\)|(?<=as the integers )\(.*?\)"
-    r"|(?<=private pick )-?[\d.]+ \d+|(?<=signal, k = 1 )-?[\d.]+ \d+|\d{4}-\d\d(?= one signal)"
+    r"(?<=127\.0\.0\.1:)\d+|(?<=noisy position )[\d.]+ north +[\d.]+ east|(?<=They are )[\d.]+"
+    r"|(?<=k = 20 )[\d.]+ [\d.]+ \d+%|(?<=to the noisy position )[\d.]+ [\d.]+ \d+%"
+    r"|(?<=k = 1 )[\d.]+ [\d.]+ \d+%"
 )
 
 
 def without_chance(text: str) -> str:
     """What every demo says, on one line: no results, no map."""
-    before, _, after = text.partition("score     film")
-    return CHANCE.sub("<chance>", " ".join((before + after.partition("·  where the")[2]).split()))
+    before, _, after = text.partition("ranked on the device")
+    return CHANCE.sub("<chance>", " ".join((before + after.partition("● you")[2]).split()))
 
 
 def test_the_documents_show_what_the_demo_says_today(finished: Finished) -> None:
-    document = Path(__file__).parents[2] / "docs" / "demo.md"
-    text = document.read_text(encoding="utf-8")
-    [shown] = re.findall(r"^```\n(Askew: .*?)^```", text, re.MULTILINE | re.DOTALL)
+    text = PAGE.read_text(encoding="utf-8")
+    [shown] = re.findall(r"^```\n(Askew: what is near .*?)^```", text, re.MULTILINE | re.DOTALL)
     assert without_chance(shown).count("<chance>") == 6
     assert without_chance(shown) == without_chance(finished.out)
 
 
 @pytest.mark.parametrize(
     "words",
-    ["SIMULATED", "true point", "noisy signal", "the pick", "no privacy", "k = 1", "ledger"],
+    ["SIMULATED", "GeoNames, CC BY 4.0", "on this screen only", "sent", "the pick: never sent"],
 )
 def test_the_screen_says_what_left_and_what_did_not(finished: Finished, words: str) -> None:
     assert words in finished.out
+
+
+def test_the_map_shows_the_person_and_the_signal(finished: Finished) -> None:
+    drawn = finished.out.partition("which the map has")[2].partition("● you")[0]
+    assert drawn.count("◆") + drawn.count("◈") == 1
+    assert drawn.count("●") + drawn.count("◈") == 1
+    assert "km" in drawn  # the scale
 
 
 def test_the_screen_is_plain_text_where_it_is_no_terminal(finished: Finished) -> None:
     assert all(line.isprintable() for line in finished.out.split("\n"))
 
 
-def test_as_many_results_are_shown_as_were_asked_for(start: Start) -> None:
-    code, out, err = start("-k", "3", "--epsilon", "1/2").end()
-    assert (code, err) == (0, "")
-    assert "k = 3" in out
-    results = out.partition("ranked on the device")[2].partition("·")[0]
-    assert len(re.findall(r"\(\d{4}\)", results)) == 3
+def test_what_left_is_not_the_home(finished: Finished) -> None:
+    """Planted bug: the true position as the signal. The noise is 0 less than once in 10**5 runs."""
+    found = re.search(r"noisy position +([\d.]+) north +([\d.]+) east +sent", finished.out)
+    assert found
+    assert (float(found[1]), float(found[2])) != (HOME.latitude, HOME.longitude)
+    home = rf"home +{HOME.latitude:.4f} north +{HOME.longitude:.4f} east   on this screen only"
+    assert re.search(home, finished.out)
 
 
-def test_askew_does_better_than_one_result_and_than_no_signal_and_no_privacy_does_best(
+def test_askew_does_better_than_the_obvious_answers_and_knowing_the_position_does_best(
     finished: Finished,
 ) -> None:
-    """300 draws leave no doubt: 0.91 against 0.25 and 0.74, 9 deviations from the nearest."""
+    """300 draws leave no doubt: 1.4 km against 3.8 and picks of 3.7 against 5.2, each more than 6
+    deviations away.
+    """
+    nearest = {way: figures(finished.out, way)[0] for way in WAYS}
+    assert nearest["known"] == 0
+    assert 0 < nearest["askew"] < 0.75 * nearest["nearest"] < nearest["one"] < nearest["everybody"]
+    picks = {way: figures(finished.out, way)[1] for way in WAYS}
+    assert picks["known"] < picks["askew"] < picks["nearest"] < picks["one"] < picks["everybody"]
+    assert [figures(finished.out, way)[2] for way in ("known", "askew", "nearest")] == [0, 0, 0]
 
-    def utility(row: str) -> float:
-        found = re.search(rf"{row}.*?(-?\d+\.\d\d)", finished.out)
-        assert found
-        return float(found[1])
 
-    askew = utility("private pick")
-    assert utility("the same signal, k = 1") < askew <= utility("no privacy") == 1
-    assert utility("no signal at all") < askew
+def test_the_ledger_tells_one_draw_and_the_odds_it_stands_for(finished: Finished) -> None:
+    told = finished.out.partition("5  What the budget ledger says")[2]
+    settings = ClientSettings(region="Germany")
+    epsilon = settings.map_noise.epsilon
+    assert f"epsilon {float(epsilon):.4g} per km" in told
+    assert f"a lifetime cap of {float(settings.place_lifetime_cap):g}" in told
+    assert "1.32 times    if they are 1 km apart" in told  # e**.277 = 1.319
+    assert epsilon <= Fraction(277, 1000)
 
 
-def test_the_guarantee_is_told_in_its_three_units(finished: Finished) -> None:
-    words = finished.out.partition("In words")[2]
-    losses = [float(loss) for loss in re.findall(r"e\^(\d+\.?\d*)", words)]
-    assert len(losses) == 3
-    assert losses == sorted(losses)
-    assert losses[1] == 4
-    for unit in ("one rating", "1 apart", "as far apart as can be"):
-        assert unit in words
+def test_asking_again_was_seen_to_send_the_same_and_to_cost_nothing(finished: Finished) -> None:
+    asked = "Asked again, and about pharmacies: the same position, and no new charge."
+    assert asked in finished.out
 
 
 @pytest.mark.skipif(NO_PROCFS, reason="processes are looked up in /proc")
@@ -196,45 +154,53 @@ def test_the_port_is_closed_again(finished: Finished) -> None:
     assert nobody_answers(port_of(finished.out))
 
 
-def test_asking_again_was_seen_to_cost_nothing(finished: Finished) -> None:
-    assert "Asked again in the same month: the same bytes, and no new charge." in finished.out
-
-
 def test_no_file_is_left(finished: Finished) -> None:
     assert list(finished.demo.temporary.iterdir()) == []
 
 
+def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked_for(
+    start: Start,
+) -> None:
+    code, out, err = start("-k", "3", "--level", "county", "--draws", "200").end()
+    assert (code, err) == (0, "")
+    results = out.partition("3  The 3 results")[2].partition("·")[0]
+    assert len(re.findall(r"^  \d +\d+\.\d  ", results, re.MULTILINE)) == 3
+    assert "epsilon 0.06925 per km" in out
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["Starting", "listens on", "noisy signal"])
-def test_ctrl_c_stops_the_demo_and_its_server(
+@pytest.mark.parametrize("moment", ["Starting", "listens on", "How good"])
+def test_ctrl_c_stops_the_demo_and_its_servers(
     start: Start, moment: str, number: signal.Signals
 ) -> None:
-    """Planted bug: a server that is started and not stopped on the way out."""
+    """Planted bug: a process that is started and not stopped on the way out."""
     demo = start("--draws", "1000000")  # so that it never ends by itself
-    seen = demo.read_until(moment)
-    demo.process.send_signal(number)
-    code, out, err = demo.end()
-    assert (code, err.strip()) == (130, "stopped")
-    assert "Traceback" not in seen + out
-    assert list(demo.temporary.iterdir()) == []
-    if moment != "Starting":
-        assert nobody_answers(port_of(seen))
-    if not NO_PROCFS:
-        assert demo.family() == set()
+    assert_stopped_in_order(demo, number, moment)
 
 
 @pytest.mark.skipif(NO_PROCFS, reason="processes are looked up in /proc")
-def test_a_killed_demo_takes_its_server_along(start: Start) -> None:
-    """Nobody can clean up after SIGKILL; the server notices that its standard input closed."""
+def test_a_killed_demo_takes_its_servers_along(start: Start) -> None:
+    """Nobody can clean up after SIGKILL; they notice that their standard input closed."""
     demo = start("--draws", "1000000")
     port = port_of(demo.read_until("listens on"))
-    (server,) = demo.family() - {demo.process.pid}
-    server_ends = os.pidfd_open(server)
+    servers = demo.family() - {demo.process.pid}
+    assert len(servers) == 2
+    ends = [os.pidfd_open(server) for server in servers]
     demo.process.kill()
     demo.end()
     try:
-        ended, _, _ = select.select([server_ends], [], [], 30)
+        for end in ends:
+            assert select.select([end], [], [], 30)[0]
     finally:
-        os.close(server_ends)
-    assert ended
+        for end in ends:
+            os.close(end)
     assert nobody_answers(port)
+
+
+@pytest.mark.parametrize(
+    "options", [("--epsilon", "1"), ("--films", "--level", "town"), ("-k", "0"), ("--draws", "1")]
+)
+def test_what_cannot_be_meant_is_a_usage_error(start: Start, options: tuple[str, ...]) -> None:
+    code, out, err = start(*options).end()
+    assert (code, out) == (2, "")
+    assert "Error: " in err

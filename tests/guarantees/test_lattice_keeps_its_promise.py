@@ -15,67 +15,21 @@ from functools import cache, cached_property
 
 import numpy as np
 import pytest
+from guarantees.branches import Branch, exponential_from_below, law_of_coins
 from numpy.typing import NDArray
 
 import askew.geometric
 from askew.geometric import TwoSidedGeometric
 from askew.lattice import Lattice
-from askew.randomness import Coins, Odds, RandomBits, RationalOdds
+from askew.randomness import Coins, RandomBits, RationalOdds
 
-PRECISION = 160  # bits to which the odds of a coin are read off its enclosure
 Law = dict[tuple[int, ...], Fraction]
-
-
-class TooUnlikelyError(Exception):
-    """The branch is cut off; its probability goes to the residual."""
-
-
-class Branch(RandomBits):
-    """Faces chosen beforehand; the first coins beyond them fall tails and are noted as open."""
-
-    def __init__(self, faces: Sequence[bool], least: Fraction) -> None:
-        self.faces = list(faces)
-        self.fixed = len(faces)
-        self.position = 0
-        self.probability = Fraction(1)
-        self.least = least
-
-    def read(self, count: int) -> bytes:
-        raise AssertionError("enumerated code must throw coins, not read bytes")
-
-    def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
-        heads = [[self._fall(odds) for odds in coins.odds] for _ in range(times)]
-        return np.array(heads, dtype=np.bool_)
-
-    def _fall(self, odds: Odds) -> bool:
-        if self.position == len(self.faces):
-            self.faces.append(False)
-        face = self.faces[self.position]
-        self.position += 1
-        low, high = odds.bounds(PRECISION)
-        heads = Fraction(low + high, 2 << PRECISION)
-        self.probability *= heads if face else 1 - heads
-        if self.probability < self.least:
-            raise TooUnlikelyError
-        return face
 
 
 def law_of(lattice: Lattice, profile: Sequence[Fraction], least: Fraction) -> tuple[Law, Fraction]:
     """The exact law of the sent integers, and the probability of the branches cut off."""
-    law: Law = defaultdict(Fraction)
-    residual = Fraction(0)
     point = np.array([float(u) for u in profile])
-    pending: list[list[bool]] = [[]]
-    while pending:
-        branch = Branch(pending.pop(), least)
-        try:
-            law[lattice.perturb(point, branch)] += branch.probability
-        except TooUnlikelyError:
-            residual += branch.probability
-        # Every coin that fell tails for the first time here also falls heads in another branch.
-        reached = branch.faces[: branch.position]
-        pending += [[*reached[:i], True] for i in range(branch.fixed, len(reached))]
-    return law, residual
+    return law_of_coins(lambda bits: lattice.perturb(point, bits), least)
 
 
 def closed_form(lattice: Lattice, u: Fraction, z: int) -> Fraction:
@@ -86,11 +40,6 @@ def closed_form(lattice: Lattice, u: Fraction, z: int) -> Fraction:
     up = x - below
     c = (1 - r) / (1 + r)
     return c * ((1 - up) * r ** abs(z - below) + up * r ** abs(z - below - 1))
-
-
-def exponential_from_below(x: Fraction) -> Fraction:
-    """A rational at most e**x and within 1e-22 of it for x <= 4."""
-    return sum((x**n / math.factorial(n) for n in range(40)), Fraction(0))
 
 
 def violations(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import pytest
-from google.protobuf.message import Message
+from wire.hostility import HOSTILE_TEXTS, Case, accepted_parts, altered
 
 from askew.errors import DimensionMismatch, Malformed, OutOfRange, StaleSpace, WireError
 from askew.model_card import Catalog, ModelCard
@@ -23,51 +21,6 @@ from askew.wire.v1 import retrieval_pb2 as pb
 
 NAN, INF = float("nan"), float("inf")
 K = 3
-TOO_LONG = "x" * 501
-HOSTILE_TEXTS = {
-    "an escape sequence that clears the screen": "\x1b[2J",
-    "an escape sequence in eight bits": "\x9b2J",
-    "a title that sets the window's name": "\x1b]0;owned\x07",
-    "a line break": "Alien\nThe server is fine",
-    "a carriage return": "Alien\rHeat",
-    "a backspace": "Alien\b",
-    "a NUL": "Alien\0",
-    "a direction override": "Alien \u202efdp.exe",
-    "a line separator": "Alien\u2028Heat",
-    "501 characters": TOO_LONG,
-    "a megabyte": "x" * 2**20,
-    "nothing": "",
-}
-
-MessageT = TypeVar("MessageT", bound=Message)
-Case = tuple[str, object, type[WireError]]
-
-
-def altered(message: MessageT, path: str, value: object) -> bytes:
-    """The message's bytes with one field, named by a dotted path, set to another value."""
-    changed = type(message)()
-    changed.CopyFrom(message)
-    target: Message = changed
-    *way, field = path.split(".")
-    for step in way:
-        target = getattr(target, step)
-    target.ClearField(field)
-    if isinstance(value, list | tuple):
-        getattr(target, field).extend(value)
-    else:
-        setattr(target, field, value)
-    return changed.SerializeToString()
-
-
-def accepted_parts(whole: bytes, parse: Callable[[bytes], object]) -> list[int]:
-    """How long the beginnings of a message are that pass for a message."""
-    accepted = []
-    for length in range(len(whole)):
-        with contextlib.suppress(WireError):
-            parse(whole[:length])
-            accepted.append(length)
-    return accepted
-
 
 # -- requests -------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The person of the demos: nobody."""
+"""The people of the demos: nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`askew demo`: one made-up person's exchange with a real server, explained on the screen."""
+"""`askew demo --films`: a made-up person's exchange with a real server, told on the screen."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from askew.wire.convert import query_to_bytes
 from askew_client.demo.person import FAVORITES
 from askew_client.demo.screen import DemoScreen
 from askew_client.demo.server import demo_server, wait_until_healthy
+from askew_client.demo.stopping import end_in_order_on
 from askew_client.device.present import ratings_of
 from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Expectation
@@ -27,7 +28,7 @@ from askew_client.transport.protocol import Transport
 
 async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:
     """Play the exchange. Leaves nothing behind: neither a process nor a file."""
-    _end_in_order_on(signal.SIGINT, signal.SIGTERM)
+    end_in_order_on(signal.SIGINT, signal.SIGTERM)
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
         store = SignalStore(ledger_file(Path(directory)), settings.caps)
@@ -69,14 +70,6 @@ async def _measure(exchange: Exchange, draws: int, screen: DemoScreen) -> None:
             step()
             await asyncio.sleep(0)  # a chance to be stopped
     screen.quality(expectation.comparison(), exchange.settings.k, draws)
-
-
-def _end_in_order_on(*numbers: signal.Signals) -> None:
-    """Cancel the demo on a signal; on its way out it stops the server and removes its files."""
-    task = asyncio.current_task()
-    if task is not None:
-        for number in numbers:
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:

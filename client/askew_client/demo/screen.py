@@ -1,17 +1,13 @@
-"""What the demo shows, in 80 columns of plain terminal text."""
+"""What the demo with films shows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from askew.privacy import Reach, SignalLoss
@@ -19,28 +15,19 @@ from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.demo.map_picture import COLUMNS, draw_map
+from askew_client.demo.page import Page, table
 from askew_client.exchange import Exchange
 from askew_client.forecast.forecast import Comparison, Quality
 from askew_client.ledger.account import Charge
 from askew_client.settings.settings import ClientSettings
 
-WIDTH = 80
 
-
-class DemoScreen:
-    """Writes the demo's steps to a console. Whatever came from a server is text, never markup."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
+class DemoScreen(Page):
+    """The steps of the demo with films."""
 
     def opening(self) -> None:
         """Say what is about to happen."""
-        self._heading("Askew: one private exchange, from a device to a server and back")
-        self._say("Starting askew-server as a separate process ...")
-
-    def listening(self, address: str) -> None:
-        """Who answers."""
-        self._say(f"It listens on {address} and is healthy.")
+        self._starting("Askew: one private exchange, from a device to a server and back")
 
     def person(self, exchange: Exchange) -> None:
         """Who asks, and for what."""
@@ -72,37 +59,28 @@ class DemoScreen:
         """What came back, ranked in private."""
         self._heading(f"3  The {query.k} results that came back, ranked on the device")
         ranking = exchange.rank(slate)
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
-        table.add_column("score", justify="right")
-        table.add_column("film")
-        table.add_column("")
+        rows = table()
+        rows.add_column("score", justify="right")
+        rows.add_column("film")
+        rows.add_column("")
         for item in ranking.order:
             note = Text("already rated" if item in exchange.ratings else "")
             if item == ranking.best:
                 note = Text("the pick: never sent", "bold green")
             label = Text(exchange.catalog.items[item].label)
-            table.add_row(f"{100 * ranking.scores[item]:.1f}", label, note)
-        self._console.print(table)
+            rows.add_row(f"{100 * ranking.scores[item]:.1f}", label, note)
+        self._console.print(rows)
         if exchange.card.space.dimension == 2 and self._console.width > COLUMNS + 2:
             self._say("")
             self._say(draw_map(exchange, query, bits))
 
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[], None]]:
-        """A progress bar over draws of the noise; gone when done."""
-        self._heading("4  How good is the pick?")
-        columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
-        with Progress(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task("drawing the noise again", total=total)
-            yield lambda: bar.advance(task)
-
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
         """The pick beside what no privacy, one result and no question would have given."""
         self._say(f"  Mean of {draws} draws of the noise, played on the device; nothing was sent.")
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 2))
-        table.add_column("")
-        table.add_column("utility", justify="right")
-        table.add_column("place among unrated", justify="right")
+        shown = table()
+        shown.add_column("")
+        shown.add_column("utility", justify="right")
+        shown.add_column("place among unrated", justify="right")
         rows: Sequence[tuple[str, Quality, str]] = (
             ("no privacy: the server sees the profile", comparison.no_privacy, ""),
             (f"Askew: noisy signal, k = {k}, private pick", comparison.many, "bold"),
@@ -110,10 +88,10 @@ class DemoScreen:
             (f"no signal at all: the same {k} for anybody", comparison.nothing_sent, ""),
         )
         for label, quality, style in rows:
-            table.add_row(
+            shown.add_row(
                 label, f"{quality.relative_score:.2f}", f"{quality.place:.0f}", style=style
             )
-        self._console.print(table)
+        self._console.print(shown)
         self._say("  Utility is the score of the pick over that of the best film not yet rated.")
 
     def ledger(
@@ -149,13 +127,6 @@ class DemoScreen:
         """Say that nothing is left running."""
         self._say("")
         self._say("The server has stopped. Ratings, scores and the pick never left the device.")
-
-    def _heading(self, text: str) -> None:
-        self._console.print()
-        self._console.print(Text(text, "bold"))
-
-    def _say(self, text: str) -> None:
-        self._console.print(Text(text))
 
 
 def _number(value: Fraction) -> str:

@@ -14,22 +14,35 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.errors import ServerFailed, Unreachable
 
-_COMMAND = ("-m", "askew_server", "serve", "--demo", "--port", "0", "--with-parent")
+_SERVER = ("-m", "askew_server")
 _PATIENCE = 30.0  # seconds; training takes one on a slow machine
 
 
 @asynccontextmanager
-async def demo_server() -> AsyncIterator[str]:
+async def demo_server(model: str = "films") -> AsyncIterator[str]:
     """The address of a running demo server; it is stopped on the way out, whatever happens.
 
-    Raises ServerFailed when it does not start.
+    model: films or places. Raises ServerFailed when it does not start.
     """
+    async with server_process("serve", "--demo", model, "--port", "0", "--with-parent") as process:
+        yield await _address(process)
+
+
+@asynccontextmanager
+async def server_process(*words: str) -> AsyncIterator[Process]:
+    """The command askew-server as a process of its own, with pipes; stopped on the way out."""
     # In a session of its own, Ctrl-C reaches only us, and we stop the server in order.
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+        sys.executable,
+        *_SERVER,
+        *words,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
     )
     try:
-        yield await _address(process)
+        yield process
     finally:
         await _stop(process)
 
@@ -49,17 +62,22 @@ async def wait_until_healthy(channel: grpc.aio.Channel, patience: float = _PATIE
 
 async def _address(process: Process) -> str:
     """The address in the line "listening on HOST:PORT, ..." that the server prints first."""
-    output, complaints = process.stdout, process.stderr
-    if output is None or complaints is None:  # both are pipes: for the type checker
+    output = process.stdout
+    if output is None:  # it is a pipe: for the type checker
         raise ServerFailed("askew-server has no output")
     try:
         line = await asyncio.wait_for(output.readline(), _PATIENCE)
     except TimeoutError:
         raise ServerFailed("askew-server did not start in time") from None
     if not line:
-        last = (await complaints.read()).decode(errors="replace").strip().rpartition("\n")[2]
-        raise ServerFailed(f"askew-server did not start: {last}")
+        raise ServerFailed(f"askew-server did not start: {await last_words(process)}")
     return line.decode().removeprefix("listening on ").partition(",")[0].strip()
+
+
+async def last_words(process: Process) -> str:
+    """The last line of what a process that has ended complained of."""
+    complaints = b"" if process.stderr is None else await process.stderr.read()
+    return complaints.decode(errors="replace").strip().rpartition("\n")[2]
 
 
 async def _stop(process: Process) -> None:

@@ -9,13 +9,15 @@ import click
 
 from askew.errors import DataError, ParameterError
 from askew.listing import AttributeKind
+from askew.metric.map_space import MetricSpace
 from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew_server.cli.collection_report import report, say_omitted
 from askew_server.cli.progress import Steps
 
 if TYPE_CHECKING:
     from askew_server.collections.attribute_columns import AttributeOption
-    from askew_server.collections.reading import Reading
+    from askew_server.collections.model import Towns
+    from askew_server.collections.reading import CollectionFile, Reading
 
 _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
@@ -52,7 +54,7 @@ _KINDS = ", ".join(AttributeKind)
 @click.option("--simulated", is_flag=True, help="Nobody can go there: say so to devices.")
 @click.option(
     "--rule",
-    type=click.Choice(SERVED_IN_METRIC_SPACES),
+    type=click.Choice([kind.value for kind in SERVED_IN_METRIC_SPACES]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
 @click.option(
@@ -88,18 +90,19 @@ def collect(
       askew-server collect --out model --region 47/5/55/16 --towns towns.csv \\
         --collection chargers=chargers.parquet --attribute power=number:kW \\
         --live free=number --source "made up by us" --simulated
-      askew-server collect --out model --axes motorway.toml --collection rests=rests.csv
+      askew-server collect --out model --axes motorway.toml \\
+        --collection rests=rests.csv
     """
-    from askew_server.collections import artifact
-    from askew_server.collections.attribute_columns import AttributeOption
-    from askew_server.collections.model import model_of
-    from askew_server.collections.reading import CollectionFile, Told, read_collection, read_towns
-    from askew_server.collections.spaces import space_of_axes, space_of_region
-
     if (region is None) == (axes is None):
         raise click.UsageError("name one space: --region S/W/N/E or --axes FILE")
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
+    from askew_server.collections import artifact
+    from askew_server.collections.attribute_columns import AttributeOption
+    from askew_server.collections.model import model_of
+    from askew_server.collections.reading import CollectionFile
+    from askew_server.collections.spaces import space_of_axes, space_of_region
+
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]
     options += [AttributeOption.parsed(each, live=True) for each in live]
@@ -108,25 +111,46 @@ def collect(
         for name, path in map(named_file, collections)
     ]
     with Steps.shown() as steps:
-        told = Told(steps.step, steps.share)
-        readings = [read_collection(each, space, options, told) for each in files]
-        known = None
-        if towns is not None:
-            known, omitted = read_towns(towns, space, towns_source or towns.name, told)
-        steps.pause()
-        for reading in readings:
-            say_omitted(reading.omissions)
-        _check_used(options, readings)
-        if strict and any(reading.omissions.count for reading in readings):
-            raise DataError("rows were left out, and --strict refuses that; nothing was written")
-        if towns is not None:
-            say_omitted(omitted)
+        readings = _read(files, space, options, steps, strict=strict)
+        known = None if towns is None else _towns(towns, space, towns_source, steps)
         kind = MetricRuleKind(rule) if rule else None
         model = model_of(space, [each.collection for each in readings], known, kind, max_slate_size)
         steps.step("writing the model")
         keys = {each.collection.card.name: each.keys for each in readings if each.keys}
         artifact.save(model, out, keys)
     report(model, readings, out)
+
+
+def _read(
+    files: list[CollectionFile],
+    space: MetricSpace,
+    options: list[AttributeOption],
+    steps: Steps,
+    *,
+    strict: bool,
+) -> list[Reading]:
+    """The collections of the files; says what was left out. Raises DataError if that is refused."""
+    from askew_server.collections.reading import Told, read_collection
+
+    told = Told(steps.step, steps.share)
+    readings = [read_collection(each, space, options, told) for each in files]
+    steps.pause()
+    for reading in readings:
+        say_omitted(reading.omissions)
+    _check_used(options, readings)
+    if strict and any(reading.omissions.count for reading in readings):
+        raise DataError("rows were left out, and --strict refuses that; nothing was written")
+    return readings
+
+
+def _towns(path: Path, space: MetricSpace, source: str | None, steps: Steps) -> Towns:
+    """The towns of a file; says what was left out. A list of the world is no slip."""
+    from askew_server.collections.reading import Told, read_towns
+
+    towns, omissions = read_towns(path, space, source or path.name, Told(steps.step, steps.share))
+    steps.pause()
+    say_omitted(omissions)
+    return towns
 
 
 def named_file(text: str) -> tuple[str, Path]:

@@ -15,6 +15,7 @@ from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
 from askew_server.cli.ledger import ledger
+from askew_server.cli.rehearse import rehearse
 from askew_server.cli.release import release
 from askew_server.cli.releases import releases
 from askew_server.cli.serve import serve
@@ -54,6 +55,7 @@ for command in (
     evaluate,
     explain,
     ledger,
+    rehearse,
     release,
     releases,
     serve,

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
-@click.option("--demo", is_flag=True, help="Serve the embedded films with simulated ratings.")
+@click.option(
+    "--demo",
+    is_flag=False,
+    flag_value="films",
+    type=click.Choice(["films", "places"]),
+    help="Serve films with simulated ratings, or simulated places in real towns.",
+)
 @click.option("--releases", type=click.Path(path_type=Path), help="Serve a ledger's releases too.")
 @click.option(
     "--popularity", type=click.IntRange(1), help="The charge of the release shown on a cold start."
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
 @listening_options(SERVE_PORT)
 def serve(
     model: Path | None,
-    demo: bool,
+    demo: str | None,
     releases: Path | None,
     popularity: int | None,
     host: str,
@@ -49,10 +55,10 @@ def serve(
     \b
     Examples:
       askew-server serve --model model
-      askew-server serve --demo
+      askew-server serve --demo places
       askew-server serve --model model --releases askew-ledger.sqlite --popularity 1
     """
-    if (model is None) == (not demo):
+    if (model is None) == (demo is None):
         raise click.UsageError("name one model to serve: --model DIR or --demo")
     if popularity is not None and releases is None:
         raise click.UsageError("--popularity names a release of the ledger in --releases")
@@ -62,7 +68,7 @@ def serve(
     from askew_server.retrieval.served import serving_of
     from askew_server.retrieval.snapshot import SnapshotHolder
 
-    served = _model(model)
+    served = _model(model, demo)
     services: list[Service] = []
     if releases is not None:
         from askew_server.network.popularity_service import PopularityService
@@ -85,13 +91,17 @@ def serve(
     asyncio.run(run(services, place, announce, with_parent=with_parent, beside=beside))
 
 
-def _model(directory: Path | None) -> Model:
-    """The model of a directory, or the demo's."""
-    if directory is None:
-        from askew_server.demo.model import demo_model
+def _model(directory: Path | None, demo: str | None) -> Model:
+    """The model of a directory, or a demo's."""
+    if directory is not None:
+        return load(directory)
+    if demo == "places":
+        from askew_server.demo.places_model import places_model
 
-        return demo_model()
-    return load(directory)
+        return places_model()
+    from askew_server.demo.model import demo_model
+
+    return demo_model()
 
 
 def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> ItemModel:

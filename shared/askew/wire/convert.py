@@ -101,8 +101,8 @@ def _whole_items(
 ) -> Slate:
     asked = card.collection(collection)
     listings = listings_from_messages(message.listings)
-    if len(listings) != k or message.item_ids:
-        raise Malformed(f"the answer has {len(listings)} items, {k} were asked for")
+    if len(listings) != k or message.item_ids or message.scales or message.codes:
+        raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
     if version != asked.version:
         raise Malformed("the answer is about another catalog than the collection's")
     for each in listings:

@@ -181,4 +181,8 @@ def test_no_command_takes_a_title_a_rating_or_a_passphrase_as_an_argument() -> N
         for each in parameters(cli.cli)
         if isinstance(each, click.Option) and isinstance(each.type, click.types.StringParamType)
     }
-    assert free_text == {"server"}
+    assert free_text == {
+        "name",
+        "region",
+        "server",
+    }  # public: a name of a place, and where it may be

@@ -95,6 +95,11 @@ def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
     assert card.collection("bars").source == "made up"
 
 
+def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
+    assert collect("--rule", "nearest") == 0
+    assert artifact.load(files / "model").card.rule.kind == "nearest"
+
+
 @pytest.mark.parametrize(
     ("arguments", "region", "said"),
     [
@@ -106,8 +111,8 @@ def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
         (("--attribute", "prize"), "47/5/55/16", "--attribute"),
         (("--live", "free"), "47/5/55/16", "--live"),
         (("--attribute", "price=money"), "47/5/55/16", "--attribute"),
-        (("--rule", "posterior"), "47/5/55/16", "--rule"),
-        (("--rule", "remap"), "47/5/55/16", "--rule"),
+        (("--rule", "posterior"), "47/5/55/16", "another without a list of towns"),
+        (("--rule", "remap"), "47/5/55/16", "'remap' is not one of"),
         (("--max-slate-size", "0"), "47/5/55/16", "--max-slate-size"),
     ],
 )

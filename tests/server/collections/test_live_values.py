@@ -86,6 +86,13 @@ def changed(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
+def altered(data: bytes) -> bytes:
+    arrays = {name: array.copy() for name, array in decode(data).items()}
+    arrays["3.values"][:] = 0
+    arrays["4.values"][3] = 5
+    return encode(arrays)
+
+
 def of_other_arrays(_: bytes) -> bytes:
     return encode({"secret": np.zeros(3)})
 
@@ -94,7 +101,10 @@ def of_another_catalog(data: bytes) -> bytes:
     return encode({**decode(data), "version": np.zeros(16, np.uint8)})
 
 
-@pytest.mark.parametrize("damage", [cut, emptied, changed, of_other_arrays, of_another_catalog])
+DAMAGES = [cut, emptied, changed, altered, of_other_arrays, of_another_catalog]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_bad_file_leaves_the_values_of_before_and_is_told_without_values(
     live: LiveValues, directory: Path, said: list[str], damage: Callable[[bytes], bytes]
 ) -> None:

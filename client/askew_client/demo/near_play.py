@@ -1,0 +1,116 @@
+"""`askew demo`: a made-up person asks a real server what is near, and the screen explains it."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from typing import TypeVar
+
+from askew.metric_card import Card
+from askew.randomness import SystemBits
+from askew.ranking import Slate
+from askew.signal import Query
+from askew.wire.convert import query_to_bytes
+from askew_client.demo.comparison import Comparison
+from askew_client.demo.measured import COLLECTION, MeasuredDevice
+from askew_client.demo.near_screen import NearScreen
+from askew_client.demo.rehearsal import Rehearsal, rehearsal
+from askew_client.demo.resident import HOME, PLACE, WISHES
+from askew_client.demo.server import demo_server, wait_until_healthy
+from askew_client.demo.stopping import end_in_order_on
+from askew_client.device.nearby import Nearby
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.paths import places
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.grpc import GrpcTransport
+from askew_client.views.near import NearAnswer
+from askew_client.views.problems import Setback
+
+OTHER = "pharmacies"
+
+_Outcome = TypeVar("_Outcome")
+
+
+class TappedTransport(GrpcTransport):
+    """The network, with a note of every question as it travels."""
+
+    def __init__(self, target: str, timeout: float) -> None:
+        super().__init__(target, timeout)
+        self.sent: list[bytes] = []
+
+    async def retrieve(self, query: Query, card: Card) -> Slate:
+        """As any device does."""
+        self.sent.append(query_to_bytes(query))
+        return await super().retrieve(query, card)
+
+
+async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None:
+    """Play the exchange. Leaves nothing behind: neither a process nor a file."""
+    end_in_order_on(signal.SIGINT, signal.SIGTERM)
+    screen.opening()
+    with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
+        async with (
+            rehearsal() as others,  # starts meanwhile
+            demo_server("places") as address,
+            TappedTransport(address, settings.timeout) as network,
+        ):
+            await wait_until_healthy(network.channel)
+            screen.listening(address)
+            device = _device(directory, settings, network)
+            card = _value(await device.connect())
+            screen.person(card)
+            measured = MeasuredDevice(settings, card, SystemBits())
+            answer = await _ask(device, network, measured, screen)
+            screen.answer(answer, settings.map_noise)
+            comparison = await _measure(measured, others, draws, screen)
+            screen.quality(comparison, settings.near_k, draws)
+            await _ask_again(device, network, answer, screen)
+    screen.closing()
+
+
+def _device(directory: str, settings: ClientSettings, network: GrpcTransport) -> Nearby:
+    """A device with a profile and a ledger of its own."""
+    files, bits = places(directory), SystemBits()
+    signals = SignalStore(files.ledger, settings.caps, files.anchor)
+    profile = ProfileStore(files.profile, bits)
+    return Nearby(network, settings, profile=profile, signals=signals, bits=bits)
+
+
+async def _ask(
+    device: Nearby, network: TappedTransport, measured: MeasuredDevice, screen: NearScreen
+) -> NearAnswer:
+    place = device.add(PLACE, HOME)
+    answer = _value(await device.near(COLLECTION, PLACE, wishes=WISHES))
+    screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
+    return answer
+
+
+async def _ask_again(
+    device: Nearby, network: TappedTransport, answer: NearAnswer, screen: NearScreen
+) -> None:
+    """The same question without wishes, and one about another collection."""
+    again = _value(await device.near(COLLECTION, PLACE))
+    other = _value(await device.near(OTHER, PLACE))
+    first, second, _ = network.sent
+    same = first == second and again.sent == other.sent == answer.sent
+    cost = device.price()
+    screen.ledger(cost, OTHER, same=same, charged=cost.spent != cost.epsilon_per_km)
+
+
+async def _measure(
+    device: MeasuredDevice, others: Rehearsal, draws: int, screen: NearScreen
+) -> Comparison:
+    comparison = await device.comparison(others)
+    with screen.progress(draws) as step:
+        for _ in range(draws):
+            await device.draw(others, comparison)
+            step()
+    return comparison
+
+
+def _value(outcome: _Outcome | Setback) -> _Outcome:
+    """What was asked for. Raises the error of a Setback."""
+    if isinstance(outcome, Setback):
+        raise outcome.error
+    return outcome

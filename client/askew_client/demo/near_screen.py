@@ -1,0 +1,156 @@
+"""What the demo with places shows."""
+
+from __future__ import annotations
+
+from math import ceil, log
+
+from rich.text import Text
+
+from askew.metric.map_noise import MapNoise
+from askew.metric.position import Position
+from askew.metric_card import MetricCard
+from askew_client.demo.comparison import Comparison
+from askew_client.demo.page import Page, table
+from askew_client.demo.resident import COUNTRY, HOME, PLACE, TOWN, TOWNS, WISHES
+from askew_client.views.near import NearAnswer, NearResult, PlaceCost, PlaceView
+from askew_client.views.place_glow import PlaceGlow
+from askew_client.views.place_map import Scene, legend, lines, rank_sign
+from askew_client.views.rounding import at_most
+
+_LISTED = 8  # results in the table; the map has all
+_COLUMNS, _ROWS = 76, 20
+
+
+class NearScreen(Page):
+    """The steps of the demo with places."""
+
+    def opening(self) -> None:
+        """Say what is about to happen."""
+        self._starting("Askew: what is near me that I would like, without saying where I am")
+
+    def person(self, card: MetricCard) -> None:
+        """Who asks whom, and for what."""
+        for each in card.collections:
+            self._say(f"Its collection {each.name}: {each.n_items:,} items,")
+            self._say(f"  {each.source}.")
+        self._heading("1  The person (made up): all of this stays on the device")
+        self._say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
+        for name, kinds in WISHES.likes.items():
+            for at, (kind, worth) in enumerate(kinds.items()):
+                wish = "nearer" if worth > 0 else "farther"
+                label = name if at == 0 else ""
+                self._say(f"  {label:<8} {kind} counts as {abs(worth):g} km {wish}")
+        for name, most in WISHES.at_most.items():
+            self._say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
+
+    def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
+        """What is true, and what left. apart: kilometers between the two."""
+        self._heading("2  What is true, and what left the device")
+        self._say(
+            f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
+            f"  noisy position  {_degrees(Position(*answer.sent))}   sent",
+            f"  They are {apart:.1f} km apart, which only this screen knows. The noise was drawn",
+            f"  once, when {PLACE} was added: every server gets this position, every month.",
+            f"  The whole question is {len(sent)} bytes: the noisy position and its law, the name",
+            f"  {answer.collection}, and k = {answer.k}; no wish, no filter, no clock.",
+        )
+
+    def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
+        """What came back, ranked in private, and where it lies."""
+        self._heading(f"3  The {answer.k} results that came back, ranked on the device")
+        rows = table(2)
+        for name in ("", "", "km", "kind", "EUR", "title", ""):
+            rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
+        for each in answer.results[:_LISTED]:
+            rows.add_row(*_row(each))
+        self._console.print(rows)
+        if len(answer.results) > _LISTED:
+            self._say(f"  and {len(answer.results) - _LISTED} more, which the map has")
+        if answer.none_passes:
+            self._say("  No result passes the filter. The device says so, and does not ask again.")
+        self._map(answer, noise)
+
+    def quality(self, comparison: Comparison, k: int, draws: int) -> None:
+        """The pick beside what no privacy, other answers and no question would have given."""
+        self._say(
+            f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
+            "  nearest: how many km farther the nearest result is than the nearest place",
+            "  pick:    how much worse the pick is than the best place, in km, each wish",
+            "           counting as the km that it is worth",
+            "  no pick: how often no result passes the filter",
+        )
+        rows = table(4)
+        for name in ("", "nearest", "pick", "no pick"):
+            rows.add_column(name, justify="right" if name else "left")
+        for label, way, style in (
+            (f"no privacy: the {k} nearest to {PLACE}", "known", ""),
+            (f"Askew: noisy position, k = {k}", "served", "bold"),
+            (f"the {k} nearest to the noisy position", "nearest", ""),
+            ("the noisy position, k = 1", "one", ""),
+            (f"no signal: the same {k} for everybody", "everybody", ""),
+        ):
+            row = comparison.row(way)
+            wished = "" if row.wished is None else f"{row.wished:.1f}"
+            rows.add_row(label, f"{row.nearest:.1f}", wished, f"{row.none:.0%}", style=style)
+        self._console.print(rows)
+
+    def ledger(self, cost: PlaceCost, other: str, *, same: bool, charged: bool) -> None:
+        """What it cost, that it costs nothing more, and what it means."""
+        self._heading("5  What the budget ledger says")
+        sent = "the same position" if same else "ANOTHER POSITION"
+        price = "A NEW CHARGE" if charged else "no new charge"
+        odds = [f"    {_odds(cost, km):<14}if they are {km} km apart" for km in (1, 5, 10, 100)]
+        self._say(
+            f"  one noisy position of {PLACE}: epsilon {float(cost.epsilon_per_km):.4g} per km",
+            f"  spent {at_most(cost.spent, 3)} of a lifetime cap of {float(cost.cap):g}, "
+            "all places together",
+            f"  Asked again, and about {other}: {sent}, and {price}.",
+            "",
+            "  In words: whatever somebody believed before, what was sent changes the odds",
+            "  between two places at most",
+            *odds,
+            "  Far places are meant to be told apart, and near ones hardly can be.",
+        )
+
+    def closing(self) -> None:
+        """Say that nothing is left running."""
+        self._say("")
+        self._say("The server has stopped. Home, wishes, ranking and pick never left the device.")
+
+    def _map(self, answer: NearAnswer, noise: MapNoise) -> None:
+        scene = Scene(
+            you=HOME,
+            glow=PlaceGlow(Position(*answer.sent), float(noise.epsilon), noise.cosine),
+            results=tuple(Position(*each.coordinates) for each in answer.results),
+            picked=None if answer.pick is None else answer.pick.rank - 1,
+            towns=TOWNS,
+        )
+        width = min(_COLUMNS, self._console.width - 4)
+        self._say("")
+        for line in lines(scene, scene.frame(width, _ROWS)):
+            self._say(f"  {line}".rstrip())
+        self._say("")
+        said = legend(scene)
+        for at in range(0, len(said), 3):
+            self._say("  " + "   ".join(said[at : at + 3]))
+
+
+def _row(each: NearResult) -> tuple[str | Text, ...]:
+    values = dict(each.values)
+    note = Text("" if each.passes else "too dear")
+    if each.picked:
+        note = Text("the pick: never sent", "bold green")
+    price = values["price"]
+    shown = "" if price is None else f"{price:.1f}"
+    kind, title = Text(str(values["kind"])), Text(each.title)
+    return "", rank_sign(each.rank), f"{each.distance:.1f}", kind, shown, title, note
+
+
+def _degrees(position: Position) -> str:
+    return f"{position.latitude:8.4f} north {position.longitude:8.4f} east"
+
+
+def _odds(cost: PlaceCost, km: float) -> str:
+    """A factor of odds, rounded up; a large one as a power of ten."""
+    loss = float(cost.epsilon_per_km) * km
+    return cost.times_at(km) if loss < 10 else f"10^{ceil(loss / log(10))} times"

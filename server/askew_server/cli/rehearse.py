@@ -1,0 +1,38 @@
+"""`askew-server rehearse`: other rules' answers to the questions of a demo, for its table.
+
+A line on standard input is the name of a rule and a question as it travels, in base64; a line on
+standard output is the answer as it travels. Hidden, because `askew demo` plays it.
+"""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64decode, b64encode
+
+import click
+
+from askew.errors import Malformed
+
+
+@click.command(hidden=True)
+def rehearse() -> None:
+    """Answer about the simulated places by the rule that each line names, until input ends."""
+    from askew.wire.convert import query_from_bytes, slate_to_bytes
+    from askew_server.demo.places_model import places_model
+    from askew_server.demo.towns import german_towns
+    from askew_server.evaluation.rehearsal import Rehearsal
+
+    model = places_model()
+    rehearsal = Rehearsal(model, german_towns().towns)
+    for line in sys.stdin:
+        way, question = _parts(line)
+        slate = rehearsal.answer(way, query_from_bytes(question, model.card))
+        click.echo(b64encode(slate_to_bytes(slate)))
+
+
+def _parts(line: str) -> tuple[str, bytes]:
+    try:
+        way, question = line.split()
+        return way, b64decode(question, validate=True)
+    except ValueError:
+        raise Malformed("a line must be a way to answer and a question in base64") from None

@@ -1,0 +1,82 @@
+"""The figures of the demo's table: what is measured, and beside what."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from askew.errors import ParameterError
+from askew.listing import Attribute, AttributeKind, Listing
+from askew.ranking import Slate
+from askew_client.demo.comparison import Comparison, Row
+from askew_client.places.pick import Judged, judged
+from askew_client.places.wishes import Wishes
+
+ATTRIBUTES = (
+    Attribute("kind", AttributeKind.CATEGORY),
+    Attribute("price", AttributeKind.NUMBER),
+)
+WISHES = Wishes(likes={"kind": {"curry": 4.0}}, at_most={"price": 10.0})
+NOW = datetime.datetime(2026, 11, 22, 12, 0)
+
+
+def slate(*items: tuple[float, str, float]) -> Slate:
+    """Items by their distance from the person, their kind and their price."""
+    listings = [
+        Listing(n, f"item {n}", (away, 0.0), (kind, price))
+        for n, (away, kind, price) in enumerate(items)
+    ]
+    return Slate.of_listings("0" * 32, listings)
+
+
+def judge(of: Slate) -> tuple[Judged, ...]:
+    away = [each.coordinates[0] for each in of.listings]
+    return judged(of.listings, ATTRIBUTES, away, WISHES, lambda _: None, NOW)
+
+
+# The nearest is 1 km away; the best is the curry at 3 km, which counts as -1.
+AROUND = slate((1.0, "bread", 5.0), (3.0, "curry", 5.0), (4.0, "bread", 5.0), (9.0, "bread", 5.0))
+
+
+def test_a_draw_counts_beyond_the_nearest_and_beyond_the_best_place_of_all() -> None:
+    found = Comparison(judge, AROUND, 4.0)
+    found.add("way", slate((2.5, "bread", 5.0), (8.0, "curry", 5.0)))
+    # nearest 2.5 - 1; best 2.5 (bread, against 8 - 4 for the curry) - (-1)
+    assert found.row("way") == Row(nearest=1.5, wished=3.5, none=0.0)
+
+
+def test_the_places_around_have_both_the_nearest_and_the_best() -> None:
+    found = Comparison(judge, AROUND, 4.0)
+    found.add("known", AROUND)
+    assert found.row("known") == Row(nearest=0.0, wished=0.0, none=0.0)
+
+
+def test_a_draw_in_which_nothing_passes_is_counted_apart() -> None:
+    """Planted bug: a pick that is too dear."""
+    found = Comparison(judge, AROUND, 4.0)
+    found.add("way", slate((2.0, "curry", 50.0)))
+    assert found.row("way") == Row(nearest=1.0, wished=None, none=1.0)
+    found.add("way", slate((4.0, "bread", 5.0), (2.0, "curry", 50.0)))
+    assert found.row("way") == Row(nearest=1.0, wished=5.0, none=0.5)
+
+
+def test_figures_are_means_over_the_draws_of_one_way() -> None:
+    found = Comparison(judge, AROUND, 4.0)
+    for away in (2.0, 4.0):
+        found.add("way", slate((away, "bread", 5.0)))
+    found.add("other", slate((9.0, "bread", 5.0)))
+    assert found.row("way") == Row(nearest=2.0, wished=4.0, none=0.0)
+
+
+@pytest.mark.parametrize(
+    ("around", "worth"),
+    [
+        (slate((1.0, "bread", 5.0), (3.0, "bread", 5.0)), 4.0),
+        (slate((1.0, "bread", 50.0), (9.0, "bread", 50.0)), 4.0),
+    ],
+    ids=["a curry at 4 km would be better", "none passes"],
+)
+def test_too_few_places_to_know_the_best_one_are_refused(around: Slate, worth: float) -> None:
+    with pytest.raises(ParameterError, match="more places"):
+        Comparison(judge, around, worth)

@@ -1,0 +1,226 @@
+"""Lines and rings: what makes an axis, what a signal on it costs, and what leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from recited import Recited
+
+from askew.errors import OutOfRange, PlaceError
+from askew.lattice import COORDINATE_LIMIT, Lattice
+from askew.metric.axes import MAX_SIZE, Axis, AxisSpace
+from askew.metric.map_space import MapSpace
+from askew.metric.region import Region
+
+ROAD = Axis("kilometer post", "km", 0.0, 800.0, wraps=False, scale=100.0)
+DAY = Axis("time of day", "hours", 0.0, 24.0, wraps=True, scale=1.0)
+PRICE = Axis("price", "euros", -5.0, 45.0, wraps=False, scale=2.5)
+TRIP = AxisSpace((ROAD, DAY, PRICE))
+LATTICE = Lattice.for_epsilon(Fraction(4))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"low": nan}, "from low to high > low"),
+        ({"high": nan}, "from low to high > low"),
+        ({"high": inf}, "from low to high > low"),
+        ({"low": -inf}, "from low to high > low"),
+        ({"low": 800.0}, "from low to high > low"),
+        ({"low": 801.0}, "from low to high > low"),
+        ({"scale": 0.0}, "from low to high > low"),
+        ({"scale": -1.0}, "from low to high > low"),
+        ({"scale": nan}, "from low to high > low"),
+        ({"scale": inf}, "from low to high > low"),
+        ({"scale": 1e-300}, "at most 1048576 units"),
+        ({"scale": 5e-324}, "at most 1048576 units"),
+        ({"high": 1e308, "low": -1e308}, "at most 1048576 units"),
+        ({"name": ""}, "an axis's name must be printable"),
+        ({"name": "   "}, "an axis's name must be printable"),
+        ({"name": "km\x1b[2J"}, "an axis's name must be printable"),
+        ({"name": "x" * 41}, "an axis's name must be printable"),
+        ({"name": "post\u202e"}, "an axis's name must be printable"),
+        ({"unit": ""}, "an axis's unit must be printable"),
+        ({"unit": "km\n"}, "an axis's unit must be printable"),
+        ({"wraps": True, "scale": 0.1}, "a multiple of half a unit"),
+        ({"wraps": True, "high": 800.1}, "a multiple of half a unit"),
+        ({"wraps": True, "high": 25.0}, "a multiple of half a unit"),
+    ],
+)
+def test_what_makes_no_axis_is_refused(change: dict[str, float | str], why: str) -> None:
+    with pytest.raises(OutOfRange, match=why):
+        replace(ROAD, **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("axes", [(), (ROAD,) * 2, (ROAD, replace(DAY, name=ROAD.name))])
+def test_axes_of_one_name_and_none_at_all_are_refused(axes: tuple[Axis, ...]) -> None:
+    with pytest.raises(OutOfRange, match="1 to 3, of different names"):
+        AxisSpace(axes)
+
+
+def test_a_fourth_axis_is_refused() -> None:
+    with pytest.raises(OutOfRange, match="1 to 3"):
+        AxisSpace((*TRIP.axes, replace(ROAD, name="another")))
+
+
+# -- distances and costs --------------------------------------------------------------------------
+
+
+def test_the_sizes_are_exact_rationals_of_the_floats() -> None:
+    assert [float(axis.size) for axis in TRIP.axes] == [8, 24, 20]
+    assert replace(ROAD, scale=0.1).size == 800 / Fraction(0.1) != 8000
+    assert PRICE.coordinate(0.1) == (Fraction(0.1) + 5) / Fraction(5, 2)
+
+
+def test_on_a_ring_nothing_is_farther_than_half_way_around() -> None:
+    assert [float(axis.reach) for axis in TRIP.axes] == [8, 12, 20]
+    assert TRIP.diameter == 8 + 12 + 20
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", "1", "4"])
+def test_a_signal_costs_epsilon_times_the_diameter(epsilon: str) -> None:
+    lattice = Lattice.for_epsilon(Fraction(epsilon))
+    loss = TRIP.loss(lattice)
+    assert loss.epsilon == lattice.epsilon * 40
+    assert loss.epsilon_per_distance == lattice.epsilon
+
+
+def test_a_scale_that_makes_a_kilometer_a_meter_costs_a_thousand_times_as_much() -> None:
+    """The device computes the cost from the numbers, whatever the unit is called."""
+    honest = AxisSpace((replace(ROAD, scale=1.0),))
+    hostile = AxisSpace((replace(ROAD, scale=1 / 1024),))
+    lattice = Lattice.for_epsilon(Fraction(1))
+    assert hostile.loss(lattice).epsilon == 1024 * honest.loss(lattice).epsilon
+
+
+def test_an_axis_too_long_for_the_wire_is_refused_before_anything_is_charged() -> None:
+    """Planted bug: noise is drawn, clamped to the wire, and tells nothing any more."""
+    space = AxisSpace((replace(ROAD, high=float(MAX_SIZE), scale=1.0),))
+    assert space.loss(Lattice(10, 4096))
+    with pytest.raises(OutOfRange, match="lattice steps"):
+        space.loss(Lattice(12, 1024))
+    bits = Recited(0)
+    with pytest.raises(OutOfRange, match="lattice steps"):
+        space.perturb([1.0], Lattice(12, 1024), bits)
+    assert bits.sizes == []
+
+
+# -- what leaves ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [(), (1.0,), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0)])
+def test_a_point_has_one_value_an_axis(values: tuple[float, ...]) -> None:
+    with pytest.raises(PlaceError, match="has 3 values"):
+        TRIP.perturb(values, LATTICE, Recited(0))
+
+
+@pytest.mark.parametrize("value", [-0.001, 800.001, nan, inf, -inf, 123456.789])
+def test_a_value_outside_its_axis_is_refused_without_being_named(value: float) -> None:
+    bits = Recited(0)
+    with pytest.raises(PlaceError) as caught:
+        TRIP.perturb((value, 1.0, 2.0), LATTICE, bits)
+    assert str(caught.value) == "kilometer post must be from 0 to 800 km"
+    assert bits.sizes == []
+
+
+@given(st.floats(0, 800), st.floats(0, 24), st.floats(-5, 45), st.integers(0, 5))
+def test_whatever_leaves_is_what_a_server_takes(
+    post: float, hour: float, price: float, seed: int
+) -> None:
+    noisy = TRIP.perturb((post, hour, price), LATTICE, Recited(seed))
+    TRIP.check(LATTICE, noisy)
+    assert 0 <= noisy[1] < DAY.steps(LATTICE)
+
+
+def test_the_work_depends_neither_on_the_values_nor_on_the_outcome() -> None:
+    points = [(0.0, 0.0, -5.0), (800.0, 24.0, 45.0), (0.1, 23.99, 0.3)]
+    work = set()
+    for seed in range(20):
+        for values in points:
+            bits = Recited(seed)
+            TRIP.perturb(values, LATTICE, bits)
+            work.add(tuple(bits.sizes))
+    assert len(work) == 1
+
+
+def test_a_ring_wraps_what_the_wire_would_clamp_and_a_line_clamps_it() -> None:
+    """Planted bug: clamped first, which hides the seam a little less than the promise says."""
+
+    class Huge:
+        def draw(self, count: int, bits: object) -> NDArray[np.int64]:
+            return np.array([2**40 + 1] * count)
+
+    lattice = Lattice(1, 1024)
+    lattice.__dict__["noise"] = Huge()
+    post, hour, _ = TRIP.perturb((0.0, 0.0, -5.0), lattice, Recited(0))
+    assert post == COORDINATE_LIMIT
+    assert hour == (2**40 + 1) % 48
+
+
+@pytest.mark.parametrize("z", [-1, 48, 2**31 - 1])
+def test_a_coordinate_that_is_not_on_the_ring_is_refused(z: int) -> None:
+    TRIP.check(Lattice(1, 4), (0, 47, 0))
+    with pytest.raises(OutOfRange, match="a coordinate on a ring"):
+        TRIP.check(Lattice(1, 4), (0, z, 0))
+
+
+# -- versions and items ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "post"},
+        {"unit": "miles"},
+        {"low": 0.5},
+        {"high": 801.0},
+        {"scale": 99.0},
+        {"wraps": True},
+    ],
+)
+def test_the_version_of_axes_covers_every_field(change: dict[str, float | str]) -> None:
+    changed = AxisSpace((replace(ROAD, **change), DAY, PRICE))  # type: ignore[arg-type]
+    assert changed.version != TRIP.version
+    assert len(TRIP.version) == 32
+
+
+def test_the_version_covers_the_order_of_the_axes_and_no_type_of_number() -> None:
+    assert AxisSpace((DAY, ROAD, PRICE)).version != TRIP.version
+    whole = replace(ROAD, low=0, high=800, scale=100)
+    assert AxisSpace((whole, DAY, PRICE)).version == TRIP.version
+
+
+def test_the_version_of_a_map_covers_its_edges() -> None:
+    versions = {
+        MapSpace(Region(*edges)).version
+        for edges in [(47, 5, 55, 15), (47.0, 5.0, 55.0, 15.0), (46, 5, 55, 15), (47, 5, 55, 16)]
+    }
+    assert len(versions) == 3
+    assert MapSpace(Region(47, 5, 55, 15)).dimension == 2
+
+
+@pytest.mark.parametrize(
+    "coordinates",
+    [(), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), (801.0, 2.0, 3.0), (1.0, -0.1, 3.0), (1.0, nan, 3.0)],
+)
+def test_an_item_that_is_not_on_the_axes_is_refused(coordinates: tuple[float, ...]) -> None:
+    TRIP.check_item((0.0, 24.0, -5.0))
+    with pytest.raises(OutOfRange, match="the coordinates of an item"):
+        TRIP.check_item(coordinates)
+
+
+@pytest.mark.parametrize(
+    "coordinates", [(), (1.0,), (1.0, 2.0, 3.0), (90.1, 0.0), (0.0, -180.1), (nan, 0.0), (0.0, nan)]
+)
+def test_an_item_that_is_not_on_earth_is_refused(coordinates: tuple[float, ...]) -> None:
+    germany = MapSpace(Region(47.2, 5.8, 55.1, 15.1))
+    germany.check_item((-90.0, 180.0))
+    with pytest.raises(OutOfRange, match="a latitude and a longitude"):
+        germany.check_item(coordinates)

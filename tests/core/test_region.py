@@ -1,0 +1,323 @@
+"""The device's plane never shows two places farther apart than they are on the ground."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from math import acos, cos, degrees, hypot, nan, radians, tan
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from vincenty import geodesic
+
+from askew.errors import ParameterError, PlaceError
+from askew.metric.position import Position, microdegrees
+from askew.metric.region import COSINE_PARTS, LEAST_COSINE, MAX_APEX, Region, crow
+
+Pair = tuple[float, float]
+
+REGIONS: dict[str, tuple[Region, int]] = {
+    "Germany": (Region(47.2, 5.8, 55.1, 15.1), 37412),
+    "France": (Region(41.3, -5.2, 51.1, 9.6), 40943),
+    "Norway": (Region(57.9, 4.5, 71.2, 31.1), 20606),
+    "Chile": (Region(-56.0, -75.7, -17.5, -66.4), 36563),
+    "Fiji": (Region(-20.7, 176.8, -12.4, -178.2), 61297),
+    "Ecuador": (Region(-5.1, -81.1, 1.5, -75.2), 65275),
+    "New Zealand": (Region(-47.3, 166.4, -34.4, 178.6), 44306),
+    "Japan": (Region(30.0, 129.0, 45.6, 146.0), 45591),
+}
+# Geodesics in kilometers, computed by GeographicLib.
+GEODESICS: tuple[tuple[str, Pair, Pair, float], ...] = (
+    ("Germany", (55.1, 10.767087), (55.1, 14.625294), 246.256849),
+    ("Germany", (47.530991, 11.7121), (48.876912, 8.416069), 287.051617),
+    ("Germany", (49.685516, 11.526393), (50.366158, 8.304678), 242.932448),
+    ("France", (51.1, 2.548812), (51.1, 2.047682), 35.102446),
+    ("France", (49.166483, 8.347755), (42.402378, 1.762879), 908.849254),
+    ("Norway", (71.2, 5.27086), (71.2, 8.146483), 103.462499),
+    ("Norway", (71.2, 6.370874), (71.2, 12.792995), 230.975876),
+    ("Chile", (-56.0, -67.854538), (-56.0, -71.037042), 198.54769),
+    ("Chile", (-49.928454, -72.432482), (-52.878172, -70.817476), 346.859671),
+    ("Chile", (-24.931774, -73.553185), (-23.389625, -68.411362), 549.69496),
+    ("Fiji", (-20.7, -178.6861), (-20.7, 178.724125), 269.791421),
+    ("Fiji", (-19.987844, 177.95404), (-15.542223, 179.103585), 506.899609),
+    ("Ecuador", (-5.1, -79.246555), (-5.1, -77.015987), 247.329026),
+    ("Ecuador", (0.971598, -75.625875), (1.321001, -78.303913), 300.551717),
+    ("New Zealand", (-47.3, 167.355045), (-47.3, 176.386822), 682.684124),
+    ("New Zealand", (-41.201938, 166.833854), (-38.239409, 167.804429), 339.284124),
+    ("Japan", (45.6, 133.715514), (45.6, 138.313672), 358.697193),
+    ("Japan", (32.857774, 145.923842), (45.048275, 136.919115), 1559.956115),
+)
+
+
+def in_the_plane(region: Region, a: Pair, b: Pair) -> float:
+    (ax, ay), (bx, by) = region.kilometers(Position(*a)), region.kilometers(Position(*b))
+    return hypot(float(ax - bx), float(ay - by))
+
+
+@pytest.mark.parametrize(("name", "a", "b", "kilometers"), GEODESICS)
+def test_the_judge_of_these_tests_agrees_with_another(
+    name: str, a: Pair, b: Pair, kilometers: float
+) -> None:
+    assert geodesic(a, b) == pytest.approx(kilometers, abs=2e-4)  # of six digits
+    assert in_the_plane(REGIONS[name][0], a, b) <= kilometers
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_a_region_has_the_cosine_of_its_apex(name: str) -> None:
+    """Planted bug: the cosine of the region's edge, above which shortest paths bulge."""
+    region, cosine = REGIONS[name]
+    assert region.cosine == cosine
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_the_plane_is_not_much_smaller_than_the_ground(name: str) -> None:
+    """Along the middle of its poleward edge it keeps at least nine tenths of a distance."""
+    region, _ = REGIONS[name]
+    poleward = max((region.south, region.north), key=abs)
+    west = region.west + float(region.width) * 0.45
+    east = region.west + float(region.width) * 0.55
+    a, b = ((poleward, (each + 180) % 360 - 180) for each in (west, east))
+    assert in_the_plane(region, a, b) >= 0.9 * geodesic(a, b)
+
+
+@st.composite
+def regions(draw: st.DrawFn) -> Region:
+    """Any region that is not refused, up to the widest and the nearest to a pole."""
+    poleward = draw(st.floats(0.01, 74.9))
+    widest = min(2 * degrees(acos(tan(radians(poleward)) / tan(radians(75)))) / 1.004, 177.0)
+    width = draw(st.floats(0.01, 1)) * widest * 0.9999
+    other = poleward - draw(st.floats(0.01, 1)) * 2 * poleward
+    south, north = (other, poleward) if draw(st.booleans()) else (-poleward, -other)
+    west = draw(st.floats(-180, 180))
+    return Region(south, west, north, (west + width + 180) % 360 - 180)
+
+
+UNIT = st.floats(0, 1)
+
+
+def point_in(region: Region, up: float, along: float) -> Pair:
+    latitude = min(region.south + up * (region.north - region.south), region.north)
+    inside = 1e-9 + along * (1 - 2e-9)  # whatever the floats do at 180 degrees
+    longitude = (region.west + inside * float(region.width) + 180) % 360 - 180
+    return latitude, longitude
+
+
+@given(regions(), UNIT, UNIT, UNIT, UNIT)
+@example(REGIONS["Fiji"][0], 0.0, 0.0, 0.0, 1.0)
+@example(Region(-0.01, -88, 0.01, 88), 0.0, 0.0, 0.0, 1.0)
+@example(Region(70, 0, 74.5, 20), 1.0, 0.0, 1.0, 1.0)
+def test_no_crows_distance_exceeds_the_shortest_path_on_the_ground(
+    region: Region, up: float, along: float, other_up: float, other_along: float
+) -> None:
+    a, b = point_in(region, up, along), point_in(region, other_up, other_along)
+    assert in_the_plane(region, a, b) <= geodesic(a, b) * (1 + 1e-11) + 1e-8
+
+
+@given(regions())
+def test_nor_between_the_two_poleward_corners(region: Region) -> None:
+    """Where a path bulges most. Planted bug: the cosine of the region's edge."""
+    up = 1.0 if abs(region.north) > abs(region.south) else 0.0
+    a, b = point_in(region, up, 0), point_in(region, up, 1)
+    assert in_the_plane(region, a, b) <= geodesic(a, b) * (1 + 1e-11) + 1e-8
+
+
+@given(regions())
+def test_no_rounding_of_floats_makes_a_cosine_too_large(region: Region) -> None:
+    """Against twelve digits more than it is computed in, by rational tangents."""
+    half = Fraction(region.width) * Fraction(1004, 2000)
+    pi = Fraction(314159265358979323846264338327950288, 10**35)
+
+    def tangent_squared(angle: Fraction) -> Fraction:
+        c = cosine_of(angle * pi / 180)
+        return 1 / c**2 - 1
+
+    poleward = Fraction(max(abs(region.south), abs(region.north)))
+    apex = tangent_squared(poleward) / cosine_of(half * pi / 180) ** 2
+    assert Fraction(region.cosine, COSINE_PARTS) ** 2 <= 1 / (1 + apex)
+
+
+def cosine_of(x: Fraction) -> Fraction:
+    """To 40 digits, by its series."""
+    x = x.limit_denominator(10**40)
+    term, total = Fraction(1), Fraction(0)
+    for n in range(30):
+        total += term
+        term = Fraction(round(-term * x * x / ((2 * n + 1) * (2 * n + 2)) * 10**45), 10**45)
+    return total
+
+
+# -- the antimeridian -----------------------------------------------------------------------------
+
+
+def test_a_region_across_180_degrees_tears_no_two_places_apart() -> None:
+    fiji, _ = REGIONS["Fiji"]
+    a, b = (-17.0, 179.999), (-17.0, -179.999)
+    assert in_the_plane(fiji, a, b) < geodesic(a, b) < 0.22
+    assert fiji.contains(Position(*a))
+    assert fiji.contains(Position(*b))
+    assert not fiji.contains(Position(-17.0, 0.0))
+    assert not fiji.contains(Position(-17.0, 176.7))
+
+
+@given(st.floats(-20, -13), st.floats(177, 181.7), st.floats(-20, -13), st.floats(177, 181.7))
+def test_crow_is_the_planes_distance_across_180_degrees_too(
+    u: float, east_of_u: float, v: float, east_of_v: float
+) -> None:
+    """Planted bug: the difference of two longitudes as it stands, 360 degrees too long."""
+    fiji, cosine = REGIONS["Fiji"]
+    a, b = ((y, (x + 180) % 360 - 180) for y, x in ((u, east_of_u), (v, east_of_v)))
+    said = crow(Position(*a), Position(*b), cosine)
+    assert said == pytest.approx(in_the_plane(fiji, a, b), abs=1e-6)
+
+
+def test_180_and_minus_180_are_one_meridian() -> None:
+    for region in (REGIONS["Fiji"][0], Region(10, -180, 20, -170), Region(10, 170, 20, 180)):
+        latitude = (region.south + region.north) / 2
+        one, other = (region.kilometers(Position(latitude, x)) for x in (180.0, -180.0))
+        assert one == other
+
+
+@given(regions(), UNIT, UNIT)
+def test_a_point_of_the_plane_leads_back_to_its_position(
+    region: Region, up: float, along: float
+) -> None:
+    latitude, longitude = point_in(region, up, along)
+    there = region.degrees(*region.kilometers(Position(latitude, longitude)))
+    assert microdegrees(*there) == microdegrees(Fraction(latitude), Fraction(longitude))
+
+
+@pytest.mark.parametrize(
+    ("longitude", "expected"),
+    [
+        ("180", -180),
+        ("-180", -180),
+        ("180.0000004", -180),
+        ("-180.000001", 179.999999),
+        ("540", -180),
+    ],
+)
+def test_longitudes_are_wrapped_after_they_are_rounded(longitude: str, expected: float) -> None:
+    assert microdegrees(Fraction(0), Fraction(longitude))[1] == round(expected * 10**6)
+
+
+def test_latitudes_are_clamped_at_the_poles() -> None:
+    assert microdegrees(Fraction(91), Fraction(0)) == (90_000_000, 0)
+    assert microdegrees(Fraction(-1000), Fraction(0)) == (-90_000_000, 0)
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("edges", "why"),
+    [
+        ((60, 0, 50, 10), "with south < north"),
+        ((50, 0, 50, 10), "with south < north"),
+        ((nan, 0, 50, 10), "with south < north"),
+        ((40, 0, 91, 10), "with south < north"),
+        ((40, nan, 50, 10), "longitudes from -180 to 180"),
+        ((40, 0, 50, nan), "longitudes from -180 to 180"),
+        ((40, 0, 50, float("inf")), "longitudes from -180 to 180"),
+        ((40, 0, 50, 181), "longitudes from -180 to 180"),
+        ((40, 10, 50, 10), "west and east edges are the same"),
+        ((-50, -180, 50, 180), "west and east edges are the same"),
+        ((40, 10, 50, 9), "below 75 degrees of latitude: this one is too wide"),
+        ((-1, 0, 1, 177.5), "below 75 degrees of latitude: this one is too wide"),
+        ((60, 4, 75.1, 5), "too near a pole"),
+        ((60, 4, 71.2, 100), "too near a pole"),
+        ((-90, 0, -80, 10), "too near a pole"),
+        ((80, 0, 90, 10), "too near a pole"),
+    ],
+)
+def test_a_region_that_is_none_or_reaches_too_near_a_pole_is_refused(
+    edges: tuple[float, float, float, float], why: str
+) -> None:
+    with pytest.raises(ParameterError, match=why) as caught:
+        Region(*edges)
+    assert caught.value.name == "region"
+
+
+@given(regions())
+def test_every_region_that_is_not_refused_has_a_cosine_that_the_wire_takes(region: Region) -> None:
+    assert LEAST_COSINE <= region.cosine < COSINE_PARTS
+    assert region.apex <= MAX_APEX
+
+
+def test_the_least_cosine_is_that_of_the_apex() -> None:
+    assert int(cos(radians(MAX_APEX)) * COSINE_PARTS) == LEAST_COSINE
+
+
+@given(regions())
+def test_the_words_of_a_region_are_the_whole_region(region: Region) -> None:
+    """Planted bug: six digits, which name another region in a small country."""
+    assert Region(*(float(each) for each in region.words.split("/"))) == region
+
+
+def test_the_words_of_a_region_are_what_a_person_types() -> None:
+    assert Region(47, 5.8, 55.1, 15).words == "47/5.8/55.1/15"
+
+
+# -- positions ------------------------------------------------------------------------------------
+
+BERLIN = Position(52.52, 13.405)
+
+
+def says_nothing_of(position: str, message: str) -> bool:
+    return not any(digits in message.replace("15.1", "") for digits in position.split())
+
+
+def test_a_position_shows_nothing_of_itself() -> None:
+    assert repr(BERLIN) == str(BERLIN) == "Position()"
+
+
+def test_a_position_outside_the_region_is_refused_without_being_named() -> None:
+    with pytest.raises(PlaceError, match=r"outside the region 47\.2/5\.8/55\.1/15\.1") as caught:
+        REGIONS["Germany"][0].kilometers(Position(41.9028, 12.4964))
+    assert says_nothing_of("41 9028 12 4964", str(caught.value))
+    assert "swapped" not in str(caught.value)
+
+
+def test_swapped_degrees_get_a_hint_in_a_region() -> None:
+    with pytest.raises(PlaceError, match="swapped") as caught:
+        REGIONS["Germany"][0].kilometers(Position(13.405, 52.52))
+    assert says_nothing_of("13 405 52", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("latitude", "longitude", "why"),
+    [
+        (nan, 13.405, "two finite numbers"),
+        (52.52, nan, "two finite numbers"),
+        (float("inf"), 13.405, "two finite numbers"),
+        (139.6917, 35.6895, "swapped"),  # Tokyo, longitude first
+        (90.5, 0.0, "swapped"),
+        (52520000.0, 13405000.0, "both are degrees"),
+        (52.52, 193.405, "a longitude from -180 to 180"),
+    ],
+)
+def test_what_is_no_position_is_refused_without_being_named(
+    latitude: float, longitude: float, why: str
+) -> None:
+    with pytest.raises(PlaceError, match=why) as caught:
+        Position(latitude, longitude)
+    for number in (latitude, longitude):
+        if abs(number) < 1e9 and number:
+            assert f"{number:g}" not in str(caught.value)
+
+
+@pytest.mark.parametrize("edge", [(47.2, 5.8), (47.2, 15.1), (55.1, 5.8), (55.1, 15.1)])
+def test_the_edges_of_a_region_belong_to_it(edge: Pair) -> None:
+    region = REGIONS["Germany"][0]
+    assert region.contains(Position(*edge))
+    x, y = region.kilometers(Position(*edge))
+    assert x >= 0
+    assert y >= 0
+
+
+def test_floats_are_the_rationals_that_they_are() -> None:
+    """Two positions that differ in the last digit do not meet in the plane."""
+    region = REGIONS["Germany"][0]
+    a = region.kilometers(Position(50.0, 10.0))
+    b = region.kilometers(Position(50.0 + 64 * sys.float_info.epsilon, 10.0))
+    assert a != b

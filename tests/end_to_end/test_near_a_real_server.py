@@ -1,0 +1,68 @@
+"""The device's question near a place, answered by the server's own rules over real gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from small_collections import DAY, posts, small_map
+
+from askew.rule_kind import MetricRuleKind
+from askew_client import AskewClient, AxisValues, ClientSettings, Position, Wishes
+from askew_server.collections.model import MetricModel, model_of
+from askew_server.network.grpc_server import RunningServer
+from askew_server.network.retrieval_service import RetrievalService
+from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.snapshot import SnapshotHolder
+
+SETTINGS = ClientSettings(region="DE", near_k=6, pace=0.001, timeout=20, epsilon=Fraction(1))
+BERLIN = Position(52.52, 13.405)
+CAKE = Wishes(only={"kind": frozenset({"cake"})}, open_now=True)
+
+
+@asynccontextmanager
+async def device_of(model: MetricModel, directory: Path) -> AsyncIterator[AskewClient]:
+    """A device that asks a server of this model."""
+    holder = SnapshotHolder(snapshot_of(model))
+    server = RunningServer([RetrievalService(holder)], "127.0.0.1:0")
+    await server.start()
+    try:
+        address = f"127.0.0.1:{server.port}"
+        async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+            yield client
+    finally:
+        await server.stop(grace=0)
+
+
+async def test_a_place_asks_every_collection_of_a_map(tmp_path: Path) -> None:
+    model = small_map()
+    async with device_of(model, tmp_path) as client:
+        client.places.add("home", BERLIN)
+        cafes = await client.near("cafes", wishes=CAKE)
+        others = await client.near("posts")
+    assert cafes.sent == others.sent
+    assert {each.title[:4] for each in cafes.results} == {"Café"}
+    assert {each.title[:4] for each in others.results} == {"Post"}
+    assert [each.distance for each in others.results] == sorted(
+        each.distance for each in others.results
+    )
+    for each in cafes.results:
+        values = dict(each.values)
+        assert each.passes == (values["kind"] == "cake" and values["open"] is True)
+
+
+@pytest.mark.parametrize("hour", [0.5, 8.0, 23.5])
+async def test_a_named_value_asks_a_ring(tmp_path: Path, hour: float) -> None:
+    model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
+    async with device_of(model, tmp_path) as client:
+        client.places.add("morning", AxisValues({"hour": hour}))
+        quote = await client.near_quote("posts", "morning")
+        first = await client.near("posts", "morning")
+        again = await client.near("posts", "morning")
+    assert (quote.cost.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
+    assert first.results == again.results
+    assert 0 <= first.sent[0] < 24
+    assert all(each.distance <= 12 for each in first.results)

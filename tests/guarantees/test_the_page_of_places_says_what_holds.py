@@ -1,0 +1,42 @@
+"""The figures about levels in docs/guarantees.md are those of the lattices that devices draw on."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import exp, log
+from pathlib import Path
+
+import pytest
+
+from askew.hexagonal import HexagonalLattice
+
+PAGES = Path(__file__).parents[2] / "docs"
+# Each row: level, epsilon per km, where odds change fourfold, the factor within 10 km, mean noise.
+ROW = re.compile(
+    r"\| `(county|town|district)`[^|]*\| ([.\d]+) \| (\d+) km \| ([\d,]+) times \| ([.\d]+) km \|"
+)
+LEVELS = ROW.findall((PAGES / "guarantees.md").read_text(encoding="utf-8"))
+
+
+def test_there_are_three_levels() -> None:
+    assert [level for level, *_ in LEVELS] == ["county", "town", "district"]
+
+
+@pytest.mark.parametrize(("level", "epsilon", "radius", "within_10", "mean"), LEVELS)
+def test_a_level_promises_what_its_row_says(
+    level: str, epsilon: str, radius: str, within_10: str, mean: str
+) -> None:
+    lattice = HexagonalLattice.for_epsilon(Fraction(epsilon))
+    rate = float(lattice.epsilon)
+    assert exp(rate * int(radius)) <= 4, level
+    assert rate >= 0.997 * log(4) / int(radius)
+    assert exp(rate * 10) <= float(within_10.replace(",", ""))
+    assert lattice.mean_distance == pytest.approx(float(mean), rel=0.02)
+
+
+def test_fifteen_draws_of_the_default_level_fit_a_lifetime() -> None:
+    page = (PAGES / "guarantees.md").read_text(encoding="utf-8")
+    assert "lifetime 4.2, which is 15 draws of the default level" in page
+    town = HexagonalLattice.for_epsilon(Fraction("0.277")).epsilon
+    assert 15 * town <= Fraction("4.2") < 16 * town

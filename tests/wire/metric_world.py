@@ -1,0 +1,60 @@
+"""A map, three axes, their collections and some items, for the tests of the wire."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from askew.hexagonal import HexagonalLattice
+from askew.lattice import Lattice
+from askew.listing import Attribute, AttributeKind, Listing
+from askew.metric.axes import Axis, AxisSpace
+from askew.metric.map_noise import MapNoise
+from askew.metric.map_space import MapSpace
+from askew.metric.region import Region
+from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.ranking import Slate
+from askew.rule_kind import MetricRuleKind
+from askew.signal import ANY_SPACE, Query, Signal
+from askew.wire import convert
+
+VERSION = "000102030405060708090a0b0c0d0e0f"
+GERMANY = Region(47.2, 5.8, 55.1, 15.1)
+ATTRIBUTES = (
+    Attribute("kind", AttributeKind.CATEGORY),
+    Attribute("price", AttributeKind.NUMBER, live=True, unit="euros"),
+    Attribute("open", AttributeKind.FLAG, live=True),
+    Attribute("hours", AttributeKind.HOURS),
+)
+PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True)
+CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", simulated=False, attributes=ATTRIBUTES)
+RULE = MetricRule(MetricRuleKind.POSTERIOR, "towns of GeoNames")
+MAP_CARD = MetricCard(MapSpace(GERMANY), (PLACES, CAFES), 5, RULE)
+AXES = AxisSpace(
+    (
+        Axis("kilometer post", "km", 0.0, 800.0, wraps=False, scale=100.0),
+        Axis("time of day", "hours", 0.0, 24.0, wraps=True, scale=1.0),
+    )
+)
+AXES_CARD = MetricCard(AXES, (PLACES,), 64, MetricRule(MetricRuleKind.CODEBOOK))
+NOISE = MapNoise(HexagonalLattice(8, 1067), GERMANY.cosine)
+LISTINGS = (
+    Listing(0, "Café Amélie", (52.5, 13.375), ("café", 4.5, True, "Mo-Fr 08:00-18:00")),
+    Listing(2, "100 % «fun»", (-0.0, 180.0), (None, None, None, None)),
+    Listing(4, "Imbiß", (90.0, -180.0), ("grill", -1.0, False, None)),
+)
+
+
+def place_query(values: tuple[int, int] = (52_500_000, 13_375_000), k: int = 3) -> Query:
+    return Query(Signal(ANY_SPACE, NOISE, values), k, "cafés")
+
+
+def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
+    lattice = Lattice.for_epsilon(Fraction(1))
+    return Query(Signal(AXES.version, lattice, values), 3, "places to eat")
+
+
+REQUEST_BYTES = convert.query_to_bytes(place_query())
+AXES_REQUEST_BYTES = convert.query_to_bytes(axes_query())
+REPLY_BYTES = convert.slate_to_bytes(Slate.of_listings("ff" * 16, LISTINGS))
+CARD_BYTES = convert.card_to_bytes(MAP_CARD)
+AXES_CARD_BYTES = convert.card_to_bytes(AXES_CARD)
