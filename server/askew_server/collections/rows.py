@@ -117,8 +117,11 @@ def _geojson(path: Path, connection: duckdb.DuckDBPyConnection) -> Rows:
         f"read_json({_literal(pattern_of(str(path)))}, columns = {{'features': 'JSON[]'}}, "
         f"format = 'unstructured', maximum_object_size = {size + 1})"
     )
+    # Once: the file is one value, and would be parsed whole for each look at it.
     features = f"SELECT unnest(features) AS record FROM {source}"
-    relation = f"(SELECT row_number() OVER () AS row, record FROM ({features}))"
+    numbered = f"SELECT row_number() OVER () AS row, record FROM ({features})"
+    connection.execute(f"CREATE TEMP TABLE features AS {numbered}")
+    relation = "features"
     keys = f"SELECT DISTINCT unnest(json_keys(record, '$.properties')) FROM {relation}"
     properties = sorted(name for [name] in connection.execute(keys).fetchall())
     own = {

@@ -231,7 +231,7 @@ def test_every_kind_of_space_is_a_space(file: Path) -> None:
         (f"{HEADER}\n1,A,0,0\n", "no row of it is usable: 1: it lies outside"),
         ("id,latitude,longitude\n1,50,10\n", "no column title or name; it has id, latitude"),
         ("name,lat\nA,50\n", "no column longitude or lon or lng"),
-        ('{"type": "FeatureCollection"}', "no column latitude or lat"),
+        ('{"type": "FeatureCollection"}', "no column title or name"),
         ('{"type": ', "DuckDB cannot read this"),
         ("PAR1 and no more", "DuckDB cannot read this"),
     ],
