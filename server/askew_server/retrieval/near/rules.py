@@ -1,0 +1,102 @@
+"""The rules that look at the signal alone: the items nearest to it, or to probes around it.
+
+Signals are clamped into the space after the noise. Guarantee: post-processing.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from askew.errors import ParameterError
+from askew.placement.disutility import Disutility, Identity
+from askew.signal import Signal
+from askew_server.retrieval.near.frame import Points
+from askew_server.retrieval.near.index import MetricIndex, Rows
+from askew_server.retrieval.near.people import CACHED_LAWS, law_of
+
+
+class NearRule(Protocol):
+    """A way to choose items for a signal that fits the space."""
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Exactly k distinct item ids, ascending; `one`, `area` and `cell` a number of their own.
+
+        Raises ParameterError unless 1 <= k <= the number of items.
+        """
+
+
+class Nearest:
+    """The k items nearest to the signal."""
+
+    def __init__(self, index: MetricIndex) -> None:
+        self._index = index
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """O(k log n)."""
+        frame = self._index.frame
+        found = self._index.nearest(frame.inside(frame.aim(signal))[None], checked(k, self._index))
+        return np.sort(found[0])
+
+
+class Codebook:
+    """The item nearest to each probe; then a probe whose item was another's takes the nearest that
+    is free, the probe nearest to the signal first. Fewer probes than k, where no placement of k is
+    at hand, take turns.
+    """
+
+    def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
+        self._index, self._disutility = index, disutility or Identity()
+        self._placed = lru_cache(maxsize=CACHED_LAWS)(self._offsets)
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """O(k log n) where items are dense, O(k**2) where probes compete for them."""
+        return np.sort(self._distinct(self.probes(signal, checked(k, self._index)), k))
+
+    def probes(self, signal: Signal, k: int) -> Points:
+        """Where it looks: grid coordinates (k', d) inside the space, k' <= k."""
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))
+        return frame.inside(center + self._placed(law_of(signal), k))
+
+    def _offsets(self, law: Signal, k: int) -> Points:
+        frame = self._index.frame
+        return frame.spread(law, frame.offsets(law, self._disutility, k))
+
+    def _distinct(self, probes: Points, k: int) -> Rows:
+        turns = np.arange(k) % len(probes)
+        taken: dict[int, None] = {}
+        nearest = self._index.nearest(probes)[turns].tolist()
+        late = [turn for turn, items in enumerate(nearest) if not _take(items, taken)]
+        count = min(4, k)
+        while late:
+            found = self._index.nearest(probes[turns[late]], count).tolist()
+            late = late[_served(found, taken) :]
+            count = min(4 * count, k)
+        return np.fromiter(taken, np.int64, k)
+
+
+def _served(found: list[list[int]], taken: dict[int, None]) -> int:
+    """How many probes get an item in their order, until one has none left among these."""
+    for number, items in enumerate(found):
+        if not _take(items, taken):
+            return number
+    return len(found)
+
+
+def _take(items: list[int], taken: dict[int, None]) -> bool:
+    """Takes the first item that is free, if one is."""
+    for item in items:
+        if item not in taken:
+            taken[item] = None
+            return True
+    return False
+
+
+def checked(k: int, index: MetricIndex) -> int:
+    """k itself. Raises ParameterError unless the index has as many items."""
+    if not 1 <= k <= len(index):
+        raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
+    return k
