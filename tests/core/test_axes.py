@@ -52,6 +52,7 @@ LATTICE = Lattice.for_epsilon(Fraction(4))
         ({"wraps": True, "scale": 0.1}, "a multiple of half a unit"),
         ({"wraps": True, "high": 800.1}, "a multiple of half a unit"),
         ({"wraps": True, "high": 25.0}, "a multiple of half a unit"),
+        ({"wraps": True, "scale": 300.0}, "a multiple of half a unit"),
     ],
 )
 def test_what_makes_no_axis_is_refused(change: dict[str, float | str], why: str) -> None:
@@ -68,6 +69,10 @@ def test_axes_of_one_name_and_none_at_all_are_refused(axes: tuple[Axis, ...]) ->
 def test_a_fourth_axis_is_refused() -> None:
     with pytest.raises(OutOfRange, match="1 to 3"):
         AxisSpace((*TRIP.axes, replace(ROAD, name="another")))
+
+
+def test_a_name_may_have_forty_characters() -> None:
+    assert replace(ROAD, name="x" * 40).name == "x" * 40
 
 
 # -- distances and costs --------------------------------------------------------------------------
@@ -167,6 +172,7 @@ def test_a_ring_wraps_what_the_wire_would_clamp_and_a_line_clamps_it() -> None:
 @pytest.mark.parametrize("z", [-1, 48, 2**31 - 1])
 def test_a_coordinate_that_is_not_on_the_ring_is_refused(z: int) -> None:
     TRIP.check(Lattice(1, 4), (0, 47, 0))
+    TRIP.check(Lattice(1, 4), (0, 0, 0))
     with pytest.raises(OutOfRange, match="a coordinate on a ring"):
         TRIP.check(Lattice(1, 4), (0, z, 0))
 

@@ -158,6 +158,8 @@ def test_a_region_across_180_degrees_tears_no_two_places_apart() -> None:
     assert fiji.contains(Position(*b))
     assert not fiji.contains(Position(-17.0, 0.0))
     assert not fiji.contains(Position(-17.0, 176.7))
+    assert fiji.contains(Position(-17.0, -178.25))
+    assert not fiji.contains(Position(-17.0, -178.15))
 
 
 @given(st.floats(-20, -13), st.floats(177, 181.7), st.floats(-20, -13), st.floats(177, 181.7))
@@ -172,7 +174,12 @@ def test_crow_is_the_planes_distance_across_180_degrees_too(
 
 
 def test_180_and_minus_180_are_one_meridian() -> None:
-    for region in (REGIONS["Fiji"][0], Region(10, -180, 20, -170), Region(10, 170, 20, 180)):
+    for region in (
+        REGIONS["Fiji"][0],
+        Region(10, -180, 20, -170),
+        Region(10, 170, 20, 180),
+        Region(10, 170, 20, -180),
+    ):
         latitude = (region.south + region.north) / 2
         one, other = (region.kilometers(Position(latitude, x)) for x in (180.0, -180.0))
         assert one == other
@@ -216,10 +223,14 @@ def test_latitudes_are_clamped_at_the_poles() -> None:
         ((50, 0, 50, 10), "with south < north"),
         ((nan, 0, 50, 10), "with south < north"),
         ((40, 0, 91, 10), "with south < north"),
+        ((-91, 0, 50, 10), "with south < north"),
         ((40, nan, 50, 10), "longitudes from -180 to 180"),
         ((40, 0, 50, nan), "longitudes from -180 to 180"),
         ((40, 0, 50, float("inf")), "longitudes from -180 to 180"),
         ((40, 0, 50, 181), "longitudes from -180 to 180"),
+        ((40, 0, 50, -181), "longitudes from -180 to 180"),
+        ((40, 181, 50, 10), "longitudes from -180 to 180"),
+        ((40, -181, 50, 10), "longitudes from -180 to 180"),
         ((40, 10, 50, 10), "west and east edges are the same"),
         ((-50, -180, 50, 180), "west and east edges are the same"),
         ((40, 10, 50, 9), "below 75 degrees of latitude: this one is too wide"),
@@ -304,6 +315,12 @@ def test_what_is_no_position_is_refused_without_being_named(
     for number in (latitude, longitude):
         if abs(number) < 1e9 and number:
             assert f"{number:g}" not in str(caught.value)
+
+
+def test_a_hint_is_given_only_where_swapping_would_help() -> None:
+    with pytest.raises(PlaceError) as caught:
+        Position(95.0, 120.0)
+    assert "swapped" not in str(caught.value)
 
 
 @pytest.mark.parametrize("edge", [(47.2, 5.8), (47.2, 15.1), (55.1, 5.8), (55.1, 15.1)])

@@ -169,7 +169,7 @@ def slopes(kind: Make, q: int) -> Iterator[Fraction]:
                 yield abs(p - other) / (SIXTEENTH * min(p, other))
 
 
-@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("q", [1, 2, 5, 1067])
 def test_no_segment_loses_more_than_the_promise_a_step_and_some_lose_all_of_it(q: int) -> None:
     """Planted bug: two uniforms instead of one in the rounding."""
     assert max(slopes(HexagonalLattice, q)) == Fraction(1, q)

@@ -53,7 +53,7 @@ def test_a_question_is_answered_from_its_collection_with_whole_items(kind: Kind)
         assert len(slate.item_ids) == k
         assert slate.listings == collection.listings(slate.item_ids)
         for listing in slate.listings:
-            collection.card.check(listing, 2)
+            collection.card.check(listing, MapSpace(INLAND))
 
 
 def test_nearest_reads_the_items_where_they_are() -> None:

@@ -11,7 +11,7 @@ from near_world import BOTH, INLAND, ISLANDS, LINE, RING, point_of, signal_at
 from askew.hexagonal import HexagonalLattice
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
+from askew.metric.region import LEAST_COSINE, Region
 from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density
@@ -116,7 +116,7 @@ def test_a_town_across_180_degrees_is_where_it_is() -> None:
 
 
 def hostile_laws() -> list[MapNoise]:
-    exponents, rates, cosines = (0, 7, 20), (1, 64, 4096), (1, 30_000, 65_536)
+    exponents, rates, cosines = (0, 7, 20), (1, 64, 4096), (LEAST_COSINE, 30_000, 65_535)
     return [MapNoise(HexagonalLattice(e, q), c) for e in exponents for q in rates for c in cosines]
 
 

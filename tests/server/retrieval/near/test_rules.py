@@ -30,7 +30,7 @@ from askew.hexagonal import HexagonalLattice
 from askew.metric.axes import AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
-from askew.metric.region import Region
+from askew.metric.region import COSINE_PARTS, LEAST_COSINE, Region
 from askew.placement import Laplace, place
 from askew.placement.hexagonal import place_on_map
 from askew.rule_kind import MetricRuleKind as Kind
@@ -71,7 +71,9 @@ def density_of(region: Region) -> Density:
 
 def hostile_signals(region: Region) -> list[Signal]:
     """Far outside, at the poles, at 180 degrees, with tiny and huge noise and any cosine."""
-    laws = [(0, 4096, 1), (0, 4096, 65_536), (20, 1, 1), (20, 1, 65_536), (7, 500, region.cosine)]
+    steep, flat = LEAST_COSINE, COSINE_PARTS - 1
+    laws = [(0, 4096, steep), (0, 4096, flat), (20, 1, steep), (20, 1, flat)]
+    laws.append((7, 500, region.cosine))
     at = [(90.0, 0.0), (-90.0, 180.0), (0.0, -180.0), (region.south, region.west), (12.3, 45.6)]
     return [
         signal_at(*place, MapNoise(HexagonalLattice(e, q), c)) for e, q, c in laws for place in at
