@@ -104,6 +104,9 @@ def _sorted_keys(keys: list[str]) -> tuple[tuple[str, ...], Codes]:
 def _rated_again(person: Codes, item: Codes, n_items: int) -> tuple[Rows, Rows]:
     """The rows that a later row replaces, in order, and the next row of the same pair."""
     pair = person.astype(np.int64) * n_items + item
+    ascending = np.sort(pair)  # far quicker than the order, which is rarely needed
+    if not (ascending[:-1] == ascending[1:]).any():
+        return np.empty(0, np.intp), np.empty(0, np.intp)
     # Stable, so that equal pairs stay in the order of their rows.
     order = np.argsort(pair, kind="stable")
     pair = pair[order]
