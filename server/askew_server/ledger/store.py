@@ -100,12 +100,14 @@ class Store:
                 before = last_link(database)
                 for each in acted:
                     each.act_in(database)
-                if last_link(database) == before:  # all were refused
+                sealed = last_link(database)
+                if sealed == before:  # all were refused
                     return
                 self._anchor.make_room()
                 self._anchor.announce(mark_of(database, before[0]))
+            self._checked = sealed  # these rows were hashed as they are stored
             with self.transaction("BEGIN IMMEDIATE") as database:
-                self._bring_anchor_up(database)
+                self._keep(database)
         except BaseException as error:
             for each in group:
                 each.fail(error if isinstance(error, Exception) else LedgerError(_STOPPED))
@@ -117,6 +119,10 @@ class Store:
             raise LedgerFrozen(self._fault)
         check_schema(database)
         self._checked = check_links(database, self._checked)
+        self._keep(database)
+
+    def _keep(self, database: sqlite3.Connection) -> None:
+        """Keep what is announced and committed. Raises LedgerFrozen as `unkept_since` does."""
         kept = repair.unkept_since(database, self._anchor)
         if kept is not None:
             self._anchor.keep(mark_of(database, kept))
