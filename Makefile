@@ -13,8 +13,9 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
-  bench-selection bench-scale bench-device bench-gaps bench-near bench-counting bench-releases \
-  codebooks map-codebooks demo-model proto proto-check proto-release lock clean
+  bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
+  bench-counting bench-releases codebooks map-codebooks demo-model proto proto-check \
+  proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -40,7 +41,7 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps near counting releases; do \
+	@failed=; for part in placement selection device gaps near ledger counting releases; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
@@ -66,6 +67,14 @@ bench-near: $(STAMP)
 # A stored release over gRPC beside an echo of its size.
 bench-releases: $(STAMP)
 	@$(BIN)/python benchmarks/stored_releases.py
+
+# Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
+bench-ledger: $(STAMP)
+	@$(BIN)/python benchmarks/ledger_speed.py $(FOLDER)
+
+# Training on 25 million made-up ratings within a limit of memory; RATINGS=1e8 for more.
+bench-training: $(STAMP)
+	@$(BIN)/python benchmarks/training_scale.py $(RATINGS)
 
 # 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
 bench-counting: $(STAMP)

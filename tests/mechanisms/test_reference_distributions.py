@@ -34,6 +34,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
     Selection,
+    order_statistics,
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
 from askew.mechanisms.tally import tally
@@ -167,6 +168,21 @@ def limited(setting: Setting) -> LimitedDomain:
 @pytest.mark.parametrize("setting", settings(SAMPLED), ids=name_of)
 def test_sampled_frequencies_fit_the_reference(setting: Setting) -> None:
     mechanism = SAMPLED[setting.mechanism](setting.k, setting.epsilon)
+    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
+    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], 1500)
+    assert p > 1e-4
+
+
+IN_ONE_PASS = [s for s in settings(ENUMERATED) if s.mechanism.startswith("em_peel")]
+
+
+@pytest.mark.parametrize("setting", IN_ONE_PASS, ids=name_of)
+def test_one_pass_of_gumbel_noise_has_the_law_of_k_choices(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the rate of k choices given to each of them; the noise of another family."""
+    monkeypatch.setattr(order_statistics, "ONE_PASS", 1)
+    mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
     counts, bits = list(setting.counts), ShakeBits(name_of(setting))
     p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], 1500)
     assert p > 1e-4

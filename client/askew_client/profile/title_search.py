@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate, islice
+
 from askew.model_card import Catalog
 from askew.titles import plain_text
 from askew_client.views.values import Title
 
+_END = "\n"  # in no title: they are printable
+_SAMPLE = 1 << 16  # characters
+
 
 class TitleSearch:
-    """The titles of one catalog, ready to be searched with every key press."""
+    """The titles of one catalog, ready to be searched with every key press.
+
+    All of them are one text, a line each, so that looking for a word runs at the speed of memory
+    and stops with the last title that is shown.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self.titles = tuple(Title(i.label, i.title, i.genres) for i in catalog.items)
-        self._plain = tuple(plain_text(title.label) for title in self.titles)
+        lines = [plain_text(title.label) + _END for title in self.titles]
+        self._text = _END + "".join(lines)
+        self._starts = [1, *accumulate(map(len, lines), initial=1)][1:]
 
     def find(self, text: str, limit: int) -> tuple[Title, ...]:
         """Titles that contain every word of `text`; those that begin with it come first."""
         wanted = plain_text(text).strip()
         words = [word.rstrip(",") for word in wanted.split()]  # "Usual Suspects, The" is typed too
-        found = [at for at, label in enumerate(self._plain) if all(w in label for w in words)]
-        found.sort(key=lambda at: not self._plain[at].startswith(wanted))  # stable
+        found = list(islice(self._lines_with(self._rarest(words), words), limit + 1))
+        if len(found) > limit:  # those that begin with it may be among the rest
+            first = list(islice(self._lines_with(_END + wanted, words), limit))
+            found = first + [at for at in found if not self._begins(at, wanted)]
+        else:
+            found.sort(key=lambda at: not self._begins(at, wanted))  # stable
         return tuple(self.titles[at] for at in found[:limit])
+
+    def _begins(self, at: int, wanted: str) -> bool:
+        return self._text.startswith(wanted, self._starts[at])
+
+    def _rarest(self, words: list[str]) -> str:
+        """The word that few titles of the first ones have, so that the fewest lines are read."""
+        return min(
+            words, key=lambda word: (self._text.count(word, 0, _SAMPLE), -len(word)), default=""
+        )
+
+    def _lines_with(self, anchor: str, words: list[str]) -> Iterator[int]:
+        """The lines that have `anchor`, ascending, and all the words."""
+        text, place = self._text, 0 if anchor.startswith(_END) else 1
+        while 0 <= (place := text.find(anchor, place)) < len(text) - 1:
+            at = bisect_right(self._starts, place + anchor.startswith(_END)) - 1
+            start, end = self._starts[at], self._starts[at + 1] - 1
+            if all(text.find(word, start, end) >= 0 for word in words):
+                yield at
+            place = end + (not anchor)  # or nothing would be found in this line again

@@ -47,6 +47,9 @@ def main() -> None:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         click.echo(f"askew-server: {error}{notes}", err=True)
         sys.exit(_exit_code(error))
+    except MemoryError:
+        click.echo("askew-server: this takes more memory than there is; nothing was kept", err=True)
+        sys.exit(1)
 
 
 for command in (

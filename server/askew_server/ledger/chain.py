@@ -57,10 +57,10 @@ def check_no_strays(database: sqlite3.Connection) -> None:
             raise LedgerFrozen(f"the ledger has rows in {table} that no link of the chain covers")
 
 
-def mark_of(database: sqlite3.Connection) -> Mark:
-    """What the anchor has to remember of the newest link."""
+def mark_of(database: sqlite3.Connection, since: int) -> Mark:
+    """What the anchor has to remember of the newest link: the totals of all after `since`."""
     sequence, link = last_link(database)
-    rows = database.execute("SELECT * FROM totals WHERE sequence = ?", (sequence,))
+    rows = database.execute("SELECT * FROM totals WHERE sequence > ? ORDER BY sequence", (since,))
     spent: dict[str, Spent] = {dataset: spent_of(columns) for _, dataset, *columns in rows}
     return Mark(sequence, link, spent)
 

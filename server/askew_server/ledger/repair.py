@@ -41,17 +41,18 @@ class Rift:
     words: str
 
 
-def is_anchored(database: sqlite3.Connection, anchor: Anchor) -> bool:
-    """False if the chain ends at the link that was announced and not yet kept, as after a crash.
+def unkept_since(database: sqlite3.Connection, anchor: Anchor) -> int | None:
+    """The last kept row, if the chain ends at the link that was announced since and not yet kept,
+    as after a crash; None where nothing is left to keep.
 
     A chain that ends at any other link than these two raises LedgerFrozen, however well it is made:
     whoever cannot write the anchor cannot have a row believed.
     """
     (kept, announced), end = anchor.head(), last_link(database)
     if announced is not None and announced.link == end:
-        return False
+        return kept.sequence
     if kept.link == end:
-        return True
+        return None
     where = f"the ledger ends at row {end[0]}, its anchor at row {kept.sequence}"
     happened = _rift(database, anchor).words
     raise LedgerFrozen(f"{where}; {happened}. Nothing is spent until an operator unfreezes it")
@@ -71,7 +72,7 @@ def record(
     anchor does not remember and nothing_lost is not stated.
     """
     try:
-        is_anchored(database, anchor)
+        unkept_since(database, anchor)
     except LedgerFrozen:
         pass
     else:

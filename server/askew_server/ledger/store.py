@@ -1,23 +1,27 @@
-"""The chained store: one act is one transaction, one link of the chain, two lines of the anchor."""
+"""The chained store: an act is one link of the chain; acts that arrive together share a transaction
+and two lines of the anchor.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import repair
 from askew_server.ledger.anchor import START, Anchor
 from askew_server.ledger.chain import check_links, check_no_strays, last_link, mark_of, seal
+from askew_server.ledger.group import Waiting
 from askew_server.ledger.ownership import check_own
 from askew_server.ledger.recount import check_answers, check_totals
 from askew_server.ledger.storage import check_schema, connect, pragma, storage_errors
 
 _START = (START.sequence, START.hash)
+_STOPPED = "the program was stopped; what was being charged may be spent"
 _Made = TypeVar("_Made")
 
 
@@ -31,6 +35,8 @@ class Store:
 
     def __init__(self, path: Path, anchor_path: Path, patience: float) -> None:
         self._path, self._anchor, self._lock = path, Anchor(anchor_path), Lock()
+        self._waiting: list[Waiting[Any]] = []
+        self._arrivals, self._turn = Lock(), Lock()
         self._checked = _START  # the link up to which this process has checked the chain
         self._fault: str | None = None
         with storage_errors(path):
@@ -69,22 +75,43 @@ class Store:
     ) -> _Made:
         """What `find` finds, else what `act` makes.
 
-        Checked, written, sealed, announced, committed, kept: in this order. Raises what they
-        raise, LedgerFrozen and LedgerError.
+        Checked, written, sealed, announced, committed, kept: in this order, and only then returned.
+        Acts that arrive while others are under way go through this together, one link each, with
+        the last of them announced: three syncs for all of them. One that is refused takes nothing
+        of the others back. Raises what find and act raise, LedgerFrozen and LedgerError.
         """
-        with self.transaction("BEGIN IMMEDIATE") as database:
-            found = find(database)
-            if found is not None:
-                return found
-            self._bring_anchor_up(database)
-            sequence = last_link(database)[0] + 1
-            made = act(database, sequence)
-            seal(database, sequence)
-            self._anchor.make_room()
-            self._anchor.announce(mark_of(database))
-        with self.transaction("BEGIN IMMEDIATE") as database:
-            self._bring_anchor_up(database)
-        return made
+        mine = Waiting(find, act)
+        with self._arrivals:
+            self._waiting.append(mine)
+        with self._turn:  # whoever has it works for all who arrived; the others find it done
+            if not mine.settled:
+                with self._arrivals:
+                    group, self._waiting = self._waiting, []
+                self._settle(group)
+        return mine.outcome()
+
+    def _settle(self, group: Sequence[Waiting[Any]]) -> None:
+        try:
+            with self.transaction("BEGIN IMMEDIATE") as database:
+                acted = [each for each in group if each.wants_to_act(database)]
+                if not acted:
+                    return
+                self._bring_anchor_up(database)
+                before = last_link(database)
+                for each in acted:
+                    each.act_in(database)
+                sealed = last_link(database)
+                if sealed == before:  # all were refused
+                    return
+                self._anchor.make_room()
+                self._anchor.announce(mark_of(database, before[0]))
+            self._checked = sealed  # these rows were hashed as they are stored
+            with self.transaction("BEGIN IMMEDIATE") as database:
+                self._keep(database)
+        except BaseException as error:
+            for each in group:
+                each.fail(error if isinstance(error, Exception) else LedgerError(_STOPPED))
+            raise
 
     def _bring_anchor_up(self, database: sqlite3.Connection) -> None:
         """Raises LedgerFrozen if chain and anchor differ by more than a crash explains."""
@@ -92,8 +119,13 @@ class Store:
             raise LedgerFrozen(self._fault)
         check_schema(database)
         self._checked = check_links(database, self._checked)
-        if not repair.is_anchored(database, self._anchor):
-            self._anchor.keep(mark_of(database))
+        self._keep(database)
+
+    def _keep(self, database: sqlite3.Connection) -> None:
+        """Keep what is announced and committed. Raises LedgerFrozen as `unkept_since` does."""
+        kept = repair.unkept_since(database, self._anchor)
+        if kept is not None:
+            self._anchor.keep(mark_of(database, kept))
 
     def check_file(self) -> None:
         """The whole of the file again: pages, hashes, totals. A fault freezes this ledger."""
@@ -115,7 +147,7 @@ class Store:
         """Why nothing can be spent, or None. Takes the write lock: the two files are one state."""
         try:
             with self.transaction("BEGIN IMMEDIATE") as database:
-                repair.is_anchored(database, self._anchor)
+                repair.unkept_since(database, self._anchor)
         except LedgerFrozen as frozen:
             return self._fault or str(frozen)
         return self._fault
@@ -128,7 +160,7 @@ class Store:
         with self.transaction("BEGIN IMMEDIATE") as database:
             sequence, unreadable = repair.record(database, self._anchor, reason, nothing_lost)
             seal(database, sequence)
-            repaired = mark_of(database)
+            repaired = mark_of(database, sequence - 1)
             if not unreadable:
                 self._anchor.make_room()
                 self._anchor.announce(repaired)

@@ -33,6 +33,7 @@ from askew_server.training.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
+_LEARNED_FROM = 10_000  # people; more change the directions by less than their seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +136,15 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
 def _directions(
     tastes: Tastes, scoring: NDArray[np.float32], options: TrainingOptions
 ) -> NDArray[np.float64]:
-    """Signal directions learned from the people trained on, as everything else is."""
-    scores = np.maximum(tastes.vectors @ scoring.T, 0).astype(np.float32)
-    seen = tastes.people.seen.tocoo()
-    scores[seen.row, seen.col] = 0
-    pool = pool_of(favorites(scores), least=min(options.k, len(scoring)))
+    """Signal directions learned from some of the people trained on, as everything else is."""
+    some = tastes.some(_LEARNED_FROM, np.random.default_rng([options.seed, 3]))
+    every = np.arange(len(scoring))
+    counts = np.sum([favorites(part) for part in some.scores(scoring, every)], axis=0)
+    pool = pool_of(counts, least=min(options.k, len(scoring)))
+    scores = np.concatenate([*some.scores(scoring, pool)])
     purpose = Purpose(options.epsilon, min(options.k, len(pool)))
     d = options.signal_dimension
-    return learned_directions(tastes.vectors, scores[:, pool].T, d, purpose, seed=options.seed)
+    return learned_directions(some.vectors, scores.T, d, purpose, seed=options.seed)
 
 
 def _choice(

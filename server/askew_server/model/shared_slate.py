@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.placement.facility import greedy
-from askew_server.training.factors import People, Tastes
+from askew_server.training.factors import Tastes
 
 SLATE_LIMIT = 64
 _MEASURED_PEOPLE = 2000
@@ -22,11 +22,7 @@ def shared_slate(
     tastes: Tastes, scoring: NDArray[np.float32], rng: np.random.Generator
 ) -> tuple[int, ...]:
     """At most SLATE_LIMIT items of scoring vectors (n_items, D)."""
-    n_people = len(tastes.vectors)
-    if n_people > _MEASURED_PEOPLE:
-        some = np.sort(rng.choice(n_people, _MEASURED_PEOPLE, replace=False))
-        people = People(tastes.people.likes[some], tastes.people.seen[some])
-        tastes = Tastes(tastes.vectors[some], people, tastes.least_likes)
+    tastes = tastes.some(_MEASURED_PEOPLE, rng)
     starts = range(0, len(scoring), _CHUNK)
     chunks = (np.arange(start, min(start + _CHUNK, len(scoring))) for start in starts)
     totals = np.concatenate([_scores(tastes, scoring, items).sum(axis=1) for items in chunks])

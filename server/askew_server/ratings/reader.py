@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from askew.errors import DataError
 from askew_server.ratings import fields
@@ -15,6 +16,12 @@ from askew_server.ratings.parquet import is_parquet, parquet_ratings
 from askew_server.ratings.rejects import RejectLog
 from askew_server.ratings.source import Progress, numbered_lines
 from askew_server.ratings.table import ItemRow, RatingTable, Rejects
+
+if TYPE_CHECKING:
+    from askew_server.ratings.columns import Columns
+
+
+LEAST_BYTES = 1 << 20  # of a file that is worth DuckDB's start
 
 
 def read_ratings(
@@ -33,7 +40,13 @@ def read_ratings(
     """
     rejects = RejectLog(path)
     builder = TableBuilder()
-    for line, user, item, rating in _rating_rows(path, rejects, progress):
+    columns = _columns(path, progress, counts=counts is not None)
+    if columns is None:
+        rows = _rating_rows(path, rejects, progress)
+    else:
+        builder.extend(columns)
+        rows = _odd_rows(path, columns, rejects)
+    for line, user, item, rating in rows:
         try:
             value = fields.number(rating)
             builder.add(line, fields.key("user", user), fields.key("item", item), value)
@@ -98,6 +111,30 @@ def _rating_rows(
         yield line, row[layout.user], row[layout.item], row[layout.rating]
 
 
+def _columns(path: Path, progress: Progress | None, *, counts: bool) -> Columns | None:
+    from askew_server.ratings.columns import parquet_columns, text_columns  # duckdb takes a while
+
+    if path.is_file() and path.stat().st_size < LEAST_BYTES:
+        return None
+    if is_parquet(path):
+        return parquet_columns(path, counts=counts, progress=progress)
+    return text_columns(path, rating_format(path), counts=counts, progress=progress)
+
+
+def _odd_rows(
+    path: Path, columns: Columns, rejects: RejectLog
+) -> Iterator[tuple[int, str, str, str]]:
+    """The rows that were not plainly good, split as all others would be."""
+    if is_parquet(path):
+        for line, (user, item, rating) in columns.odd:
+            yield line, user, item, rating
+        return
+    layout = rating_format(path)
+    lines = ((number, text) for number, (text,) in columns.odd)
+    for line, row in _split_rows(lines, layout.text, rejects):
+        yield line, row[layout.user], row[layout.item], row[layout.rating]
+
+
 def _item(row: list[str], layout: ItemFormat) -> tuple[str, ItemRow]:
     key = fields.key("item", row[layout.item])
     title, year = fields.title_and_year(row[layout.title])
@@ -121,6 +158,12 @@ def _text_rows(
     lines = numbered_lines(path, text.encoding, progress)
     if text.has_header:
         next(lines)
+    return _split_rows(lines, text, rejects)
+
+
+def _split_rows(
+    lines: Iterator[tuple[int, str]], text: TextFormat, rejects: RejectLog
+) -> Iterator[tuple[int, list[str]]]:
     for number, line in lines:
         try:
             row = _split(line, text)

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,7 @@ LINE_LIMIT = 1_000_000
 PROGRESS_EVERY = 200_000
 """Rows between two reports: a few reports a second, without a clock."""
 
+_BLOCK = 1 << 24
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -35,6 +37,36 @@ def numbered_lines(
                 progress(raw.tell(), size)
     if progress:
         progress(size, size)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """How many lines a file has, how they end, and how it is packed, in the words of DuckDB."""
+
+    count: int
+    ending: str
+    compression: str
+
+
+def line_count(path: Path) -> Lines | None:
+    """The lines of a text file, or None where they are no plain lines: with NUL characters, or with
+    more than one kind of ending.
+    """
+    ends, returns, pairs, last = 0, 0, 0, b"\n"
+    with open_file(path) as raw, _failures_named(path):
+        unpacked = _unpacked(raw)
+        while block := unpacked.read(_BLOCK):
+            if b"\0" in block:
+                return None
+            ends, returns = ends + block.count(b"\n"), returns + block.count(b"\r")
+            # A pair may lie across two blocks.
+            pairs += block.count(b"\r\n") + (last == b"\r" and block.startswith(b"\n"))
+            last = block[-1:]
+        packed = unpacked is not raw
+    if pairs != returns or pairs not in {0, ends}:
+        return None
+    ending = "\\r\\n" if pairs else "\\n"
+    return Lines(ends + (last != b"\n"), ending, "gzip" if packed else "none")
 
 
 def first_line(path: Path) -> str:

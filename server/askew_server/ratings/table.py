@@ -23,8 +23,8 @@ class RatingTable:
     scale: the one that they were read on, or None where only their range tells.
     """
 
-    person: NDArray[np.int64]
-    item: NDArray[np.int64]
+    person: NDArray[np.signedinteger]
+    item: NDArray[np.signedinteger]
     rating: NDArray[np.float64]
     n_people: int
     item_keys: tuple[str, ...]
@@ -46,7 +46,7 @@ class RatingTable:
 
         The counts of one thing by one person add up.
         """
-        pairs = self.person * len(self.item_keys) + self.item
+        pairs = self.person.astype(np.int64) * len(self.item_keys) + self.item
         _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
         totals = np.bincount(place, weights=self.rating)
         by_row = np.argsort(first)
@@ -86,7 +86,7 @@ class Rejects:
     examples: tuple[BadRow, ...]
 
 
-def _check_codes(name: str, codes: NDArray[np.int64], n_codes: int) -> None:
+def _check_codes(name: str, codes: NDArray[np.signedinteger], n_codes: int) -> None:
     if codes.size and not 0 <= codes.min() <= codes.max() < n_codes:
         span = f"{codes.min()}..{codes.max()}"
         raise ParameterError(name, span, f"codes from 0 to {n_codes - 1}")

@@ -12,6 +12,7 @@ Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from askew_server.training.disclosure import about
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-6
+_CHUNK = 1024  # people whose scores of all items are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,27 @@ class Tastes:
     vectors: NDArray[np.float64]
     people: People
     least_likes: int
+
+    def some(self, most: int, rng: np.random.Generator) -> Tastes:
+        """At most so many of them, by chance; all of them where there are no more."""
+        if len(self.vectors) <= most:
+            return self
+        rows = np.sort(rng.choice(len(self.vectors), most, replace=False))
+        people = People(self.people.likes[rows], self.people.seen[rows])
+        return Tastes(self.vectors[rows], people, self.least_likes)
+
+    def scores(
+        self, scoring: NDArray[np.float32], items: NDArray[np.int64]
+    ) -> Iterator[NDArray[np.float32]]:
+        """What these of the items (n_items, D) are worth to them, 0 where seen or disliked, some
+        people at a time: all at once would be people times items.
+        """
+        for start in range(0, len(self.vectors), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            found = np.maximum(self.vectors[part] @ scoring[items].T, 0).astype(np.float32)
+            seen = self.people.seen[part][:, items].tocoo()
+            found[seen.row, seen.col] = 0
+            yield found
 
 
 def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> People:

@@ -19,13 +19,13 @@ from functools import partial
 
 from askew.exact import Draws
 from askew.mechanisms.noise import NoiseFamily, check_family
-from askew.mechanisms.order_statistics import highest
+from askew.mechanisms.order_statistics import highest, peeled_gumbel
 from askew.mechanisms.parameters import check_positive
 from askew.mechanisms.scored import check_scored, rate_of, tally_for
 from askew.mechanisms.shortfall import EXPONENTIAL, Shortfall, one_shot
 from askew.mechanisms.tally import Scores, Tally
 from askew.mechanisms.urn import items_of_groups
-from askew.mechanisms.value_classes import ValueClasses, peel
+from askew.mechanisms.value_classes import ValueClasses
 from askew.privacy import NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
@@ -105,7 +105,7 @@ class Lipschitz:
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
         if self.noise == "gumbel":
-            return tuple(sorted(peel(tally, self.rate, self.k, draws)))
+            return tuple(sorted(peeled_gumbel(tally, self.rate, self.k, draws)))
         groups = highest(ValueClasses(tally, self.rate), self.noise, self.k, draws)
         return tuple(sorted(items_of_groups(groups, tally, draws)))
 

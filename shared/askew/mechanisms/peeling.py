@@ -9,11 +9,12 @@ from askew.errors import ParameterError
 from askew.exact import Draws
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.noise import NoiseFamily, check_family
+from askew.mechanisms.order_statistics import peeled_gumbel
 from askew.mechanisms.scored import check_scored, rate_of, tally_for
 from askew.mechanisms.shortfall import Shortfall, flipped, peeled
 from askew.mechanisms.tally import Scores, Tally
 from askew.mechanisms.urn import items_of_groups
-from askew.mechanisms.value_classes import ValueClasses, peel
+from askew.mechanisms.value_classes import ValueClasses
 from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
@@ -30,8 +31,9 @@ class Peeling:
     `concentrated_loss`.
 
     select(counts): counts (d,), d >= k. Raises ParameterError.
-    Complexity: O(d) or one sort, then k passes over the distinct values within about 50 / rate of
-    the highest left (Gumbel) or over all of them (other families).
+    Complexity: O(d) or one sort, then one pass over the distinct values within about 50 / rate of
+    the highest and O(k log k) comparisons (Gumbel; k passes where k is small), or k passes over all
+    of them (other families).
     Source: McSherry, Talwar 2007; Durfee, Rogers 2019 (one-shot Gumbel is the same law; bounded
     range); Cesar, Rogers 2021 (zCDP).
     """
@@ -80,7 +82,7 @@ class Peeling:
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """As `select`, from a tally and a source of exact draws."""
         if self.noise == "gumbel":
-            return peel(tally, self.rate, self.k, draws)
+            return peeled_gumbel(tally, self.rate, self.k, draws)
         classes = ValueClasses(tally, self.rate)
         groups = []
         for _ in range(self.k):

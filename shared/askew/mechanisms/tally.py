@@ -20,6 +20,7 @@ Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
 _LIMIT = 1 << 61
+_TABLE = 1 << 20
 _WHOLE = (int, np.integer)
 _ADVICE = (
     "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
@@ -75,8 +76,17 @@ class Tally:
         elif len(values) == 1:
             mask = self.counts == values[0]
         else:
-            mask = np.isin(self.counts, values)
+            mask = self._members(values)
         return mask
+
+    def _members(self, values: Integers) -> NDArray[np.bool_]:
+        """Which items have one of these values; by a table where the range is short enough."""
+        high, low = int(self.values[0]), int(self.values[-1])  # of all items
+        if high - low > _TABLE + 2 * len(self):
+            return np.isin(self.counts, values)
+        table = np.zeros(high - low + 1, dtype=np.bool_)
+        table[values - low] = True
+        return table[self.counts - low]
 
 
 def tally(counts: Counts, least: int) -> Tally:

@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from askew.model_card import Catalog, Item
-from askew.titles import TitleIndex, title_key
+from askew.titles import TitleIndex, plain_text, title_key
 from askew_client.profile.title_search import TitleSearch
+from askew_client.views.values import Title
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -71,3 +74,29 @@ def test_a_search_finds_a_title_typed_with_its_article_behind(pair: Pair) -> Non
     assert [each.label for each in search.find("Usual Suspects, The", 5)] == [
         "The Usual Suspects (1995)"
     ]
+
+
+def plainly(search: TitleSearch, text: str, limit: int) -> tuple[Title, ...]:
+    """What is found by looking at every title."""
+    wanted = plain_text(text).strip()
+    words = [word.rstrip(",") for word in wanted.split()]
+    labels = [plain_text(title.label) for title in search.titles]
+    found = [at for at, label in enumerate(labels) if all(word in label for word in words)]
+    found.sort(key=lambda at: not labels[at].startswith(wanted))
+    return tuple(search.titles[at] for at in found[:limit])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    labels=st.lists(
+        st.text("ab é,th", min_size=1, max_size=6).filter(str.strip), min_size=1, max_size=9
+    ),
+    text=st.text("ab é,th", max_size=4),
+    limit=st.sampled_from([1, 2, 3, 50]),
+)
+def test_a_search_finds_what_looking_at_every_title_finds(
+    pair: Pair, labels: list[str], text: str, limit: int
+) -> None:
+    """Planted bugs: a line that is found twice; those that begin with the text not first."""
+    search = TitleSearch(catalog_of(pair, *labels))
+    assert plainly(search, text, limit) == search.find(text, limit)

@@ -60,7 +60,7 @@ def add(path: Path, forged: Callable[[sqlite3.Connection, int], None]) -> None:
 def anchor_again(path: Path, anchor: Path) -> None:
     """An anchor that says what the ledger says: what only its own account can do."""
     with closing(sqlite3.connect(path)) as database:
-        Anchor(anchor).renew(mark_of(database))
+        Anchor(anchor).renew(mark_of(database, 0))
 
 
 def assert_refused(folder: Path, words: str) -> None:

@@ -14,26 +14,31 @@ MANY = "user,item,rating\n" + "".join(f"{row},1,3\n" for row in range(450_000))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzipped"])
-def test_text_tells_bytes_that_grow_to_the_size_of_the_file(tmp_path: Path, pack: type) -> None:
+def test_text_tells_bytes_that_grow_to_the_size_of_the_file(
+    tmp_path: Path, pack: type, way: str
+) -> None:
     path = tmp_path / "ratings.csv"
     path.write_bytes(pack(MANY.encode()))
     told: list[tuple[int, int]] = []
     read_ratings(path, progress=lambda done, total: told.append((done, total)))
     size = path.stat().st_size
-    assert (3, (size, size)) == (len(told), told[-1])
+    assert told[-1] == (size, size)
     assert sorted(told) == told  # a packed file may be read to its end before its last rows are
-    assert told[0] < told[-1]
+    if way == "rows":
+        assert (len(told), told[0] < told[-1]) == (3, True)
 
 
-def test_parquet_tells_bytes_that_grow_to_the_size_of_the_file(tmp_path: Path) -> None:
+def test_parquet_tells_bytes_that_grow_to_the_size_of_the_file(tmp_path: Path, way: str) -> None:
     path = tmp_path / "ratings.parquet"
     select = 'SELECT i AS "user", 1 AS item, 3 AS rating FROM range(450000) AS t(i)'
     duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
     told: list[tuple[int, int]] = []
     read_ratings(path, progress=lambda done, total: told.append((done, total)))
     size = path.stat().st_size
-    assert (3, (size, size)) == (len(told), told[-1])
+    assert told[-1] == (size, size)
     assert sorted(set(told)) == told
+    if way == "rows":
+        assert len(told) == 3
 
 
 def test_items_tell_the_size_of_the_file(tmp_path: Path) -> None:

@@ -1,0 +1,66 @@
+"""Acts that wait for their turn, and share one transaction with those that arrived meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from askew_server.ledger.chain import last_link, seal
+
+_Made = TypeVar("_Made")
+
+
+@dataclass(eq=False)
+class Waiting(Generic[_Made]):
+    """One act: what it would find, what it would do, and what came of it. Its outcome is read only
+    after the transaction of its group is kept.
+    """
+
+    find: Callable[[sqlite3.Connection], _Made | None]
+    act: Callable[[sqlite3.Connection, int], _Made]
+    _made: _Made | None = None
+    _error: BaseException | None = None
+    settled: bool = field(default=False)
+
+    def wants_to_act(self, database: sqlite3.Connection) -> bool:
+        """Whether what it wants is not there yet. An error is its own."""
+        try:
+            self._made = self.find(database)
+        except Exception as error:
+            self.fail(error)
+        self.settled = self._made is not None or self._error is not None
+        return not self.settled
+
+    def act_in(self, database: sqlite3.Connection) -> None:
+        """Do it and seal it as the next link; where it is refused, nothing of it is left.
+
+        It looks once more first: another act of the group may have done the same.
+        """
+        if not self.wants_to_act(database):
+            return
+        database.execute("SAVEPOINT act")
+        try:
+            sequence = last_link(database)[0] + 1
+            self._made = self.act(database, sequence)
+            seal(database, sequence)
+        except sqlite3.Error:  # of the disk or the file: nobody's act is safe
+            raise
+        except Exception as error:
+            database.execute("ROLLBACK TO act")
+            self.fail(error)
+        database.execute("RELEASE act")
+        self.settled = True
+
+    def fail(self, error: BaseException) -> None:
+        """The group's transaction failed, or the act was refused."""
+        self._made, self._error, self.settled = None, self._error or error, True
+
+    def outcome(self) -> _Made:
+        """What was found or made. Raises what kept it from that."""
+        if self._error is not None:
+            raise self._error
+        if self._made is None:  # its turn never came: a fault of this module
+            raise AssertionError
+        return self._made

@@ -1,0 +1,152 @@
+"""Acts that arrive together share one transaction and two lines of the anchor, and nothing else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from threading import Event, Semaphore
+from typing import Any
+
+import pytest
+from server.ledger.scenes import CAP, UNIT, epsilon_spent, files, new_ledger, pure, request
+
+from askew.errors import BudgetExceeded, ChargePending, LedgerError
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew_server.ledger import Charge, ChargeRequest, Ledger, acts
+from askew_server.ledger.anchor import Anchor, Mark
+
+PATIENCE = 30  # seconds; only ever waited for by what does not do what it should
+
+
+class Seats(list[Any]):
+    """Whoever arrives is counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived = Semaphore(0)
+
+    def append(self, act: Any) -> None:
+        super().append(act)
+        self.arrived.release()
+
+
+@contextmanager
+def together(ledger: Ledger, wanted: list[ChargeRequest]) -> Iterator[list[Future[Any]]]:
+    """The futures of these charges, which all arrive while an act before them is under way."""
+    begun, go, store = Event(), Event(), ledger._store
+
+    def slow(_: sqlite3.Connection) -> str:
+        begun.set()
+        assert go.wait(PATIENCE)
+        return "nothing to do"
+
+    with ThreadPoolExecutor(len(wanted) + 1) as pool:
+        first = pool.submit(store.append, slow, lambda *_: "")
+        assert begun.wait(PATIENCE)
+        seats = store._waiting = Seats()
+        futures = []
+        for each in wanted:
+            futures.append(pool.submit(ledger.charge, each))
+            assert seats.arrived.acquire(timeout=PATIENCE)
+        go.set()
+        first.result(PATIENCE)
+        yield futures
+
+
+def kept(folder: Path) -> list[Mark]:
+    marks, fault = Anchor(files(folder)[1]).lines()
+    assert fault is None
+    return marks
+
+
+def test_they_share_the_lines_of_the_anchor_and_each_has_a_row(tmp_path: Path) -> None:
+    """Planted bugs: the first of the group announced in place of the last; a link for all."""
+    with new_ledger(tmp_path) as ledger:
+        before = len(kept(tmp_path))
+        with together(ledger, [request(f"key {n}") for n in range(8)]) as futures:
+            made = [future.result(PATIENCE) for future in futures]
+        assert len({charge.id for charge in made}) == 8
+        assert len(kept(tmp_path)) == before + 1
+        assert epsilon_spent(ledger) == 8
+        ledger.verify()
+
+
+def test_the_anchor_knows_the_totals_of_all_of_them(tmp_path: Path) -> None:
+    """Planted bug: the totals of the last link alone, so that others' would be lost with them."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.open_dataset("reads", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+        other = ChargeRequest(
+            dataset="reads", version="1", key="x", digest=b"0" * 32, loss=pure(Fraction(3, 2))
+        )
+        with together(ledger, [other, request("a"), request("b")]) as futures:
+            [future.result(PATIENCE) for future in futures]
+        spent = kept(tmp_path)[-1].spent
+    assert {name: each.epsilon for name, each in spent.items()} == {
+        "reads": Fraction(3, 2),
+        "plays": 2,
+    }
+
+
+def test_one_that_is_refused_takes_nothing_of_the_others_back(tmp_path: Path) -> None:
+    """Planted bug: what a refused act wrote stays in the transaction."""
+    wanted = [request("a", pure(6)), request("b", pure(6)), request("c", pure(4))]
+    with new_ledger(tmp_path) as ledger:
+        with together(ledger, wanted) as futures:
+            outcomes = [future.exception(PATIENCE) for future in futures]
+        assert [type(each) for each in outcomes] == [type(None), BudgetExceeded, type(None)]
+        assert epsilon_spent(ledger) == 10
+        ledger.verify()
+
+
+def test_a_refused_act_leaves_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bug: no savepoint."""
+    add_charge = acts.add_charge
+
+    def stumbles(database: sqlite3.Connection, sequence: int, wanted: ChargeRequest) -> Charge:
+        made = add_charge(database, sequence, wanted)
+        if wanted.key == "b":
+            raise LedgerError("too late")
+        return made
+
+    monkeypatch.setattr(acts, "add_charge", stumbles)
+    with new_ledger(tmp_path) as ledger:
+        with together(ledger, [request("a"), request("b"), request("c")]) as futures:
+            outcomes = [future.exception(PATIENCE) for future in futures]
+        assert [each is None for each in outcomes] == [True, False, True]
+        assert [charge.request.key for charge in ledger.charges()] == ["a", "c"]
+        ledger.verify()
+
+
+def test_one_key_asked_for_twice_is_one_charge(tmp_path: Path) -> None:
+    """Planted bug: an act of the group does not look for what another has just made."""
+    with new_ledger(tmp_path) as ledger:
+        with together(ledger, [request("a"), request("a")]) as futures:
+            outcomes = [future.exception(PATIENCE) for future in futures]
+        assert sorted(type(each).__name__ for each in outcomes) == ["ChargePending", "NoneType"]
+        assert epsilon_spent(ledger) == 1
+
+
+@pytest.mark.parametrize("step", ["announce", "keep"])
+def test_nobody_of_a_group_hears_of_a_charge_that_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Planted bug: an outcome that is told before the anchor keeps it."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with new_ledger(tmp_path) as ledger:
+        monkeypatch.setattr(Anchor, step, full)
+        with together(ledger, [request("a"), request("b")]) as futures:
+            outcomes = [future.exception(PATIENCE) for future in futures]
+        assert [type(each) for each in outcomes] == [LedgerError] * 2
+        monkeypatch.undo()
+        assert epsilon_spent(ledger) == (0 if step == "announce" else 2)
+        if step == "keep":  # spent for good, and nobody may draw
+            with pytest.raises(ChargePending):
+                ledger.charge(request("a"))
+        ledger.verify()
