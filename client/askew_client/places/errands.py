@@ -69,4 +69,6 @@ def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Accoun
     if stored is None:
         return PlaceView(name, MAP_AXES, true)
     asker = MapAsker(spot, place.handle, stored.map_noise, None, 1)
-    return PlaceView(name, MAP_AXES, true, asker.sent(stored), asker.cost(account, "", fresh=False))
+    return PlaceView(
+        name, MAP_AXES, true, asker.sent(stored), asker.cost(account, "", stored, fresh=False)
+    )

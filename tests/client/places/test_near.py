@@ -230,6 +230,23 @@ async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: De
     assert device.server.requests[0] == device.server.requests[1]
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(4)])
+async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
+    device: Device, epsilon: Fraction
+) -> None:
+    """Planted bug: the cost by the settings of today, for a signal that they did not draw."""
+    on_axes(device).nearby.add("work", MORNING)
+    first = await asked(device, "work")
+    on_axes(device, epsilon=epsilon)
+    again, quote = await asked(device, "work"), await device.nearby.quote("places", "work")
+    assert isinstance(quote, NearQuote)
+    assert again.sent == first.sent
+    for cost in (again.cost, quote.cost):
+        assert isinstance(cost, AxesCost)
+        assert (cost.epsilon_per_distance, cost.between_any_two) == (Fraction(1), Fraction(3))
+        assert not cost.fresh
+
+
 async def test_each_named_value_has_a_signal_of_its_own(device: Device) -> None:
     """Planted bug: one signal for the space, which says that two values are the same."""
     nearby = on_axes(device).nearby
