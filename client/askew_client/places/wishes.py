@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 from askew.errors import ProfileError
+
+_MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overflowing
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Wishes:
     def __post_init__(self) -> None:
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.at_most.values(), self.ratings]
-        if not all(isfinite(number) for number in numbers):
-            raise ProfileError("a wish must be worth a finite number")
+        if not all(abs(number) <= _MOST for number in numbers):  # written so that NaN is refused
+            raise ProfileError(f"a wish must be worth a number of at most {_MOST:g} in size")
         if not 0 < self.exponent <= 4:
             raise ProfileError("the exponent of the disutility must be above 0 and at most 4")
 
@@ -61,7 +62,7 @@ class Wishes:
                 _number(value.get("ratings", 0.0)),
                 _number(value.get("exponent", 1.0)),
             )
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise ProfileError("the wishes are no file of wishes; docs/device.md has one") from None
 
 
