@@ -8,6 +8,7 @@ from __future__ import annotations
 from askew.errors import PlaceError
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace
+from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.signal import Signal
 from askew_client.ledger.account import Account
@@ -22,11 +23,13 @@ from askew_client.views.near import MAP_AXES, PlaceView
 def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
     """What asks from a spot that has no signal yet.
 
-    Raises PlaceError, before any call, for a position outside the region, and ParameterError where
-    no region is set.
+    Raises PlaceError, before any call, for a position outside the region and for what is no spot,
+    and ParameterError where no region is set.
     """
     if isinstance(spot, AxisValues):
         return AxisErrand(spot, handle)
+    if not isinstance(spot, Position):  # such as a pair of numbers, from another program
+        raise PlaceError("a place is the name of one, a Position or AxisValues")
     settings.plane.kilometers(spot)
     return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from client.places.conftest import BERLIN, MUNICH, SETTINGS, Device
@@ -135,6 +136,16 @@ async def test_an_unnamed_position_outside_the_region_makes_no_call(
 
 async def test_a_place_that_is_not_named_makes_no_call(device: Device) -> None:
     assert "no place of this name" in str(await refused(device, "hmoe"))
+    assert device.server.n_cards == 0
+
+
+@pytest.mark.parametrize("place", [(52.52, 13.405), None, 5, b"home"])
+async def test_what_is_no_place_is_refused_in_words(device: Device, place: Any) -> None:
+    """A pair of numbers is what a program would pass first."""
+    error = await refused(device, place)
+    assert str(error) == "a place is the name of one, a Position or AxisValues"
+    with pytest.raises(PlaceError, match="a place is the name of one"):
+        device.nearby.add("home", place)
     assert device.server.n_cards == 0
 
 
