@@ -18,6 +18,7 @@ from client.places.conftest import BERLIN, MUNICH, SETTINGS, Device
 
 from askew.errors import (
     BudgetExceeded,
+    LedgerFrozen,
     ParameterError,
     PlaceError,
     ProfileError,
@@ -30,6 +31,7 @@ from askew_client.places.on_map import MapAsker
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import MAX_PLACES, AxisValues, NamedPlace
 from askew_client.views.near import NearAnswer
+from askew_client.views.problems import Setback
 
 TOWN = Fraction(277, 1000)
 AXES_RECORD = "010c00000000040000a1210000"  # a signal with epsilon 4
@@ -324,6 +326,24 @@ async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(device: 
     assert lost.sent == ()
     device.nearby.move("home", BERLIN)
     await sent_by(device)
+
+
+async def test_a_place_of_a_frozen_ledger_waits_for_the_person_and_is_not_drawn_again(
+    device: Device,
+) -> None:
+    """Without its anchor no entry is trusted. Planted bug: advice to move the place, a second draw
+    about one position where accepting the ledger brings the first one back.
+    """
+    device.nearby.add("home", BERLIN)
+    first = await sent_by(device)
+    (device.root / "anchor" / "signals.json").unlink()
+    outcome = await device.nearby.near("places")
+    assert isinstance(outcome, Setback)
+    assert isinstance(outcome.error, LedgerFrozen)
+    assert "--unfreeze" in outcome.hint
+    device.signals.unfreeze("2026-11")
+    assert await sent_by(device) == first
+    assert [each.kind for each in device.signals.charges()] == ["signal", "unfreeze"]
 
 
 def test_a_copied_place_brings_its_position_without_a_draw(
