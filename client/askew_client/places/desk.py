@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 
-from askew.errors import LedgerFrozen, PlaceError
+from askew.errors import PlaceError
 from askew.randomness import RandomBits
 from askew.signal import ANY_SPACE, Signal
 from askew_client.ledger.store import SignalStore
@@ -126,10 +126,8 @@ class PlaceDesk:
         if not isinstance(place, str):
             return fresh_errand(place, new_handle(self._bits), self._settings)
         known = self._profile.read().place(place)
-        stored = self._stored(known)
-        if known.is_position and stored is None and (reason := self._signals.account().frozen):
-            raise LedgerFrozen(f"this place's signal is not trusted: {reason}")
-        return named_errand(known, stored, self._settings)
+        frozen = self._signals.account().frozen
+        return named_errand(known, self._stored(known), frozen, self._settings)
 
     def _paid(self, place: NamedPlace, document: ProfileDocument) -> ProfileDocument:
         """The profile with a new place in it, whose signal is paid for and stored if it needs no
