@@ -121,8 +121,8 @@ class AxisAsker:
 
 
 def _within(axis: Axis, value: float) -> float:
-    """A value as the axis has it: round a ring, and at the nearest end of a line beyond it."""
-    if axis.wraps:
+    """A value as the axis has it: beyond the ends, round a ring or at the nearest end of a line."""
+    if axis.wraps and not axis.low <= value <= axis.high:
         value = axis.low + (value - axis.low) % (axis.high - axis.low)
     return min(max(value, axis.low), axis.high)
 

@@ -18,6 +18,7 @@ from askew.metric.axes import Axis, AxisSpace
 from askew.metric.position import Position
 from askew.metric.region import Region
 from askew.ranking import Slate
+from askew_client.places.on_axes import AxisErrand
 from askew_client.places.on_map import EARTH_RADIUS, MapAsker
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import AxisValues, Spot
@@ -330,6 +331,17 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
         ends.add((device.server.n_cards, len(device.server.requests[0]), found.cost.fresh))
         assert 0 <= found.true[0] <= 800
     assert len(ends) == 1
+
+
+@pytest.mark.parametrize("value", [-180.0, -0.3, 0.1, 12.7, 180.0])
+def test_a_value_on_a_ring_is_the_drawn_one_to_its_last_digit(value: float) -> None:
+    """Neighboring floats stay neighbors, or they would be told apart more than is promised.
+
+    Planted bug: a turn that rounds a value which lies on the ring already.
+    """
+    ring = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, True, 30.0),))
+    errand = AxisErrand(AxisValues({"bearing": value}), "")
+    assert errand.on(ring, "places", SETTINGS).true == (value,)
 
 
 async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: Device) -> None:
