@@ -18,6 +18,7 @@ from askew_client.ledger.slots import months_between
 from askew_client.ledger.store import MAX_JUMP, SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
+from askew_client.settings.ranges import LEVELS
 from askew_client.settings.settings import ClientSettings, slot_of
 
 Health = Literal["ok", "warn", "fail"]
@@ -93,8 +94,9 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
         return Finding("ledger", "fail", f"frozen: {account.frozen}", _UNFREEZE)
     if account.spent >= account.caps.lifetime:
         return Finding("ledger", "warn", spent, "The lifetime cap is reached.")
-    if account.spent_per_km >= account.caps.places_lifetime:
-        return Finding("ledger", "warn", spent, "The lifetime cap of places is reached.")
+    if account.spent_per_km + min(LEVELS.values()) > account.caps.places_lifetime:
+        text = "The lifetime cap of places leaves no new one, at any level."
+        return Finding("ledger", "warn", spent, text)
     return Finding("ledger", "ok", f"{spent}, {len(account.charges)} entries, anchored")
 
 

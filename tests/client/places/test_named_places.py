@@ -26,6 +26,7 @@ from askew.errors import (
 )
 from askew.metric.position import Position
 from askew.randomness import RandomBits, SystemBits
+from askew_client.device.doctor import check_ledger
 from askew_client.places.copy import Copy
 from askew_client.places.on_map import MapAsker
 from askew_client.profile.document import ProfileDocument
@@ -519,3 +520,19 @@ def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) ->
     bad = b'{"ratings": {}, "edits": [], "answers": [], "places": {"home": {"position": [99, 1]}}}'
     with pytest.raises(ProfileError, match="damaged"):
         ProfileDocument.from_bytes(bad)
+
+
+@pytest.mark.parametrize(
+    ("cap", "health"),
+    [(Fraction(3, 10), "warn"), (Fraction(4, 10), "ok")],
+    ids=["no level fits", "a county fits"],
+)
+def test_the_doctor_says_when_no_place_can_be_drawn_any_more(
+    device: Device, cap: Fraction, health: str
+) -> None:
+    """Planted bug: a look for a cap that is spent to its last digit, which none ever is."""
+    device.nearby.add("home", BERLIN)
+    store = device.signals.with_caps(replace(device.settings.caps, places_lifetime=cap))
+    found = check_ledger(store, device.root / "signals.sqlite")
+    assert found.health == health
+    assert ("cap of places" in found.hint) is (health == "warn")
