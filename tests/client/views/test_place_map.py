@@ -1,0 +1,207 @@
+"""The map in characters: every mark where it belongs, the glow as deep as the law says."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from askew.hexagonal import HexagonalLattice, steps
+from askew.metric.position import Position
+from askew.metric.region import Region
+from askew_client.views.map_frame import Frame
+from askew_client.views.place_glow import (
+    HALF,
+    MOST,
+    PlaceGlow,
+    Town,
+    likeliest,
+    people_within,
+    share_above,
+)
+from askew_client.views.place_map import Ink, Scene, draw, legend, lines, probes_around, rank_sign
+
+REGION = Region(47.2, 5.8, 55.1, 15.1)
+LATTICE = HexagonalLattice.for_epsilon(Fraction("0.277"))
+SIGNAL = Position(51.0, 9.0)
+GLOW = PlaceGlow(SIGNAL, float(LATTICE.epsilon), REGION.cosine)
+SIZE = 61, 21  # odd, so that the middle is a cell
+FRAME = Frame(SIGNAL, 2.0, *SIZE)  # two kilometers a row, one a column
+
+
+def at(x: float, y: float) -> Position:
+    """So many kilometers east and north of the signal, on the ground."""
+    degree = math.radians(1) * 6371.0088
+    return Position(51.0 + y / degree, 9.0 + x / degree / math.cos(math.radians(51.0)))
+
+
+def seen(scene: Scene, row: int, column: int) -> str:
+    return draw(scene, FRAME)[row][column].sign
+
+
+def test_north_is_up_east_is_right_and_every_mark_is_in_its_cell() -> None:
+    """Planted bugs: a latitude that grows downward; a cell as wide as it is high."""
+    scene = Scene(
+        you=at(10, 8),
+        glow=GLOW,
+        probes=(at(-12, -6),),
+        results=(at(20, -4), at(-20, 4), at(4, 18)),
+        picked=1,
+    )
+    assert seen(scene, 10, 30) == "◆"
+    assert seen(scene, 10 - 4, 30 + 10) == "●"
+    assert seen(scene, 10 + 3, 30 - 12) == "◇"
+    assert seen(scene, 10 + 2, 30 + 20) == "1"
+    assert seen(scene, 10 - 2, 30 - 20) == "★"
+    assert seen(scene, 10 - 9, 30 + 4) == "3"
+    assert sum(cell.sign != " " for row in draw(scene, FRAME) for cell in row) == 6
+
+
+def test_of_two_marks_in_one_cell_the_one_that_matters_more_is_seen() -> None:
+    here = (SIGNAL,)
+    assert seen(Scene(probes=here, results=here), 10, 30) == "1"
+    assert seen(Scene(results=(SIGNAL, SIGNAL), picked=1), 10, 30) == "★"
+    assert seen(Scene(glow=GLOW, results=here, picked=0), 10, 30) == "◆"
+    assert seen(Scene(glow=GLOW, you=SIGNAL), 10, 30) == "◈"
+    assert seen(Scene(glow=GLOW, you=SIGNAL, cursor=SIGNAL), 10, 30) == "╋"
+
+
+def test_a_signal_that_is_not_there_and_marks_outside_draw_nothing() -> None:
+    far = Scene(you=Position(0, 0), results=(Position(-51, -171), Position(90, 180)), picked=0)
+    for scene in (Scene(), far):
+        assert {cell.sign for row in draw(scene, FRAME) for cell in row} == {" "}
+
+
+def test_the_depth_of_the_glow_is_that_of_the_law() -> None:
+    """-log P(z) / P(0) of `askew.hexagonal`. Planted bug: a circle, or degrees of another plane."""
+    s, q = float(LATTICE.step), LATTICE.inverse_rate
+    for i, j in ((900, 0), (900, 900), (0, 900), (400, -300), (-700, 200), (-5000, -2500)):
+        x, y = (float(each) for each in LATTICE.point(i, j))
+        expected = steps(i, j) * math.log1p(1 / q)
+        assert GLOW.depth(GLOW.position(x, y)) == pytest.approx(expected, rel=1e-3), (i, j, s)
+
+
+def test_half_and_nine_tenths_of_the_law_lie_above_their_depths() -> None:
+    """Summed on the lattice: 6 n points are n steps away. The figures that the legend names."""
+    q = 200
+    r, total = q / (q + 1), 1 + 6 * q * (q + 1)
+    for depth, share in ((HALF, 0.5), (MOST, 0.9)):
+        within = 1 + sum(6 * n * r**n for n in range(1, int(depth * q) + 1))
+        assert within / total == pytest.approx(share, abs=0.01)
+        assert share_above(depth) == pytest.approx(share, abs=1e-12)
+
+
+def test_the_outline_is_as_deep_as_it_says_everywhere() -> None:
+    assert {round(GLOW.depth(each), 9) for each in GLOW.outline(HALF)} == {round(HALF, 9)}
+
+
+def test_the_shades_of_the_map_end_at_the_depths_of_the_legend() -> None:
+    """Straight north and south the gauge is 15 y / 13 of a kilometer, and rows are 2 km."""
+    column = [line.ljust(61)[30] for line in lines(Scene(glow=GLOW), FRAME)[:21]]
+    half, most = (int(1.1545 * depth / GLOW.epsilon * 13 / 15 / 2) for depth in (HALF, MOST))
+    assert column[10] == "◆"
+    assert column.count("░") == 2 * half
+    assert column.count("·") == 2 * (most - half)
+
+
+def test_a_frame_has_every_mark_and_half_of_the_glow() -> None:
+    results = (at(70, 3), at(-4, -60), at(1, 1))
+    scene = Scene(you=at(-90, 20), glow=GLOW, results=results, picked=2)
+    for size in ((76, 20), (58, 9), (4, 3)):
+        frame = scene.frame(*size)
+        marks = [*results, at(-90, 20), SIGNAL, *GLOW.outline(HALF)]
+        assert all(frame.cell(each) is not None for each in marks)
+        assert (frame.width, frame.height) == size
+
+
+def test_a_frame_across_180_degrees_is_narrow() -> None:
+    """Planted bug: the mean of the longitudes 179.9 and -179.9, which is at Greenwich."""
+    marks = (Position(-17, 179.9), Position(-17, -179.9))
+    frame = Frame.around(marks, 60, 20)
+    (row, west), (_, east) = (frame.cell(each) or (0, 0) for each in marks)
+    assert (row, west < east) == (10, True) or (row, west < east) == (9, True)
+    assert frame.km_a_row < 2
+
+
+@pytest.mark.parametrize("latitude", [0.0, 51.0, -89.99, 90.0])
+def test_cells_and_positions_are_each_others_inverse(latitude: float) -> None:
+    frame = Frame(Position(latitude, 180.0), 0.5, *SIZE)
+    for row, column in ((10, 30), (9, 0), (10, 60)):
+        if abs(latitude) < 89:
+            assert frame.cell(frame.position(row, column)) == (row, column)
+        assert abs(frame.position(row, column).latitude) <= 90
+
+
+@pytest.mark.parametrize(
+    ("km_a_row", "says"), [(2.0, "20 km"), (0.9, "5 km"), (0.02, "200 m"), (300.0, "2000 km")]
+)
+def test_the_scale_is_as_long_as_it_says(km_a_row: float, says: str) -> None:
+    """Planted bug: cells as wide as they are high."""
+    bar, _, words = Frame(SIGNAL, km_a_row, *SIZE).scale().partition(" ")
+    number, unit = says.split()
+    kilometers = float(number) / (1000 if unit == "m" else 1)
+    assert words == says
+    assert (len(bar) - 1) * km_a_row / 2 == pytest.approx(kilometers, abs=km_a_row / 2)
+
+
+def test_probes_stand_as_far_from_the_signal_as_their_offsets() -> None:
+    for (x, y), probe in zip([(3.0, -4.0)], probes_around(GLOW, [(3.0, -4.0)]), strict=True):
+        assert GLOW.kilometers(probe) == pytest.approx((x, y))
+
+
+TOWNS = (
+    Town("Kassel", at(24, 34), 200_000),
+    Town("Göttingen", at(6, 10), 116_000),
+    Town("Korbach", at(-20, -6), 23_000),
+    Town("東京", at(-25, 14), 9_000_000),
+    Town("[/]x", at(-25, 4), 5),
+)
+
+
+def test_towns_are_named_where_there_is_room_and_wide_names_are_left_out() -> None:
+    """Planted bug: a name of wide letters, which moves all that stands to its right."""
+    text = "\n".join(lines(Scene(towns=TOWNS), FRAME))
+    assert "∘Göttingen" in text
+    assert "∘Korbach" in text
+    assert "∘[/]x" in text
+    assert "東" not in text
+    marked = "\n".join(lines(Scene(towns=TOWNS, you=TOWNS[1].at), FRAME))
+    assert "●Göttingen" in marked
+
+
+def test_in_ascii_every_sign_is_ascii_and_differs_from_the_others() -> None:
+    scene = Scene(at(1, 4), GLOW, (at(5, 5),), (at(9, 9), at(-9, 9)), 0, TOWNS, at(-5, -5))
+    text = "\n".join((*lines(scene, FRAME, plain=True), *legend(scene, plain=True)))
+    assert text.isascii()
+    assert all(sign in text for sign in ("@", "#", "+", "*", "2", "oGottingen", "X", ":", "."))
+    for plain in (False, True):
+        assert len({ink.sign(plain=plain) for ink in Ink}) == len(Ink)
+
+
+def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:
+    assert legend(Scene(you=SIGNAL)) == ("● you",)
+    assert "★ your pick" not in legend(Scene(results=(SIGNAL,)))
+    everything = Scene(SIGNAL, GLOW, (SIGNAL,), (SIGNAL,), 0, TOWNS)
+    assert "░ you, 5 times in 10" in legend(everything)
+
+
+def test_the_likeliest_towns_weigh_people_by_the_law() -> None:
+    """Two towns at depth 0 and at ln 3: 1 : 1 by people 1 : 3. Nobody's town is not named."""
+    deep = GLOW.outline(math.log(3))[0]
+    towns = (Town("near", SIGNAL, 100), Town("deep", deep, 300), Town("empty", SIGNAL, 0))
+    found = likeliest(towns, GLOW)
+    assert {each.town.name: round(each.share, 9) for each in found} == {"near": 0.5, "deep": 0.5}
+    assert likeliest(towns[2:], GLOW) == ()
+    assert people_within(towns, GLOW, 1.0) == 100
+
+
+def test_ranks_have_one_sign_each_and_many_share_a_plus() -> None:
+    assert [rank_sign(rank) for rank in (1, 9, 10, 35, 36, 64)] == ["1", "9", "a", "z", "+", "+"]
+
+
+def test_what_is_private_does_not_show_when_a_scene_is_printed() -> None:
+    scene = Scene(Position(51.25, 9.125), GLOW, results=(Position(51.5, 9.5),))
+    for private in ("51.25", "9.125", "51.5"):
+        assert private not in repr(scene)
+        assert private not in repr(scene.frame(60, 20))
