@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.rule_kind import MetricRuleKind
 from askew_server.training.quality import Estimate, mean_of, ratio_of
 
 Array = NDArray[np.float64]
@@ -15,15 +14,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PlaceLabel:
-    """What a cell is about. level: its name; epsilon: per crow's kilometer. crowd: who asks.
-    density: what the rule knows of where people are, in words; empty where it knows nothing.
+    """What a cell is about. ground: map, line or ring. epsilon: per unit of distance, on a map the
+    crow's kilometer. k: 0 where a rule needs a number of its own. crowd: who asks. density: what
+    the rule knows of where people are; empty where it knows nothing.
     """
 
+    ground: str
     items: int
     level: str
     epsilon: float
     k: int
-    rule: MetricRuleKind
+    rule: str
     crowd: str = "all"
     density: str = ""
 
@@ -68,13 +69,12 @@ class PlaceCell:
 
 
 def cell_of(
-    label: PlaceLabel, run: PlaceRun, nearest: PlaceRun, codebook: PlaceRun | None
+    label: PlaceLabel, run: PlaceRun, nearest: PlaceRun, codebook: PlaceRun
 ) -> PlaceCell:
     """The cell of a run beside its baselines. Draws of one person are averaged first, so that the
     errors are those of people.
     """
-    mine, theirs = by_person(run.extra), by_person(nearest.extra)
-    probes = np.full_like(mine, np.nan) if codebook is None else by_person(codebook.extra)
+    mine, theirs, probes = (by_person(each.extra) for each in (run, nearest, codebook))
     return PlaceCell(
         label=label,
         n_people=len(mine),
