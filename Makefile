@@ -14,7 +14,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-selection bench-scale bench-device bench-gaps bench-counting bench-releases codebooks \
-  demo-model proto proto-check proto-release lock clean
+  map-codebooks demo-model proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -70,6 +70,10 @@ bench-counting: $(STAMP)
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)
 	$(BIN)/python benchmarks/fit_codebooks.py
+
+# Those for maps: three minutes.
+map-codebooks: $(STAMP)
+	$(BIN)/python benchmarks/fit_map_codebooks.py
 
 # What `askew tui --demo` plays with, from what `askew-server serve --demo` serves.
 demo-model: $(STAMP)

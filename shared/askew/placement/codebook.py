@@ -4,9 +4,10 @@ Shipped for product-Laplace noise with l1 and with l2 disutility and for l2-Lapl
 disutility, each with its mean distance on fresh samples and the standard error of that mean.
 `benchmarks/fit_codebooks.py` computed them from fixed seeds. All lengths scale as 1 / epsilon.
 
-The file is packaged data: a constant of the program like its code. Reading it is the one place
-where the core opens a file; were the caller to pass it in, the answer of `place` would depend on
-what its caller happened to load. It holds plain arrays only; nothing in it is ever executed.
+The files of `data` are packaged: constants of the program like its code. Reading them is the one
+place where the core opens a file; were the caller to pass one in, the answer of `place` would
+depend on what its caller happened to load. They hold plain arrays only; nothing in them is ever
+executed.
 
 Other sizes, laws and disutilities are fitted on demand by the same Lloyd iteration from a public
 seed: seconds to a minute, told to `progress`, and kept for as long as the process lives.
@@ -103,7 +104,7 @@ def _fitted(request: _Request) -> Codebook:
     nearby = _nearest_shipped(law)
     starts = [spread_out(samples, law.k, law.disutility, generator, nearby)]
     starts.append(spread_out(samples, law.k, law.disutility, generator))
-    slope = None if isinstance(h, Identity) else _slope(h)
+    slope = None if isinstance(h, Identity) else slope_of(h)
     points = fit(
         samples, starts, law.disutility, generator=generator, slope=slope, progress=progress
     )
@@ -121,7 +122,9 @@ def expected_cost(
     return float(costs.mean()), float(costs.std() / np.sqrt(len(costs)))
 
 
-def _slope(h: Disutility) -> Slope:
+def slope_of(h: Disutility) -> Slope:
+    """The slope h' of float32 distances, as `lloyd.fit` takes it."""
+
     def of(far: Points) -> Points:
         # Some h are infinitely steep at 0, where a sample already sits on its point.
         return h.slope(np.maximum(far.astype(np.float64), 1e-6)).astype(np.float32)
@@ -139,16 +142,19 @@ def _nearest_shipped(law: Law) -> Points | None:
 
 @lru_cache(maxsize=1)
 def _library() -> Mapping[Law, Codebook]:
-    found: dict[Law, Codebook] = {}
-    resource = files("askew.placement") / "data" / "codebooks.npz"
+    found = packaged("codebooks.npz")
+    return MappingProxyType({Law(*_LAWS[law], d, k): book for (law, d, k), book in found.items()})
+
+
+def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
+    """The codebooks of a file of `data`, by the number of their law, d and k."""
+    found: dict[tuple[int, int, int], Codebook] = {}
+    resource = files("askew.placement") / "data" / name
     with as_file(resource) as path, np.load(path, allow_pickle=False) as data:
         points = data["points"]
         rows = zip(data["table"].tolist(), data["cost"], data["standard_error"], strict=True)
         for (law, d, k, first), cost, error in rows:
             book = points[first : first + k * d].reshape(k, d).astype(np.float64)
             book.setflags(write=False)
-            noise, disutility = _LAWS[law]
-            found[Law(noise, disutility, d, k)] = Codebook(
-                book, float(cost), float(error), "shipped"
-            )
-    return MappingProxyType(found)
+            found[law, d, k] = Codebook(book, float(cost), float(error), "shipped")
+    return found

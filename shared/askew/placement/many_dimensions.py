@@ -84,7 +84,12 @@ def _refuse_divergence(law: Law, h: Disutility) -> None:
 def lower_bound(law: Law, h: Disutility) -> float:
     """No k points cost less, at unit epsilon."""
     d = law.dimension
-    shrink = (_ball(law.disutility, d) - _ball(law.noise, d) + math.log(law.k)) / d
+    volumes = _ball(law.disutility, d) - _ball(law.noise, d) + math.log(law.k)
+    return volume_bound(d, volumes / d, h)
+
+
+def volume_bound(d: int, shrink: float, h: Disutility) -> float:
+    """E h(G exp(-shrink)), G of law Gamma(d, 1)."""
     if isinstance(h, Identity):
         return d * math.exp(-shrink)
     nodes, weights = legendre(48)
