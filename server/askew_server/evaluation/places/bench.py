@@ -96,5 +96,7 @@ class Bench:
     def _density(self, known: Known) -> Density:
         if known not in self._densities:
             ground = self.market.ground
-            self._densities[known] = Density.of_towns(ground.space, ground.densities[known])
+            self._densities[known] = Density.of_towns(
+                self.market.index.frame, ground.densities[known]
+            )
         return self._densities[known]

@@ -68,9 +68,7 @@ class PlaceCell:
     filtered: tuple[Filtered, ...]
 
 
-def cell_of(
-    label: PlaceLabel, run: PlaceRun, nearest: PlaceRun, codebook: PlaceRun
-) -> PlaceCell:
+def cell_of(label: PlaceLabel, run: PlaceRun, nearest: PlaceRun, codebook: PlaceRun) -> PlaceCell:
     """The cell of a run beside its baselines. Draws of one person are averaged first, so that the
     errors are those of people.
     """
