@@ -1,0 +1,142 @@
+"""Where people are expected to be: a public density on a grid, at every resolution.
+
+The people of each town are spread around it by a normal law whose width grows with the town, and a
+tenth of all people is spread evenly over the whole space: without that floor whoever lives far from
+every town of the list would be served worst. Nothing in it comes from who asked.
+
+Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
+level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
+five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from askew_server.collections.model import Towns
+from askew_server.retrieval.near.frame import Frame, Points
+
+FLOOR = 0.1
+_LOG2_CELLS = 20
+_WINDOW = 2304
+_WRAPPED: Literal["wrap"] = "wrap"
+_REFLECTED: Literal["reflect"] = "reflect"
+_FINEST = -24  # the level at which a cell of the grid was cut in two this often
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Some cells: their centers on each axis, their size (d,), and the people of each."""
+
+    centers: list[Points]
+    cell: Points
+    people: NDArray[np.float32] = field(repr=False)
+
+
+class Density:
+    """People on a grid over the box of a frame, and on coarser ones."""
+
+    def __init__(self, frame: Frame, people: NDArray[np.float32]) -> None:
+        self._extent, self._rings, self._levels = frame.extent, frame.rings, [people]
+        while self._levels[-1].size > 1:
+            self._levels.append(_joined(self._levels[-1]))
+
+    @classmethod
+    def uniform(cls, frame: Frame) -> Density:
+        """People anywhere alike."""
+        return cls(frame, np.ones([1] * len(frame.extent), np.float32))
+
+    @classmethod
+    def of_towns(cls, frame: Frame, towns: Towns) -> Density:
+        """The people of the towns that lie in the space, each spread by its size, and the floor."""
+        grid = frame.grid(towns.coordinates)
+        here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
+        people = _spread(frame, grid[here], towns.people[here].astype(np.float64))
+        if not people.any():
+            return cls.uniform(frame)
+        people *= (1 - FLOOR) / people.sum(dtype=np.float64)
+        return cls(frame, people + np.float32(FLOOR / people.size))
+
+    def window(self, center: Points, half: Points) -> Window:
+        """The cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
+        low, high = center - half, center + half
+        size = np.minimum(high - low, self._extent)
+        cells = np.log2(size / self._extent * self._levels[0].shape).sum() - np.log2(_WINDOW)
+        level = max(_FINEST, int(np.floor(cells / len(size))))
+        while True:
+            shape = self._shape(level)
+            first, last = self._between(low, high, shape)
+            if np.prod((last - first).astype(np.float64)) <= _WINDOW:
+                return self._cells(level, first, last)
+            level += 1
+
+    def _shape(self, level: int) -> NDArray[np.int64]:
+        """Cells on each axis; a level below 0 cuts the cells of the grid."""
+        if level < 0:
+            return np.array(self._levels[0].shape) << -level
+        return np.array(self._levels[min(level, len(self._levels) - 1)].shape)
+
+    def _between(
+        self, low: Points, high: Points, shape: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first cell, and the one after the last, on each axis; a ring's may go around once."""
+        first = np.floor(low / self._extent * shape)
+        last = np.ceil(high / self._extent * shape)
+        clipped = np.clip(first, 0, shape - 1), np.clip(last, 1, shape)
+        around = first, np.minimum(last, first + shape)
+        begin, end = np.where(self._rings, around, clipped).astype(np.int64)
+        return begin, np.maximum(end, begin + 1)
+
+    def _cells(self, level: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> Window:
+        shape = self._shape(level)
+        cell = self._extent / shape
+        numbers = [np.arange(a, b) for a, b in zip(first, last, strict=True)]
+        cut = max(0, -level)
+        held = self._levels[min(max(0, level), len(self._levels) - 1)]
+        places = [(n % size) >> cut for n, size in zip(numbers, shape.tolist(), strict=True)]
+        centers = [(n + 0.5) * side for n, side in zip(numbers, cell.tolist(), strict=True)]
+        return Window(centers, cell, held[np.ix_(*places)])
+
+
+def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Half as many cells on each axis that has two."""
+    for axis, size in enumerate(people.shape):
+        if size > 1:
+            people = np.add.reduceat(people, np.arange(0, size, 2), axis=axis)
+    return people
+
+
+def _spread(frame: Frame, grid: Points, people: Points) -> NDArray[np.float32]:
+    """The people of towns on the finest grid: one blur for all towns of about one width."""
+    reach = frame.extent * frame.units
+    shape = _shape_of(reach)
+    rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
+    flat = np.ravel_multi_index(tuple(rows.T), shape)
+    classes = np.rint(np.log2(_width(people))).astype(np.int64)
+    modes = [_WRAPPED if ring else _REFLECTED for ring in frame.rings]
+    total = np.zeros(shape, np.float32)
+    for each in np.unique(classes):
+        of_class = classes == each
+        held = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
+        sigma = (2.0**each / (reach / shape)).tolist()
+        total += gaussian_filter(held.reshape(shape), sigma, mode=modes, truncate=3)
+    return total
+
+
+def _width(people: Points) -> Points:
+    """The standard deviation of a town in kilometers: its area grows a little slower than it."""
+    return np.maximum(0.25, 3.5 * (people / 100_000) ** 0.4)
+
+
+def _shape_of(reach: Points) -> tuple[int, ...]:
+    """Powers of two that make cells about as long as wide, and at most 2**20 of them."""
+    side = (_LOG2_CELLS - np.log2(reach).sum()) / len(reach)
+    exponents = np.maximum(0, np.floor(np.log2(reach) + side + 0.5)).astype(int)
+    while exponents.sum() > _LOG2_CELLS:
+        exponents[exponents.argmax()] -= 1
+    return tuple((1 << exponents).tolist())

@@ -1,0 +1,206 @@
+"""How a metric space lies: its frame for items, signals and people. The one module that asks
+whether a space is a map or a list of axes.
+
+Grid coordinates u, (m, d): on a map degrees north of the south edge and degrees east of the west
+edge; on axes (value - low) / scale. The box [0, extent] holds the space; a ring's ends are one.
+Tree points, (m, e): on a map the point of the sphere with the Earth's mean radius, in kilometers,
+so that nearest in the straight line is nearest by great circle, at 180 degrees too; on axes u.
+Noise offsets, (m, d): kilometers east and north in the device's plane, which has the cosine that
+comes with the signal; on axes units of distance.
+"""
+
+from __future__ import annotations
+
+from math import log1p
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.hexagonal import RISE
+from askew.metric.axes import AxisSpace
+from askew.metric.map_space import MapSpace, MetricSpace
+from askew.metric.position import MICRODEGREES
+from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
+from askew.placement.disutility import Disutility
+from askew.placement.noise import Laplace
+from askew.placement.rule import place
+from askew.signal import Signal
+
+Points = NDArray[np.float64]
+EARTH_RADIUS = 6371.0088  # km, the mean radius
+_LATITUDE, _LONGITUDE = float(KM_OF_LATITUDE), float(KM_OF_LONGITUDE)
+
+
+class Frame(Protocol):
+    """What a rule must know of a space."""
+
+    norm: int  # of tree points
+    extent: Points  # (d,), the box of grid coordinates
+    units: Points  # (d,), about how much distance one of each grid coordinate is
+    rings: NDArray[np.bool_]  # (d,), whether the ends of a coordinate are one
+
+    def grid(self, coordinates: Points) -> Points:
+        """Coordinates of a collection (m, d) -> grid coordinates (m, d)."""
+
+    def tree(self, grid: Points) -> Points:
+        """Grid coordinates (m, d) -> tree points (m, e)."""
+
+    def inside(self, grid: Points) -> Points:
+        """Clamped into the box; wrapped on rings."""
+
+    def epsilon(self, signal: Signal) -> float:
+        """Epsilon per unit of distance of the signal's noise."""
+
+    def aim(self, signal: Signal) -> Points:
+        """Where a signal points to, (d,) grid coordinates, perhaps outside the box."""
+
+    def spread(self, signal: Signal, offsets: Points, /) -> Points:
+        """Noise offsets (m, d) as differences of grid coordinates (m, d)."""
+
+    def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
+        """log P(signal | point), up to a constant, on the grid of these d axes of coordinates."""
+
+    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
+        """The placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
+
+
+def frame_of(space: MetricSpace) -> Frame:
+    """The frame of a space."""
+    return MapFrame(space.region) if isinstance(space, MapSpace) else AxisFrame(space)
+
+
+class MapFrame:
+    """A region of the Earth."""
+
+    norm = 2
+
+    def __init__(self, region: Region) -> None:
+        self._corner = np.array([region.south, region.west])
+        self.extent = np.array([region.north - region.south, float(region.width)])
+        middle = np.cos(np.radians(region.south + self.extent[0] / 2))
+        self.units = np.array([_LATITUDE, _LONGITUDE * middle])
+        self.rings = np.zeros(2, np.bool_)
+
+    def grid(self, coordinates: Points) -> Points:
+        """Longitudes within half a turn of the region's middle."""
+        away = coordinates - self._corner
+        half = self.extent[1] / 2
+        away[..., 1] = (away[..., 1] - half + 180) % 360 - 180 + half
+        return np.asarray(away)
+
+    def tree(self, grid: Points) -> Points:
+        """Points of the sphere, (m, 3)."""
+        latitude, longitude = np.radians(np.moveaxis(grid + self._corner, -1, 0))
+        level = np.cos(latitude)
+        parts = (level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude))
+        return np.asarray(EARTH_RADIUS * np.stack(parts, axis=-1))
+
+    def inside(self, grid: Points) -> Points:
+        """Clamped to the region's edges."""
+        return np.clip(grid, 0.0, self.extent)
+
+    def epsilon(self, signal: Signal) -> float:
+        """Per crow's kilometer."""
+        return float(signal.map_noise.epsilon)
+
+    def aim(self, signal: Signal) -> Points:
+        """The noisy position."""
+        return self.grid(np.array(signal.values) / MICRODEGREES)
+
+    def spread(self, signal: Signal, offsets: Points) -> Points:
+        """Kilometers of the device's plane as degrees."""
+        return offsets[:, ::-1] / self._plane(signal)
+
+    def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
+        """-n log(1 + 1/q), n the steps of the lattice from the point to the signal."""
+        lattice = signal.map_noise.lattice
+        aim, plane, step = self.aim(signal), self._plane(signal), float(lattice.step)
+        j = ((aim[0] - axes[0]) * (plane[0] / (step * float(RISE))))[:, None]
+        i = ((aim[1] - axes[1]) * (plane[1] / step))[None, :] + j / 2
+        steps = np.maximum(np.maximum(np.abs(i), np.abs(j)), np.abs(i - j))
+        return np.asarray(steps * -log1p(1 / lattice.inverse_rate))
+
+    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
+        """East and north, in kilometers."""
+        return _nearest_first(
+            place(
+                Laplace(self.epsilon(signal), 2),
+                disutility,
+                k,
+                disutility_metric="l2",
+                on_demand=False,
+            ).offsets,
+            2,
+        )
+
+    def _plane(self, signal: Signal) -> Points:
+        """Kilometers of the device's plane a degree, of latitude and of longitude."""
+        cosine = signal.map_noise.cosine / COSINE_PARTS
+        return np.array([_LATITUDE, _LONGITUDE * cosine])
+
+
+class AxisFrame:
+    """Lines and rings; distances add."""
+
+    norm = 1
+
+    def __init__(self, space: AxisSpace) -> None:
+        self._low = np.array([axis.low for axis in space.axes])
+        self._scale = np.array([axis.scale for axis in space.axes])
+        self.extent = np.array([float(axis.size) for axis in space.axes])
+        self.units = np.ones(space.dimension)
+        self.rings = np.array([axis.wraps for axis in space.axes])
+
+    def grid(self, coordinates: Points) -> Points:
+        """Units of distance from the low ends."""
+        return np.asarray((coordinates - self._low) / self._scale)
+
+    def tree(self, grid: Points) -> Points:
+        """The same, a ring's high end being its low end."""
+        return self.inside(grid)
+
+    def inside(self, grid: Points) -> Points:
+        """Clamped on lines, wrapped on rings."""
+        wrapped = grid % self.extent
+        # A tiny negative number wraps to the extent itself, which is the low end.
+        wrapped = np.where(wrapped >= self.extent, 0.0, wrapped)
+        return np.where(self.rings, wrapped, np.clip(grid, 0.0, self.extent))
+
+    def epsilon(self, signal: Signal) -> float:
+        """Per unit of distance."""
+        return float(signal.lattice.epsilon)
+
+    def aim(self, signal: Signal) -> Points:
+        """The noisy point."""
+        return signal.point()
+
+    def spread(self, _: Signal, offsets: Points) -> Points:
+        """The same."""
+        return offsets
+
+    def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
+        """The sum over the axes of -t log(1 + 1/q), t steps of the lattice; both ways on a ring."""
+        rate = log1p(1 / signal.lattice.inverse_rate) / signal.lattice.step
+        total = np.zeros([1] * len(axes))
+        for number, (aim, axis) in enumerate(zip(self.aim(signal), axes, strict=True)):
+            away = np.abs(axis - aim)
+            if self.rings[number]:
+                size = self.extent[number]
+                away %= size
+                logs = np.logaddexp(-rate * away, -rate * (size - away))
+            else:
+                logs = -rate * away
+            total = total + logs.reshape([-1 if n == number else 1 for n in range(len(axes))])
+        return total
+
+    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
+        """In units of distance."""
+        dimension = len(self.extent)
+        noise = Laplace(self.epsilon(signal), dimension)
+        return _nearest_first(place(noise, disutility, k, on_demand=False).offsets, dimension)
+
+
+def _nearest_first(offsets: Points, dimension: int) -> Points:
+    table = offsets.reshape(-1, dimension)
+    return table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
