@@ -86,7 +86,7 @@ def mean_disutility(axis: Axis, h: Disutility, k: int, person: float) -> float:
     around = round(person / lattice.step)
     moves = np.arange(-int(_FAR / lattice.step), int(_FAR / lattice.step), _EVERY)
     # The law is the same everywhere: the signal moves one way, or the person the other.
-    people = (person - moves * lattice.step)[:, None]
+    people = (person - moves * lattice.step).astype(np.float64)[:, None]
     weights = np.exp(lattice_log_likelihood(lattice, [around], people))
     total = axis.steps(lattice)
     sent = (around + moves) % total if axis.wraps else around + moves

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.lattice import Lattice
 from askew.metric.axes import Axis, AxisSpace
@@ -93,5 +94,5 @@ def _scattered(axis: Axis, towns: Towns, n: int, power: float, rng: np.random.Ge
     return np.clip(values, axis.low, axis.high)
 
 
-def _some(towns: Towns, rows: object) -> Towns:
+def _some(towns: Towns, rows: NDArray[np.int64]) -> Towns:
     return Towns(towns.coordinates[rows], towns.people[rows], towns.source)

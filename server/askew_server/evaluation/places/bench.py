@@ -24,7 +24,7 @@ NEAREST, CODEBOOK, POSTERIOR = (
 KNOWING: Final[tuple[str, ...]] = (POSTERIOR, MetricRuleKind.REMAP, SERVED)
 RULES: Final[tuple[str, ...]] = (*MetricRuleKind, SERVED)
 # As many items as they need, whatever k is asked.
-_OWN_SIZE: Final[Mapping[str, int]] = {
+OWN_SIZE: Final[Mapping[str, int]] = {
     MetricRuleKind.ONE: 1,
     MetricRuleKind.AREA: 0,
     MetricRuleKind.CELL: 0,
@@ -46,7 +46,7 @@ class Asked:
         return [
             (rule, k)
             for rule in self.rules
-            for k in ([_OWN_SIZE[rule]] if rule in _OWN_SIZE else self.ks)
+            for k in ([OWN_SIZE[rule]] if rule in OWN_SIZE else self.ks)
         ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
+from askew_server.evaluation.places.bench import OWN_SIZE
 from askew_server.evaluation.places.cells import PlaceCell
 from askew_server.evaluation.places.goals import verdicts
 from askew_server.evaluation.places.study import PlacesStudy
@@ -27,7 +28,7 @@ def as_json(study: PlacesStudy) -> str:
 
 def as_lines(study: PlacesStudy) -> Iterator[tuple[str, ...]]:
     """Rows of ground, items, level, who, rule, and for each k the extra distance and its ratio to
-    that of `nearest`; rules that need a number of items of their own show it.
+    that of `nearest`; rules that need a number of items of their own show it under the first k.
     """
     lines: dict[tuple[str, ...], dict[int, str]] = {}
     for cell in study.cells:
@@ -35,8 +36,8 @@ def as_lines(study: PlacesStudy) -> Iterator[tuple[str, ...]]:
         who = " ".join(each for each in (at.crowd, at.density) if each)
         line = lines.setdefault((at.ground, f"{at.items:,}", at.level, who, at.rule), {})
         line[at.k] = f"{cell.extra.mean:.3g} ({cell.ratio.mean:.2f})"
-        if not at.k:
-            line[max(study.protocol.ks)] = f"{cell.extra.mean:.3g} by {cell.size:,.0f} items"
+        if at.rule in OWN_SIZE:
+            line[min(study.protocol.ks)] = f"{cell.extra.mean:.3g}, {cell.size:,.0f} items"
     for heading, texts in lines.items():
         yield (*heading, *(texts.get(k, "") for k in study.protocol.ks))
 
@@ -46,7 +47,7 @@ def best_lines(study: PlacesStudy) -> Iterator[str]:
     groups: dict[tuple[str, int, str, int], list[PlaceCell]] = {}
     for cell in study.cells:
         at = cell.label
-        if at.crowd == "rural" and at.k:
+        if at.crowd == "rural" and at.rule not in OWN_SIZE:
             groups.setdefault((at.ground, at.items, at.level, at.k), []).append(cell)
     for (ground, n, level, k), cells in groups.items():
         best = min(cells, key=lambda cell: cell.extra.mean)
@@ -54,6 +55,22 @@ def best_lines(study: PlacesStudy) -> Iterator[str]:
             f"rural, {ground}, {n:,} items, {level}, k = {k}: {best.label.rule} is best, "
             f"{_shown(best.extra)} km, {best.ratio.mean:.2f} of nearest"
         )
+
+
+def agreement_lines(study: PlacesStudy) -> Iterator[str]:
+    """Lines beside their closed form, rings beside the bound of any mechanism."""
+    for each in study.agreements:
+        what = "closed form" if each.ground == "line" else "least of any mechanism"
+        yield (
+            f"{each.ground}, h = {each.disutility}, k = {each.k}: {each.found:.4f}, "
+            f"{what} {each.theory:.4f}, ratio {each.ratio:.4f}"
+        )
+
+
+def goal_lines(study: PlacesStudy) -> Iterator[str]:
+    """Each goal that this study speaks of, what was found, and whether it is met."""
+    for each in verdicts(study.cells):
+        yield f"{'met' if each.met else 'MISSED'}: {each.goal}: {each.found}"
 
 
 def filter_lines(study: PlacesStudy, rule: str, k: int) -> Iterator[str]:

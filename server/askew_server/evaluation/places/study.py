@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from askew.errors import ParameterError
+from askew_server.collections.model import Towns
+from askew_server.evaluation.places.agreement import Agreement
+from askew_server.evaluation.places.axis import LINE, RING, Road
 from askew_server.evaluation.places.bench import KNOWING, RULES, Asked, Bench
 from askew_server.evaluation.places.cells import PlaceCell
+from askew_server.evaluation.places.country import Country
 from askew_server.evaluation.places.ground import CROWDS, Ground
 from askew_server.evaluation.places.market import Market
 
@@ -25,12 +29,14 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class PlacesProtocol:
-    """What is compared. people: of each crowd; draws: signals of each of them. beside_ks: where
-    people in the country, and a density with half of its towns, are looked at as well. filters:
-    shares of items that pass one. Raises ParameterError for an empty or invalid list.
+    """What is compared. items: on the map; axis_items: on the line and the ring. people: of each
+    crowd; draws: signals of each of them. beside_ks: where people in the country, and a density
+    with half of its towns, are looked at as well. filters: shares of items that pass one. Raises
+    ParameterError for an empty or invalid list.
     """
 
     items: tuple[int, ...] = (1_000, 10_000, 100_000)
+    axis_items: tuple[int, ...] = (1_000,)
     levels: tuple[str, ...] = tuple(LEVELS)
     ks: tuple[int, ...] = (1, 5, 10, 20, 32, 64)
     rules: tuple[str, ...] = RULES
@@ -50,7 +56,7 @@ class PlacesProtocol:
                 raise ParameterError(name, getattr(self, name), f"among {', '.join(known)}")
         if not all(1 <= k <= MOST for k in self.ks):
             raise ParameterError("k", self.ks, f"from 1 to {MOST}")
-        if not all(max(self.ks) <= n <= 10_000_000 for n in self.items):
+        if not all(max(self.ks) <= n <= 10_000_000 for n in (*self.items, *self.axis_items)):
             raise ParameterError("items", self.items, "from the largest k to 10,000,000")
         if not (self.people >= 2 and self.draws >= 1):
             raise ParameterError("people", (self.people, self.draws), "at least 2, and 1 draw each")
@@ -65,23 +71,34 @@ class PlacesStudy:
     protocol: PlacesProtocol
     source: str
     cells: tuple[PlaceCell, ...]
-    whole: bool
+    agreements: tuple[Agreement, ...] = ()
+    whole: bool = True
 
 
 def studied(
-    protocol: PlacesProtocol, grounds: Sequence[Ground], progress: Progress
+    protocol: PlacesProtocol, towns: Towns, progress: Progress
 ) -> Iterator[tuple[PlaceCell, ...]]:
     """The cells, those of one ground, number of items and level together."""
-    parts = [(g, n, level) for g in grounds for n in protocol.items for level in protocol.levels]
+    parts = [(g, n, at) for g, n in grounds_of(protocol, towns) for at in protocol.levels]
     for done, (ground, n, level) in enumerate(parts):
 
         def told(doing: str, part: float, before: int = done, n: int = n, at: str = level) -> None:
-            progress(f"{n:,} items, {at}: {doing}", (before + part) / len(parts))
+            progress(f"{n:,} items, {at}, {doing}", (before + part) / len(parts))
 
         signals = {c: ground.signals(LEVELS[level], c, protocol.draws) for c in CROWDS}
         bench = Bench(Market.of(ground, n, protocol.filters), level, signals, told)
         yield tuple(bench.cells(questions_of(protocol)))
     progress("done", 1.0)
+
+
+def grounds_of(protocol: PlacesProtocol, towns: Towns) -> Iterator[tuple[Ground, int]]:
+    """A country around the towns, a line and a ring, with each number of items."""
+    people, seed = protocol.people, protocol.seed
+    country = Country.of(towns, people, seed)
+    yield from ((country, n) for n in protocol.items)
+    for axis in (LINE, RING):
+        road = Road.of(axis, people, seed)
+        yield from ((road, n) for n in protocol.axis_items)
 
 
 def questions_of(protocol: PlacesProtocol) -> tuple[Asked, ...]:
