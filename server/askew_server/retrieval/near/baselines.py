@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from askew.errors import ParameterError
 from askew.signal import Signal
 from askew_server.retrieval.near.frame import Points
 from askew_server.retrieval.near.index import MetricIndex, Rows
 from askew_server.retrieval.near.people import People
+from askew_server.retrieval.near.rules import checked
 
 _HELD = 0.95
 _CELL = 4.0  # side, in 1 / epsilon
@@ -32,11 +32,9 @@ class Remap:
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """Exactly k."""
-        if not 1 <= k <= len(self._index):
-            raise ParameterError("k", k, f"from 1 to the number of items, {len(self._index)}")
         frame = self._index.frame
         median = _median(self._people.sample(signal) * frame.units) / frame.units
-        return np.asarray(np.sort(self._index.nearest(median[None], k)[0]))
+        return np.asarray(np.sort(self._index.nearest(median[None], checked(k, self._index))[0]))
 
 
 class One:

@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 Costs = NDArray[np.float32]
 LEVELS = 65535
-MOST_PEOPLE = 256
+_SWAPS = 4  # more of them fit the sample, and nobody else
 
 
 def whole(distances: Costs) -> Costs:
     """Distances (c, m) as whole numbers, the largest 65535; overwrites them."""
     top = float(distances.max())
-    if top > 0:
-        distances *= np.float32(LEVELS / top)
-    np.rint(distances, out=distances)
-    return np.minimum(distances, np.float32(LEVELS), out=distances)
+    distances *= np.float32(LEVELS / top if top > 0 else 0.0)
+    return np.rint(distances, out=distances)
 
 
 def cost(costs: Costs, rows: NDArray[np.int64]) -> float:
@@ -35,9 +33,9 @@ def cost(costs: Costs, rows: NDArray[np.int64]) -> float:
 
 
 def choose(costs: Costs, k: int) -> NDArray[np.int64]:
-    """k distinct rows, (k,), 1 <= k <= c: no swap of one of them for another row costs less."""
+    """k distinct rows, (k,), 1 <= k <= c."""
     rows = _greedy(costs, k)
-    for _ in range(4 * k):
+    for _ in range(_SWAPS):
         if not _swap(costs, rows):
             break
     return rows

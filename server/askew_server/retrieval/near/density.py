@@ -12,6 +12,7 @@ five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil, floor, log2, prod
 from typing import Literal
 
 import numpy as np
@@ -42,14 +43,10 @@ class Density:
     """People on a grid over the box of a frame, and on coarser ones."""
 
     def __init__(self, frame: Frame, people: NDArray[np.float32]) -> None:
-        self._extent, self._rings, self._levels = frame.extent, frame.rings, [people]
+        self._extent, self._levels = frame.extent, [people]
+        self._rings: list[bool] = frame.rings.tolist()
         while self._levels[-1].size > 1:
             self._levels.append(_joined(self._levels[-1]))
-
-    @classmethod
-    def uniform(cls, frame: Frame) -> Density:
-        """People anywhere alike."""
-        return cls(frame, np.ones([1] * len(frame.extent), np.float32))
 
     @classmethod
     def of_towns(cls, frame: Frame, towns: Towns) -> Density:
@@ -57,50 +54,47 @@ class Density:
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
         people = _spread(frame, grid[here], towns.people[here].astype(np.float64))
-        if not people.any():
-            return cls.uniform(frame)
-        people *= (1 - FLOOR) / people.sum(dtype=np.float64)
+        people *= (1 - FLOOR) / max(float(people.sum(dtype=np.float64)), 1e-30)
         return cls(frame, people + np.float32(FLOOR / people.size))
 
     def window(self, center: Points, half: Points) -> Window:
         """The cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
-        low, high = center - half, center + half
-        size = np.minimum(high - low, self._extent)
-        cells = np.log2(size / self._extent * self._levels[0].shape).sum() - np.log2(_WINDOW)
-        level = max(_FINEST, int(np.floor(cells / len(size))))
+        low = ((center - half) / self._extent).tolist()
+        high = ((center + half) / self._extent).tolist()
+        sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
+        level = max(_FINEST, floor(log2(prod(sides) / _WINDOW) / len(sides)))
         while True:
-            shape = self._shape(level)
-            first, last = self._between(low, high, shape)
-            if np.prod((last - first).astype(np.float64)) <= _WINDOW:
-                return self._cells(level, first, last)
+            ranges = [
+                _cells(*each)
+                for each in zip(low, high, self._shape(level), self._rings, strict=True)
+            ]
+            if prod(map(len, ranges)) <= _WINDOW:
+                return self._window(level, ranges)
             level += 1
 
-    def _shape(self, level: int) -> NDArray[np.int64]:
+    def _shape(self, level: int) -> tuple[int, ...]:
         """Cells on each axis; a level below 0 cuts the cells of the grid."""
         if level < 0:
-            return np.array(self._levels[0].shape) << -level
-        return np.array(self._levels[min(level, len(self._levels) - 1)].shape)
+            return tuple([n << -level for n in self._levels[0].shape])
+        return self._levels[min(level, len(self._levels) - 1)].shape
 
-    def _between(
-        self, low: Points, high: Points, shape: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first cell, and the one after the last, on each axis; a ring's may go around once."""
-        first = np.floor(low / self._extent * shape)
-        last = np.ceil(high / self._extent * shape)
-        clipped = np.clip(first, 0, shape - 1), np.clip(last, 1, shape)
-        around = first, np.minimum(last, first + shape)
-        begin, end = np.where(self._rings, around, clipped).astype(np.int64)
-        return begin, np.maximum(end, begin + 1)
-
-    def _cells(self, level: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> Window:
-        shape = self._shape(level)
+    def _window(self, level: int, ranges: list[range]) -> Window:
+        shape = np.array(self._shape(level))
         cell = self._extent / shape
-        numbers = [np.arange(a, b) for a, b in zip(first, last, strict=True)]
-        cut = max(0, -level)
+        numbers = [np.arange(each.start, each.stop) for each in ranges]
+        places = [(n % size) >> max(0, -level) for n, size in zip(numbers, shape, strict=True)]
+        centers = [(n + 0.5) * side for n, side in zip(numbers, cell, strict=True)]
         held = self._levels[min(max(0, level), len(self._levels) - 1)]
-        places = [(n % size) >> cut for n, size in zip(numbers, shape.tolist(), strict=True)]
-        centers = [(n + 0.5) * side for n, side in zip(numbers, cell.tolist(), strict=True)]
         return Window(centers, cell, held[np.ix_(*places)])
+
+
+def _cells(low: float, high: float, size: int, ring: bool) -> range:
+    """Which of `size` cells reach from low to high, in parts of the axis; a ring once around."""
+    first, last = floor(low * size), ceil(high * size)
+    if ring:
+        return range(first, max(first + 1, min(last, first + size)))
+    first = min(max(first, 0), size - 1)
+    return range(first, max(first + 1, min(last, size)))
 
 
 def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -16,19 +16,21 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaincinv
 
-from askew.hexagonal import RISE
+from askew.hexagonal import GAUGE, NEIGHBORS, RISE
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.position import MICRODEGREES
 from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
+from askew.placement.axes import place_on_axes
 from askew.placement.disutility import Disutility
-from askew.placement.noise import Laplace
-from askew.placement.rule import place
+from askew.placement.hexagonal import place_on_map
 from askew.signal import Signal
 
 Points = NDArray[np.float64]
 EARTH_RADIUS = 6371.0088  # km, the mean radius
+_CORNERS = np.array([(i - j / 2, float(RISE) * j) for i, j in NEIGHBORS])  # of a hexagon, in steps
 _LATITUDE, _LONGITUDE = float(KM_OF_LATITUDE), float(KM_OF_LONGITUDE)
 
 
@@ -61,6 +63,9 @@ class Frame(Protocol):
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
         """log P(signal | point), up to a constant, on the grid of these d axes of coordinates."""
 
+    def noise(self, signal: Signal, uniform: Points) -> Points:
+        """Noise offsets (m, d) at these quantiles (m, d) in (0, 1) of the signal's law."""
+
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """The placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
 
@@ -91,10 +96,14 @@ class MapFrame:
 
     def tree(self, grid: Points) -> Points:
         """Points of the sphere, (m, 3)."""
-        latitude, longitude = np.radians(np.moveaxis(grid + self._corner, -1, 0))
-        level = np.cos(latitude)
-        parts = (level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude))
-        return np.asarray(EARTH_RADIUS * np.stack(parts, axis=-1))
+        turned = (grid + self._corner) * (np.pi / 180)
+        away, height = np.cos(turned), np.sin(turned)
+        points = np.empty((*grid.shape[:-1], 3))
+        np.multiply(away[..., 0], away[..., 1], out=points[..., 0])
+        np.multiply(away[..., 0], height[..., 1], out=points[..., 1])
+        points[..., 2] = height[..., 0]
+        points *= EARTH_RADIUS
+        return points
 
     def inside(self, grid: Points) -> Points:
         """Clamped to the region's edges."""
@@ -121,18 +130,17 @@ class MapFrame:
         steps = np.maximum(np.maximum(np.abs(i), np.abs(j)), np.abs(i - j))
         return np.asarray(steps * -log1p(1 / lattice.inverse_rate))
 
+    def noise(self, signal: Signal, uniform: Points) -> Points:
+        """A hexagon's radius by a Gamma(2) law, and a place on its edge."""
+        radius = gammaincinv(2.0, uniform[:, 0]) * (float(GAUGE) / self.epsilon(signal))
+        side, along = np.divmod(6 * uniform[:, 1], 1)
+        corner = side.astype(np.int64) % 6
+        edge = (1 - along)[:, None] * _CORNERS[corner] + along[:, None] * _CORNERS[corner - 5]
+        return np.asarray(radius[:, None] * edge)
+
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """East and north, in kilometers."""
-        return _nearest_first(
-            place(
-                Laplace(self.epsilon(signal), 2),
-                disutility,
-                k,
-                disutility_metric="l2",
-                on_demand=False,
-            ).offsets,
-            2,
-        )
+        return place_on_map(self.epsilon(signal), k, disutility).offsets
 
     def _plane(self, signal: Signal) -> Points:
         """Kilometers of the device's plane a degree, of latitude and of longitude."""
@@ -146,6 +154,7 @@ class AxisFrame:
     norm = 1
 
     def __init__(self, space: AxisSpace) -> None:
+        self._space = space
         self._low = np.array([axis.low for axis in space.axes])
         self._scale = np.array([axis.scale for axis in space.axes])
         self.extent = np.array([float(axis.size) for axis in space.axes])
@@ -194,13 +203,11 @@ class AxisFrame:
             total = total + logs.reshape([-1 if n == number else 1 for n in range(len(axes))])
         return total
 
+    def noise(self, signal: Signal, uniform: Points) -> Points:
+        """Laplace on each axis."""
+        tail = 2 * np.minimum(uniform, 1 - uniform)
+        return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))
+
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """In units of distance."""
-        dimension = len(self.extent)
-        noise = Laplace(self.epsilon(signal), dimension)
-        return _nearest_first(place(noise, disutility, k, on_demand=False).offsets, dimension)
-
-
-def _nearest_first(offsets: Points, dimension: int) -> Points:
-    table = offsets.reshape(-1, dimension)
-    return table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
+        return place_on_axes(self._space, signal.lattice, k, disutility).offsets

@@ -2,7 +2,7 @@
 
 Distances: on a map along the great circle of a sphere with the Earth's mean radius (queries compare
 chords, which order alike); on axes l1, the short way on rings. Memory: the tree's points and about
-as much again. A query takes O(log n) expected; items at one place cost what they are.
+as much again. A query takes O(log n) expected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,41 @@ from askew_server.retrieval.near.frame import Frame, Points, frame_of
 Rows = NDArray[np.int64]
 
 
-class MetricIndex:
+class _Tree:
+    """Tree points under a k-d tree: unbalanced, loose, of large leaves, which builds fastest."""
+
+    def __init__(self, frame: Frame, points: Points) -> None:
+        self.frame = frame
+        around = np.where(frame.rings, frame.extent, 0.0) if frame.rings.any() else None
+        self._tree = cKDTree(points, 32, balanced_tree=False, compact_nodes=False, boxsize=around)
+
+    def __len__(self) -> int:
+        """The number n of items."""
+        return int(self._tree.n)
+
+    def nearest(self, grid: Points, count: int = 1) -> Rows:
+        """The `count` items nearest to each point of grid coordinates (m, d), nearest first.
+
+        (m, count); count at most n.
+        """
+        ranks = np.arange(1, count + 1)
+        _, found = self._tree.query(self.frame.tree(grid), ranks, p=self.frame.norm)
+        return np.asarray(found, np.int64)
+
+
+class Part(_Tree):
+    """Some items of an index, to be asked by themselves; they keep their ids."""
+
+    def __init__(self, frame: Frame, points: Points, rows: Rows) -> None:
+        super().__init__(frame, points)
+        self._rows = rows
+
+    def nearest(self, grid: Points, count: int = 1) -> Rows:
+        """As of the whole index, among these items."""
+        return np.asarray(self._rows[super().nearest(grid, count)])
+
+
+class MetricIndex(_Tree):
     """The items of a collection; an item's id is its row in the coordinates.
 
     coordinates: (n, d) float64, degrees of latitude and longitude on a map, else one value an axis.
@@ -30,35 +64,21 @@ class MetricIndex:
             raise DimensionMismatch(coordinates.shape[-1], space.dimension)
         if not len(coordinates) or not np.isfinite(coordinates).all():
             raise OutOfRange("the coordinates of a collection", "finite, of one item at least")
-        self.frame: Frame = frame_of(space)
+        frame = frame_of(space)
+        super().__init__(frame, frame.tree(frame.grid(coordinates)))
         self._coordinates = coordinates
-        points = self.frame.tree(self.frame.grid(coordinates))
-        rings = self.frame.rings
-        around = np.where(rings, self.frame.extent, 0.0) if rings.any() else None
-        self._tree = cKDTree(points, balanced_tree=False, compact_nodes=False, boxsize=around)
-        self._around = around
-
-    def __len__(self) -> int:
-        """The number n of items."""
-        return int(self._tree.n)
 
     def grid(self, rows: Rows) -> Points:
         """Where items are, in grid coordinates (c, d)."""
         return self.frame.grid(self._coordinates[rows])
 
-    def nearest(self, grid: Points, count: int = 1) -> Rows:
-        """The `count` items nearest to each point of grid coordinates (m, d), nearest first.
-
-        (m, count); count at most n.
-        """
-        ranks = np.arange(1, count + 1)
-        _, found = self._tree.query(self.frame.tree(grid), ranks, p=self.frame.norm)
-        return np.asarray(found, np.int64)
+    def part(self, rows: Rows) -> Part:
+        """The items of these ids."""
+        return Part(self.frame, self._tree.data[rows], rows)
 
     def within(self, grid: Points, distance: float) -> Rows:
-        """The items within a distance of one point (d,), on a map of the chord."""
-        point = self.frame.tree(grid)
-        found = self._tree.query_ball_point(point, distance, p=self.frame.norm)
+        """The ids of the items within a distance of one point (d,), on a map of the chord."""
+        found = self._tree.query_ball_point(self.frame.tree(grid), distance, p=self.frame.norm)
         return np.sort(np.asarray(found, np.int64))
 
     def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
@@ -70,13 +90,16 @@ class MetricIndex:
         middle = points[0]  # differences are small numbers, which float32 holds well
         pairs = zip((items - middle).T, (points - middle).T, strict=True)
         total = np.zeros((len(rows), len(grid)), np.float32)
+        away = np.empty_like(total)
         for axis, (item, point) in enumerate(pairs):
-            away = np.subtract.outer(item.astype(np.float32), point.astype(np.float32))
+            near, far = item.astype(np.float32)[:, None], point.astype(np.float32)
+            np.subtract(near, far, out=away)
             if self.frame.norm == 2:
-                away *= away
+                np.multiply(away, away, out=away)
             else:
                 np.abs(away, out=away)
-                if self._around is not None and self._around[axis]:
-                    np.minimum(away, np.abs(np.float32(self._around[axis]) - away), out=away)
+                if self.frame.rings[axis]:
+                    around = np.float32(self.frame.extent[axis])
+                    np.minimum(away, np.abs(around - away), out=away)
             total += away
         return np.sqrt(total, out=total) if self.frame.norm == 2 else total

@@ -1,0 +1,95 @@
+"""The rules that look at who may have sent the signal, and what makes any rule a served one.
+
+    objective of a set S    mean over the people of the sample of  min_{i in S} h(distance(i, p))
+
+With kinds, an item that a person does not accept costs them as much as one 4 / epsilon away, which
+is about twice as far as the noise reaches.
+`items` and `posterior` make a set of their own: the candidates are the item nearest to each person
+of the sample, and those of `codebook` and `nearest`; greedy choice, then swaps. Served is the best
+of a rule's own set, `codebook` and `nearest` by the objective, ties in this order. The sample is a
+function of the signal and sums are exact, so the same bytes get the same answer in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from askew.placement.disutility import Disutility, Identity
+from askew.signal import Signal
+from askew_server.retrieval.near import choice
+from askew_server.retrieval.near.frame import Points
+from askew_server.retrieval.near.index import MetricIndex, Rows
+from askew_server.retrieval.near.kinds import Kinds
+from askew_server.retrieval.near.people import People
+from askew_server.retrieval.near.rules import NearRule
+
+_LOST = 4.0  # what none of a kind costs, in 1 / epsilon
+
+
+class Objective:
+    """What items cost the people who may have sent a signal."""
+
+    def __init__(
+        self,
+        index: MetricIndex,
+        people: People,
+        disutility: Disutility | None = None,
+        kinds: Kinds | None = None,
+    ) -> None:
+        self._index, self.people, self._kinds = index, people, kinds
+        self._disutility = disutility or Identity()
+
+    def wanted(self, positions: Points) -> Rows:
+        """The item that each person would take of all, (m,)."""
+        if self._kinds is None:
+            return self._index.nearest(positions)[:, 0]
+        return self._kinds.nearest(positions)
+
+    def costs(self, signal: Signal, items: Rows, positions: Points) -> choice.Costs:
+        """What each item costs each person, (c, m)."""
+        distances = self._index.distances(items, positions)
+        if self._kinds is not None:
+            lost = _LOST / self._index.frame.epsilon(signal)
+            distances[self._kinds.refused(items)] = lost
+        if not isinstance(self._disutility, Identity):
+            distances = self._disutility(distances.astype(np.float64)).astype(np.float32)
+        return choice.whole(distances)
+
+
+class BestOf:
+    """The set of the rule that costs least for this signal, ties to the first rule."""
+
+    def __init__(self, objective: Objective, rules: Sequence[NearRule]) -> None:
+        self._objective, self._rules = objective, rules
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """What the rules take, and O(k m) for a sample of m people."""
+        sets = [rule.choose(signal, k) for rule in self._rules]
+        people = self._objective.people.sample(signal)
+        costs = self._objective.costs(signal, np.concatenate(sets), people)
+        spent = costs.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
+        return sets[int(spent.argmin())]
+
+
+class Sampled:
+    """The rules `items` and `posterior`. others: whose items may be chosen, at least k of them, and
+    if `served` whose sets compete with the own one.
+    """
+
+    def __init__(
+        self, objective: Objective, others: Sequence[NearRule], *, served: bool = True
+    ) -> None:
+        self._objective, self._others, self._served = objective, others, served
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """What the others take, O(m log n) for the index and O(k m**2) for m people."""
+        sets = [rule.choose(signal, k) for rule in self._others]
+        positions = self._objective.people.sample(signal)
+        items = np.unique(np.concatenate([self._objective.wanted(positions), *sets]))
+        costs = self._objective.costs(signal, items, positions)
+        competing = sets if self._served else []
+        own = choice.choose(costs, k)
+        rows = [own, *[np.searchsorted(items, each) for each in competing]]
+        return np.sort(items[min(rows, key=lambda each: choice.cost(costs, each))])
