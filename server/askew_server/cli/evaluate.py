@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from askew_server.evaluation.study import Protocol, Study
 
 _WIDE = 120
-_OF_PLACES = ("items", "levels", "people", "draws")
+_OF_PLACES = ("items", "levels", "people", "draws", "workers")
 _OF_RATINGS = ("ratings", "truths", "epsilons", "dimensions", "min_ratings", "principal")
 SIMULATED = "the embedded films with SIMULATED ratings"
 
@@ -61,7 +61,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
     "--rules",
     type=_List(str),
     help="Among none,naive,offsets,codebook,posterior,buckets; of places, among codebook,items,"
-    "posterior,nearest,remap,one,area,cell,served.",
+    "posterior,nearest,remap,one,area,cell,served,by kind.",
 )
 @click.option("--epsilons", type=_List(float), help="Such as 0.5,1,2,4,8.")
 @click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
@@ -73,6 +73,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option("--levels", type=_List(str), help="With --places, among county,town,district.")
 @click.option("--people", type=int, help="With --places, 2000 by default.")
 @click.option("--draws", type=int, help="With --places, signals of each person, 5 by default.")
+@click.option("--workers", default=1, show_default=True, help="With --places, processes.")
 @click.pass_context
 def evaluate(
     ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, **given: Any

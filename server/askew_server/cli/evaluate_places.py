@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from askew_server.evaluation.places.study import PlacesProtocol, PlacesStudy
 
 _WIDE = 150
-_QUICK = {"items": (10_000,), "levels": ("town",), "ks": (5, 20), "people": 200, "draws": 2}
+_QUICK = {
+    "items": (10_000,),
+    "levels": ("town",),
+    "ks": (5, 20),
+    "people": 200,
+    "draws": 2,
+    "axis_levels": (),
+}
 
 
-def evaluate_places(out: Path, *, quick: bool, **given: Any) -> None:
+def evaluate_places(out: Path, *, quick: bool, workers: int, **given: Any) -> None:
     """Play the protocol, write cells.csv, study.json and pictures, and show the tables."""
     from threadpoolctl import threadpool_limits
 
@@ -37,7 +44,7 @@ def evaluate_places(out: Path, *, quick: bool, **given: Any) -> None:
 
     with when_stopped(lambda: _stopped(found(whole=False), out)):
         with threadpool_limits(1), shown_share() as progress:
-            for part in studied(protocol, towns, progress):
+            for part in studied(protocol, towns, progress, workers):
                 cells += part
             progress("lines and rings beside theory", 1.0)
             study = found(whole=True)
@@ -51,6 +58,8 @@ def _protocol(*, quick: bool, **given: Any) -> PlacesProtocol:
 
     chosen: dict[str, Any] = dict(_QUICK) if quick else {}
     chosen |= {name: value for name, value in given.items() if value is not None}
+    if "items" in chosen or "levels" in chosen:
+        chosen["axis_levels"] = ()  # a part of the map is asked for
     return PlacesProtocol(**chosen)
 
 
@@ -80,7 +89,7 @@ def _show(study: PlacesStudy, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from askew_server.evaluation.places.bench import SERVED
+    from askew_server.evaluation.places.bench import BY_KIND, SERVED
     from askew_server.evaluation.places.report import (
         agreement_lines,
         as_lines,
@@ -108,7 +117,7 @@ def _show(study: PlacesStudy, out: Path) -> None:
     said = (
         about,
         *best_lines(study),
-        *filter_lines(study, SERVED, max(ks)),
+        *(line for rule in (SERVED, BY_KIND) for line in filter_lines(study, rule, 20)),
         *agreement_lines(study),
         *goal_lines(study),
         f"written to {out}",

@@ -6,29 +6,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Signal
 from askew_server.evaluation.places.cells import PlaceCell, PlaceLabel, PlaceRun, cell_of
 from askew_server.evaluation.places.ground import Crowd, Known
 from askew_server.evaluation.places.market import Market
-from askew_server.retrieval.near import Density, NearRule, near_rule_of, served_rule_of
+from askew_server.retrieval.near import Density, Kinds, NearRule, near_rule_of, served_rule_of
 
 # What a server of the rule `posterior` answers: its own set, the codebook's or the nearest items,
 # whichever is best for the people it expects.
 SERVED: Final = "served"
+BY_KIND: Final = "by kind"  # the same for a collection whose items are of kinds
 NEAREST, CODEBOOK, POSTERIOR = (
     MetricRuleKind.NEAREST,
     MetricRuleKind.CODEBOOK,
     MetricRuleKind.POSTERIOR,
 )
-KNOWING: Final[tuple[str, ...]] = (POSTERIOR, MetricRuleKind.REMAP, SERVED)
-RULES: Final[tuple[str, ...]] = (*MetricRuleKind, SERVED)
+KNOWING: Final[tuple[str, ...]] = (POSTERIOR, MetricRuleKind.REMAP, SERVED, BY_KIND)
+FEW: Final[tuple[str, ...]] = (POSTERIOR, MetricRuleKind.REMAP, BY_KIND)
+RULES: Final[tuple[str, ...]] = (*MetricRuleKind, SERVED, BY_KIND)
 # As many items as they need, whatever k is asked.
 OWN_SIZE: Final[Mapping[str, int]] = {
     MetricRuleKind.ONE: 1,
     MetricRuleKind.AREA: 0,
     MetricRuleKind.CELL: 0,
 }
+_MANY = 20
 Told = Callable[[str, float], None]
 
 
@@ -52,11 +57,15 @@ class Asked:
 
 @dataclass
 class Bench:
-    """A market, the signals of its people at one level, and what rules were found to be worth."""
+    """A market, the signals of its people at one level, and what rules were found to be worth.
+
+    draws: signals of each person, of which large k, where errors are small, read the first alone.
+    """
 
     market: Market
     level: str
     signals: Mapping[Crowd, Sequence[Signal]] = field(repr=False)
+    draws: int
     told: Told
     _runs: dict[PlaceLabel, PlaceRun] = field(default_factory=dict, repr=False)
     _densities: dict[Known, Density] = field(default_factory=dict, repr=False)
@@ -76,7 +85,8 @@ class Bench:
         label = self._label(asked, rule, k)
         if label not in self._runs:
             chosen = self._rule(rule, asked.known)
-            answers = (chosen.choose(signal, max(k, 1)) for signal in self.signals[asked.crowd])
+            signals = self.signals[asked.crowd][:: self.draws if k > _MANY else 1]
+            answers = (chosen.choose(signal, max(k, 1)) for signal in signals)
             self._runs[label] = self.market.run(asked.crowd, answers)
         return label, self._runs[label]
 
@@ -91,6 +101,9 @@ class Bench:
         density = self._density(known) if rule in KNOWING else None
         if rule == SERVED:
             return served_rule_of(POSTERIOR, index, density)
+        if rule == BY_KIND:
+            kinds = Kinds(index, self.market.kind.astype(np.int32))
+            return served_rule_of(POSTERIOR, index, density, kinds)
         return near_rule_of(MetricRuleKind(rule), index, density)
 
     def _density(self, known: Known) -> Density:
