@@ -68,6 +68,7 @@ class Bench:
     draws: int
     told: Told
     _runs: dict[PlaceLabel, PlaceRun] = field(default_factory=dict, repr=False)
+    _rules: dict[tuple[str, Known], NearRule] = field(default_factory=dict, repr=False)
     _densities: dict[Known, Density] = field(default_factory=dict, repr=False)
 
     def cells(self, asked: Sequence[Asked]) -> Iterator[PlaceCell]:
@@ -97,6 +98,12 @@ class Bench:
         return PlaceLabel(name, n, self.level, epsilon, k, rule, asked.crowd, known)
 
     def _rule(self, rule: str, known: Known) -> NearRule:
+        """Made once, as on a server."""
+        if (rule, known) not in self._rules:
+            self._rules[rule, known] = self._made(rule, known)
+        return self._rules[rule, known]
+
+    def _made(self, rule: str, known: Known) -> NearRule:
         index = self.market.index
         density = self._density(known) if rule in KNOWING else None
         if rule == SERVED:
