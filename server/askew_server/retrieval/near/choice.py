@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Costs = NDArray[np.float32]
 LEVELS = 65535
+MOST_PEOPLE = 2**24 // (LEVELS + 1)  # 256
 _SWAPS = 4  # more of them fit the sample, and nobody else
 
 

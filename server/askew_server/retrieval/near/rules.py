@@ -67,18 +67,23 @@ class Codebook:
 
     def _distinct(self, probes: Points, k: int) -> Rows:
         turns = np.arange(k) % len(probes)
-        nearest = self._index.nearest(probes)[turns, 0].tolist()
-        taken = dict.fromkeys(nearest)
-        firsts = {item: turn for turn, item in reversed(list(enumerate(nearest)))}
-        late = [turn for turn, item in enumerate(nearest) if firsts[item] != turn]
+        taken: dict[int, None] = {}
+        nearest = self._index.nearest(probes)[turns].tolist()
+        late = [turn for turn, items in enumerate(nearest) if not _take(items, taken)]
         count = min(4, k)
         while late:
             found = self._index.nearest(probes[turns[late]], count).tolist()
-            late = [
-                turn for turn, items in zip(late, found, strict=True) if not _take(items, taken)
-            ]
+            late = late[_served(found, taken) :]
             count = min(4 * count, k)
         return np.fromiter(taken, np.int64, k)
+
+
+def _served(found: list[list[int]], taken: dict[int, None]) -> int:
+    """How many probes get an item in their order, until one has none left among these."""
+    for number, items in enumerate(found):
+        if not _take(items, taken):
+            return number
+    return len(found)
 
 
 def _take(items: list[int], taken: dict[int, None]) -> bool:

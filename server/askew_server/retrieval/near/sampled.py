@@ -87,9 +87,12 @@ class Sampled:
         """What the others take, O(m log n) for the index and O(k m**2) for m people."""
         sets = [rule.choose(signal, k) for rule in self._others]
         positions = self._objective.people.sample(signal)
-        items = np.unique(np.concatenate([self._objective.wanted(positions), *sets]))
+        # The others' items stand first: a slot that serves nobody of the sample goes to them.
+        found = np.concatenate([*sets, self._objective.wanted(positions)])
+        row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
+        items = np.fromiter(row_of, np.int64)
         costs = self._objective.costs(signal, items, positions)
-        competing = sets if self._served else []
-        own = choice.choose(costs, k)
-        rows = [own, *[np.searchsorted(items, each) for each in competing]]
+        rows = [choice.choose(costs, k)]
+        if self._served:
+            rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
         return np.sort(items[min(rows, key=lambda each: choice.cost(costs, each))])

@@ -1,0 +1,78 @@
+"""Made-up maps and axes with items on them, and plain ways to measure them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.hexagonal import NEIGHBORS
+from askew.lattice import Lattice
+from askew.metric.axes import Axis, AxisSpace
+from askew.metric.map_noise import MapNoise
+from askew.metric.position import microdegrees
+from askew.metric.region import Region
+from askew.signal import ANY_SPACE, Signal
+
+Array = NDArray[np.float64]
+
+INLAND = Region(47.0, 6.0, 51.0, 12.0)
+ISLANDS = Region(-21.0, 176.0, -15.0, -177.0)  # across the antimeridian
+NORTH = Region(62.0, 5.0, 68.0, 16.0)
+EQUATOR = Region(-3.0, -2.0, 3.0, 4.0)
+REGIONS = (INLAND, ISLANDS, NORTH, EQUATOR)
+
+POSTS = Axis("post", "km", 0.0, 400.0, wraps=False, scale=1.0)
+DAY = Axis("time", "h", 0.0, 24.0, wraps=True, scale=1.0)
+LINE, RING, BOTH = AxisSpace((POSTS,)), AxisSpace((DAY,)), AxisSpace((POSTS, DAY))
+
+
+def places(region: Region, count: int, seed: int = 1) -> Array:
+    """Positions anywhere in a region, (count, 2) degrees."""
+    share = np.random.default_rng(seed).random((count, 2))
+    latitude = region.south + share[:, 0] * (region.north - region.south)
+    longitude = region.west + share[:, 1] * float(region.width)
+    return np.column_stack([latitude, (longitude + 180) % 360 - 180])
+
+
+def great_circle(a: Array, b: Array) -> Array:
+    """Kilometers between degrees (.., 2), by the haversine formula on a sphere."""
+    a, b = np.radians(a), np.radians(b)
+    half = np.sin((a - b) / 2) ** 2
+    chord = half[..., 0] + np.cos(a[..., 0]) * np.cos(b[..., 0]) * half[..., 1]
+    return np.asarray(2 * 6371.0088 * np.arcsin(np.sqrt(chord)))
+
+
+def along_axes(space: AxisSpace, a: Array, b: Array) -> Array:
+    """Distances between values (.., d), the short way around rings."""
+    total = np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1])
+    for number, axis in enumerate(space.axes):
+        away = np.abs(a[..., number] - b[..., number]) / axis.scale
+        total += np.minimum(away, float(axis.size) - away) if axis.wraps else away
+    return total
+
+
+def signal_at(latitude: float, longitude: float, noise: MapNoise) -> Signal:
+    """A signal that points to exactly this place."""
+    values = microdegrees(Fraction(latitude), Fraction(longitude))
+    return Signal(ANY_SPACE, noise, values)
+
+
+def noisy(region: Region, homes: Array, epsilon: Fraction, seed: int = 0) -> list[Signal]:
+    """A signal of each home by the law of the lattice, from a generator: exact coins are slow."""
+    noise, rng = MapNoise.in_region(epsilon, region), np.random.default_rng(seed)
+    rate, step = 1 / (noise.lattice.inverse_rate + 1), float(noise.lattice.step)
+    first, second = rng.geometric(rate, (2, len(homes)))
+    side = rng.integers(6, size=len(homes))
+    corners = step * np.array([(i - j / 2, 13 / 15 * j) for i, j in NEIGHBORS])
+    moved = first[:, None] * corners[side] + (second - 1)[:, None] * corners[(side + 1) % 6]
+    degree = np.array([110.57, 111.31 * noise.cosine / 65536])
+    found = homes + moved[:, ::-1] / degree
+    return [signal_at(latitude, longitude, noise) for latitude, longitude in found.tolist()]
+
+
+def point_of(space: AxisSpace, *coordinates: float, epsilon: Fraction = Fraction(1)) -> Signal:
+    """A signal that points to these units of distance on each axis."""
+    lattice = Lattice.for_epsilon(epsilon)
+    return Signal(space.version, lattice, tuple(round(c / lattice.step) for c in coordinates))

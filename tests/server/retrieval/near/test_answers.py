@@ -1,0 +1,86 @@
+"""A server of collections: the right collection, whole items in order of id, live values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from near_world import INLAND, great_circle, places, signal_at
+
+from askew.errors import ParameterError
+from askew.listing import Attribute, AttributeKind
+from askew.metric.map_noise import MapNoise
+from askew.metric.map_space import MapSpace
+from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.rule_kind import MetricRuleKind as Kind
+from askew.signal import Query
+from askew_server.collections.collection import Collection
+from askew_server.collections.columns import Numbers, Titles, Words
+from askew_server.collections.model import MetricModel, Towns
+from askew_server.retrieval.near import MetricAnswers
+
+KIND = Attribute("kind", AttributeKind.CATEGORY)
+PRICE = Attribute("price", AttributeKind.NUMBER, live=True, unit="euro")
+SIGNAL = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
+
+
+def made_collection(name: str, count: int, seed: int) -> Collection:
+    rng = np.random.default_rng(seed)
+    card = CollectionCard(name, f"{seed:032x}", count, "made up", True, (KIND, PRICE))
+    kinds = Words(rng.integers(0, 3, count).astype(np.int32), ("cafe", "bakery", "bar"))
+    prices = Numbers(rng.random(count).astype(np.float32))
+    titles = Titles.of([f"{name} {number}" for number in range(count)])
+    return Collection(card, places(INLAND, count, seed), titles, (kinds, prices))
+
+
+def made_model(kind: Kind, towns: Towns | None = None) -> MetricModel:
+    held = [made_collection("food", 500, 1), made_collection("pharmacies", 60, 2)]
+    cards = tuple(each.card for each in held)
+    card = MetricCard(MapSpace(INLAND), cards, 60, MetricRule(kind))
+    return MetricModel(card, {each.card.name: each for each in held}, towns)
+
+
+@pytest.mark.parametrize("kind", [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR])
+def test_a_question_is_answered_from_its_collection_with_whole_items(kind: Kind) -> None:
+    model = made_model(kind, Towns(np.array([[49.0, 9.0]]), np.array([1e5]), "made up"))
+    answers = MetricAnswers(model)
+    for name, k in [("food", 20), ("pharmacies", 60)]:
+        slate = answers.answer(Query(SIGNAL, k, name))
+        collection = model.collections[name]
+        assert slate.catalog_version == collection.card.version
+        assert len(slate.item_ids) == k
+        assert slate.listings == collection.listings(slate.item_ids)
+        for listing in slate.listings:
+            collection.card.check(listing, 2)
+
+
+def test_nearest_reads_the_items_where_they_are() -> None:
+    model = made_model(Kind.NEAREST)
+    slate = MetricAnswers(model).answer(Query(SIGNAL, 5, "food"))
+    away = great_circle(np.array([49.0, 9.0]), model.collections["food"].coordinates)
+    assert set(slate.item_ids) == set(np.argsort(away)[:5].tolist())
+
+
+def test_live_values_change_and_the_rules_stay() -> None:
+    model = made_model(Kind.ITEMS)
+    answers = MetricAnswers(model)
+    before = answers.answer(Query(SIGNAL, 9, "food"))
+    food = model.collections["food"].with_live({"price": Numbers(np.full(500, 7, np.float32))})
+    updated = replace(model, collections={**model.collections, "food": food})
+    after = answers.with_live(updated).answer(Query(SIGNAL, 9, "food"))
+    assert after.item_ids == before.item_ids
+    assert {listing.values[1] for listing in after.listings} == {7.0}
+    assert answers.answer(Query(SIGNAL, 9, "food")).listings == before.listings
+
+
+def test_a_rule_with_a_density_is_not_served_without_one() -> None:
+    with pytest.raises(ParameterError, match="density"):
+        MetricAnswers(made_model(Kind.POSTERIOR))
+
+
+def test_slates_hold_the_kinds_that_people_filter_by() -> None:
+    answers = MetricAnswers(made_model(Kind.ITEMS))
+    kinds = {listing.values[0] for listing in answers.answer(Query(SIGNAL, 8, "food")).listings}
+    assert kinds == {"cafe", "bakery", "bar"}

@@ -1,0 +1,71 @@
+"""k items for weighted people: against every choice that there is, on cases small enough."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from askew_server.retrieval.near import choice
+
+
+def made_costs(rows: int, people: int, seed: int) -> choice.Costs:
+    rng = np.random.default_rng(seed)
+    items, homes = rng.random((rows, 2)), rng.random((people, 2))
+    away = np.linalg.norm(items[:, None] - homes, axis=2)
+    return choice.whole(away.astype(np.float32))
+
+
+def least(costs: choice.Costs, k: int) -> float:
+    """The cost of the best of all choices."""
+    sets = combinations(range(len(costs)), k)
+    return min(choice.cost(costs, np.array(each)) for each in sets)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
+    """Planted bugs: no swaps; the second best item forgotten when one is taken out."""
+    worst, best = [], 0
+    for seed in range(60):
+        costs = made_costs(11, 40, seed)
+        rows = choice.choose(costs, k)
+        assert len(set(rows.tolist())) == k
+        ratio = choice.cost(costs, rows) / least(costs, k)
+        worst.append(ratio)
+        best += ratio == 1
+    assert max(worst) < 1.11
+    assert best >= 48
+
+
+@pytest.mark.parametrize("k", [1, 5, 11])
+def test_a_choice_has_k_distinct_rows_even_where_rows_are_equal(k: int) -> None:
+    costs = np.repeat(made_costs(1, 40, 3), 11, axis=0)
+    assert sorted(choice.choose(costs, k).tolist()) == sorted(set(choice.choose(costs, k).tolist()))
+    assert len(choice.choose(np.zeros((11, 40), np.float32), k)) == k
+
+
+def test_the_order_of_the_people_changes_nothing() -> None:
+    """Sums are exact, so no order of summation can break a tie another way.
+
+    Planted bug: costs that are no whole numbers.
+    """
+    costs = made_costs(200, choice.MOST_PEOPLE, 5)
+    costs = np.concatenate([costs, costs[::-1]])  # many ties
+    expected = choice.choose(costs, 12).tolist()
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        people = rng.permutation(choice.MOST_PEOPLE)
+        assert choice.choose(np.ascontiguousarray(costs[:, people]), 12).tolist() == expected
+
+
+def test_costs_are_whole_numbers_whose_sums_float32_holds() -> None:
+    costs = made_costs(50, choice.MOST_PEOPLE, 7)
+    assert (costs == np.rint(costs)).all()
+    assert (costs.min(), costs.max()) >= (0, 65535)
+    assert choice.LEVELS * choice.MOST_PEOPLE < 2**24
+    np.testing.assert_array_equal(costs.sum(axis=1), costs.astype(np.float64).sum(axis=1))
+
+
+def test_items_at_no_distance_cost_nothing() -> None:
+    assert not choice.whole(np.zeros((3, 4), np.float32)).any()

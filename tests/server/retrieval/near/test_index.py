@@ -1,0 +1,79 @@
+"""The index finds exactly the nearest items, at 180 degrees and around rings too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from near_world import BOTH, ISLANDS, LINE, REGIONS, RING, along_axes, great_circle, places
+
+from askew.errors import DimensionMismatch, OutOfRange
+from askew.metric.axes import AxisSpace
+from askew.metric.map_space import MapSpace
+from askew.metric.region import Region
+from askew_server.retrieval.near import MetricIndex
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.words)
+def test_the_nearest_items_on_a_map_are_those_by_great_circle(region: Region) -> None:
+    items, people = places(region, 3000), places(region, 200, seed=2)
+    index = MetricIndex(MapSpace(region), items)
+    found = index.nearest(index.frame.grid(people), 5)
+    distances = great_circle(people[:, None], items)
+    expected = np.sort(distances, axis=1)[:, :5]
+    np.testing.assert_allclose(np.take_along_axis(distances, found, 1), expected, atol=1e-6)
+
+
+def test_an_item_across_180_degrees_is_near() -> None:
+    """Planted bug: longitudes taken as plain numbers, which tears neighbors apart at 180."""
+    items = np.array([[-18.0, -179.99], [-18.0, 179.0], [-18.0, 177.0]])
+    index = MetricIndex(MapSpace(ISLANDS), items)
+    assert index.nearest(index.frame.grid(np.array([[-18.0, 179.98]])), 3).tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize("space", [LINE, RING, BOTH], ids=["line", "ring", "both"])
+def test_the_nearest_items_on_axes_are_those_by_l1_and_the_short_way(space: AxisSpace) -> None:
+    """Planted bug: no boxsize, so that midnight is far from 23 o'clock."""
+    rng = np.random.default_rng(3)
+    high = np.array([axis.high for axis in space.axes])
+    items, people = high * rng.random((400, len(high))), high * rng.random((100, len(high)))
+    items[:3], people[0] = high, 0.0  # the ends of a ring are one
+    index = MetricIndex(space, items)
+    distances = along_axes(space, people[:, None], items)
+    grid = index.frame.grid(people)
+    found = np.take_along_axis(distances, index.nearest(grid, 4), 1)
+    np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :4], atol=1e-9)
+    measured = index.distances(np.arange(400), grid)
+    np.testing.assert_allclose(measured.T, distances, atol=1e-4)
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.words)
+def test_distances_on_a_map_are_great_circles_up_to_the_chord(region: Region) -> None:
+    items, people = places(region, 300), places(region, 50, seed=2)
+    index = MetricIndex(MapSpace(region), items)
+    measured = index.distances(np.arange(300), index.frame.grid(people))
+    np.testing.assert_allclose(measured.T, great_circle(people[:, None], items), rtol=2e-3)
+
+
+def test_a_part_of_an_index_keeps_the_items_ids() -> None:
+    items = places(ISLANDS, 100)
+    index = MetricIndex(MapSpace(ISLANDS), items)
+    rows = np.arange(1, 100, 2)
+    found = index.part(rows).nearest(index.frame.grid(items), 2)
+    distances = great_circle(items[:, None], items[rows])
+    assert (rows[distances.argmin(axis=1)] == found[:, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "error"),
+    [
+        (np.zeros((3, 3)), DimensionMismatch),
+        (np.zeros((0, 2)), OutOfRange),
+        (np.full((2, 2), np.nan), OutOfRange),
+    ],
+    ids=["dimension", "none", "nan"],
+)
+def test_coordinates_that_make_no_collection_are_refused(
+    coordinates: np.ndarray, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        MetricIndex(MapSpace(ISLANDS), coordinates)

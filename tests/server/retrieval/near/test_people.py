@@ -1,0 +1,147 @@
+"""Who may have sent a signal: against the law, and against Bayes' rule on a fine grid."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from near_world import BOTH, INLAND, ISLANDS, LINE, RING, point_of, signal_at
+
+from askew.hexagonal import HexagonalLattice
+from askew.metric.map_noise import MapNoise
+from askew.metric.map_space import MapSpace
+from askew.metric.region import Region
+from askew.signal import Signal
+from askew_server.collections.model import Towns
+from askew_server.retrieval.near import Density
+from askew_server.retrieval.near.density import FLOOR
+from askew_server.retrieval.near.frame import frame_of
+from askew_server.retrieval.near.people import SAMPLES, ByDensity, ByNoise
+
+TOWN = Fraction(277, 1000)
+INLAND_FRAME = frame_of(MapSpace(INLAND))
+
+
+def towns_at(*rows: tuple[float, float, float]) -> Towns:
+    table = np.array(rows)
+    return Towns(table[:, :2].copy(), table[:, 2].copy(), "made up")
+
+
+def plane(degrees: np.ndarray, signal: Signal) -> np.ndarray:
+    """Differences of degrees (latitude, longitude) as kilometers of the device's plane."""
+    cosine = signal.map_noise.cosine / 65536
+    return np.column_stack([degrees[:, 1] * 111.31 * cosine, degrees[:, 0] * 110.57])
+
+
+def test_people_by_the_noise_alone_have_its_mean_distance_in_every_direction() -> None:
+    """Planted bug: the radius of a Laplace law on the line, which is half as long."""
+    signal = signal_at(49.0, 9.0, MapNoise.in_region(TOWN, INLAND))
+    people = ByNoise(INLAND_FRAME).sample(signal)
+    moved = plane(people - INLAND_FRAME.aim(signal), signal)
+    away = np.hypot(*moved.T)
+    # The mean of |w| on the edges of the hexagon, times the mean 2 of a Gamma(2) law.
+    corners = np.array([(1, 0), (0.5, 13 / 15), (-0.5, 13 / 15)])
+    along = np.linspace(0, 1, 1001)[:, None]
+    edges = [np.hypot(*((1 - along) * corners[m] + along * corners[m + 1]).T) for m in (0, 1)]
+    mean = np.average([edges[0].mean(), edges[1].mean()], weights=[2, 1])
+    expected = 2 * 1.1545 / float(signal.map_noise.epsilon) * mean
+    assert away.mean() == pytest.approx(expected, rel=0.02)
+    assert np.abs(moved.mean(axis=0)).max() < 0.05 * expected
+    assert np.median(away) == pytest.approx(expected * 0.84, rel=0.03)
+
+
+def test_people_on_axes_have_the_mean_distance_of_laplace_noise() -> None:
+    signal = point_of(LINE, 200.0)
+    people = ByNoise(frame_of(LINE)).sample(signal)
+    assert np.abs(people - 200.0).mean() == pytest.approx(1.0, rel=0.02)
+    around = ByNoise(frame_of(RING)).sample(point_of(RING, 0.5))
+    assert ((around >= 0) & (around < 24)).all()
+    assert (around > 20).any()
+
+
+@pytest.mark.parametrize("share", [0.5, 4.0])
+def test_a_density_divides_people_between_two_towns_as_bayes_does(share: float) -> None:
+    """Planted bugs: the density left out; the likelihood left out; the floor left out."""
+    towns = towns_at((49.0, 8.9, 20_000), (49.0, 9.2, share * 20_000))
+    frame = INLAND_FRAME
+    signal = signal_at(49.02, 9.0, MapNoise.in_region(TOWN, INLAND))
+    density = Density.of_towns(frame, towns)
+    people = ByDensity(frame, density).sample(signal)
+    found = (people[:, 1] > 3.05).mean()  # degrees east of the west edge
+
+    window = density.window(frame.aim(signal), np.array([0.4, 0.6]))
+    logs = frame.log_likelihood(signal, window.centers)
+    weights = window.people * np.exp(logs)
+    expected = weights[:, window.centers[1] > 3.05].sum() / weights.sum()
+    assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_the_likelihood_is_that_of_the_lattice() -> None:
+    """log P(signal | point) falls by log(1 + 1/q) a step, whatever the direction."""
+    lattice = HexagonalLattice(2, 40)
+    noise = MapNoise(lattice, INLAND.cosine)
+    signal = signal_at(49.0, 9.0, noise)
+    frame, aim = INLAND_FRAME, INLAND_FRAME.aim(signal)
+    for i, j, steps in [(3, 0, 3), (0, 3, 3), (3, 3, 3), (2, -1, 3), (-4, 1, 5), (5, 2, 5)]:
+        x, y = (float(part) for part in lattice.point(i, j))
+        there = aim - np.array([y / 110.57, x / (111.31 * INLAND.cosine / 65536)])
+        logs = frame.log_likelihood(signal, [there[:1], there[1:]])
+        assert logs[0, 0] == pytest.approx(-steps * np.log1p(1 / 40), rel=1e-6)
+
+
+def test_a_density_keeps_its_floor_and_its_people() -> None:
+    """Planted bug: no floor, and nobody is expected far from every town of the list."""
+    density = Density.of_towns(INLAND_FRAME, towns_at((48.0, 7.0, 1e5), (50.0, 11.0, 3e5)))
+    whole = density.window(INLAND_FRAME.extent / 2, INLAND_FRAME.extent)
+    shares = whole.people / whole.people.sum()
+    assert shares.min() * shares.size == pytest.approx(FLOOR, rel=0.01)
+    west = whole.centers[1] < 3.0
+    assert shares[:, west].sum() == pytest.approx(FLOOR / 2 + 0.9 / 4, abs=0.01)
+
+
+def test_towns_outside_the_region_leave_the_floor_alone() -> None:
+    density = Density.of_towns(INLAND_FRAME, towns_at((10.0, 10.0, 1e6)))
+    window = density.window(INLAND_FRAME.extent / 2, INLAND_FRAME.extent)
+    assert np.ptp(window.people) == 0
+
+
+def test_a_town_across_180_degrees_is_where_it_is() -> None:
+    """Planted bug: longitudes taken as plain numbers."""
+    frame = frame_of(MapSpace(ISLANDS))
+    density = Density.of_towns(frame, towns_at((-18.0, -179.9, 1e5)))
+    signal = signal_at(-18.0, 179.9, MapNoise.in_region(TOWN, ISLANDS))
+    people = ByDensity(frame, density).sample(signal)
+    assert np.median(people[:, 1]) == pytest.approx(4.08, abs=0.03)  # degrees east of 176
+
+
+def hostile_laws() -> list[MapNoise]:
+    exponents, rates, cosines = (0, 7, 20), (1, 64, 4096), (1, 30_000, 65_536)
+    return [MapNoise(HexagonalLattice(e, q), c) for e in exponents for q in rates for c in cosines]
+
+
+@pytest.mark.parametrize("region", [INLAND, ISLANDS], ids=lambda region: region.words)
+def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(region: Region) -> None:
+    """Planted bug: a window without a limit, which a device's tiny epsilon makes huge."""
+    frame = frame_of(MapSpace(region))
+    middle = (region.south + region.north) / 2
+    density = Density.of_towns(frame, towns_at((middle, region.west + 1, 1e5)))
+    for noise in hostile_laws():
+        for place in [(middle, region.west), (-90.0, 0.0), (90.0, 180.0), (0.0, -180.0)]:
+            signal = signal_at(*place, noise)
+            reach = np.full((1, 2), 6 / frame.epsilon(signal))
+            center = frame.inside(frame.aim(signal))
+            assert density.window(center, frame.spread(signal, reach)[0]).people.size <= 2304
+            for people in (ByNoise(frame), ByDensity(frame, density)):
+                sample = people.sample(signal)
+                assert sample.shape == (SAMPLES, 2)
+                assert ((sample >= 0) & (sample <= frame.extent)).all()
+
+
+def test_axes_have_densities_too() -> None:
+    towns = Towns(np.array([[100.0, 23.5]]), np.array([1e5]), "made up")
+    frame = frame_of(BOTH)
+    people = ByDensity(frame, Density.of_towns(frame, towns)).sample(point_of(BOTH, 101.0, 0.5))
+    assert np.median(people[:, 0]) == pytest.approx(100.5, abs=0.7)
+    late = (people[:, 1] > 20) | (people[:, 1] < 4)
+    assert late.mean() > 0.8
