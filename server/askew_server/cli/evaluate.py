@@ -73,7 +73,13 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option("--levels", type=_List(str), help="With --places, among county,town,district.")
 @click.option("--people", type=int, help="With --places, 2000 by default.")
 @click.option("--draws", type=int, help="With --places, signals of each person, 5 by default.")
-@click.option("--workers", default=1, show_default=True, help="With --places, processes.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="With --places, processes.",
+)
 @click.pass_context
 def evaluate(
     ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, **given: Any
@@ -124,10 +130,9 @@ def _of_places(out: Path, *, quick: bool, seeds: tuple[int, ...] | None, **given
 
 def _rules(names: tuple[str, ...] | None) -> tuple[RuleKind, ...] | None:
     """Raises UsageError for a name that is no rule."""
-    try:
-        return None if names is None else tuple(RuleKind(name) for name in names)
-    except ValueError:
-        raise click.UsageError(f"--rules: {','.join(names or ())} has a name of no rule") from None
+    if wrong := sorted(set(names or ()) - set(RuleKind)):
+        raise click.UsageError(f"--rules: {wrong[0]!r} is none of {', '.join(RuleKind)}")
+    return None if names is None else tuple(RuleKind(name) for name in names)
 
 
 def _of_ratings(ratings: Path | None, out: Path, **given: Any) -> None:

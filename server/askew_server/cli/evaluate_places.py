@@ -39,7 +39,7 @@ def evaluate_places(out: Path, *, quick: bool, workers: int, **given: Any) -> No
     cells: list[PlaceCell] = []
 
     def found(*, whole: bool) -> PlacesStudy:
-        checked = tuple(agreements()) if whole else ()
+        checked = tuple(agreements()) if whole and protocol.axis_levels else ()
         return PlacesStudy(protocol, source, tuple(cells), checked, whole)
 
     with when_stopped(lambda: _stopped(found(whole=False), out)):

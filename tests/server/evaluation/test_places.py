@@ -26,7 +26,8 @@ from askew_server.evaluation.places.bench import SERVED
 from askew_server.evaluation.places.cells import PlaceCell, PlaceLabel, PlaceRun, cell_of
 from askew_server.evaluation.places.country import Country
 from askew_server.evaluation.places.market import Market
-from askew_server.evaluation.places.study import PlacesProtocol, studied
+from askew_server.evaluation.places.report import best_lines
+from askew_server.evaluation.places.study import PlacesProtocol, PlacesStudy, studied
 from askew_server.retrieval.near import near_rule_of
 
 SMALL = PlacesProtocol(
@@ -223,6 +224,20 @@ def test_a_served_rule_that_is_worse_than_its_baselines_is_found(extra: float, m
     for nearest, codebook in ((ones, better), (better, ones)):
         cell = cell_of(label(rule=SERVED), run_of([[extra]] * 2), nearest, codebook)
         assert goal([cell], "served") is met
+
+
+def test_people_in_the_country_are_a_row_of_their_own() -> None:
+    """Where served is worse there, the table says which rule is best, and no goal is missed."""
+    nearest, served = run_of([[1.0], [1.0]]), run_of([[2.0], [2.0]])
+    everybody = cell_of(label(rule=SERVED), nearest, nearest, nearest)
+    rural = [
+        cell_of(label(rule=rule, crowd="rural"), run, nearest, nearest)
+        for rule, run in (("nearest", nearest), (SERVED, served))
+    ]
+    assert goal([everybody, *rural], "served")
+    (line,) = best_lines(PlacesStudy(SMALL, "", (everybody, *rural)))
+    assert "nearest is best" in line
+    assert line.endswith("served 2.00")
 
 
 def test_a_difference_within_four_errors_is_no_fault() -> None:

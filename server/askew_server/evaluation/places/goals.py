@@ -33,7 +33,9 @@ class Verdict:
 
 
 def verdicts(cells: Iterable[PlaceCell]) -> Iterator[Verdict]:
-    """One for each goal that the cells speak of."""
+    """One for each goal that the cells speak of. People in the country are no part of these: for
+    them the tables say which rule is best.
+    """
     cells = list(cells)
     for wanted, most in _RATIOS:
         for cell in _those(cells, wanted):
@@ -43,7 +45,7 @@ def verdicts(cells: Iterable[PlaceCell]) -> Iterator[Verdict]:
                 f"{cell.label.rule}{density} at most {most} of nearest"
             )
             yield Verdict(goal, _shown(cell.ratio), cell.ratio.mean <= most)
-    served = [cell for cell in cells if cell.label.rule == SERVED]
+    served = _those(cells, {"rule": SERVED, "crowd": "all"})
     if served:
         worse = [cell for cell in served if is_worse(cell)]
         goal = "served: nowhere worse than nearest or codebook by more than 2 % and 4 paired errors"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from askew_server.evaluation.places.bench import OWN_SIZE
+from askew_server.evaluation.places.bench import OWN_SIZE, SERVED
 from askew_server.evaluation.places.cells import PlaceCell
 from askew_server.evaluation.places.goals import verdicts
 from askew_server.evaluation.places.study import PlacesStudy
@@ -51,9 +51,10 @@ def best_lines(study: PlacesStudy) -> Iterator[str]:
             groups.setdefault((at.ground, at.items, at.level, at.k), []).append(cell)
     for (ground, n, level, k), cells in groups.items():
         best = min(cells, key=lambda cell: cell.extra.mean)
+        served = [f"; {SERVED} {c.ratio.mean:.2f}" for c in cells if c.label.rule == SERVED]
         yield (
             f"rural, {ground}, {n:,} items, {level}, k = {k}: {best.label.rule} is best, "
-            f"{_shown(best.extra)} km, {best.ratio.mean:.2f} of nearest"
+            f"{_shown(best.extra)} km, {best.ratio.mean:.2f} of nearest{''.join(served)}"
         )
 
 
