@@ -13,8 +13,8 @@ UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
-  bench-selection bench-scale bench-device bench-gaps bench-counting bench-releases codebooks \
-  map-codebooks demo-model proto proto-check proto-release lock clean
+  bench-selection bench-scale bench-device bench-gaps bench-near bench-counting bench-releases \
+  codebooks map-codebooks demo-model proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -40,7 +40,7 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps counting releases; do \
+	@failed=; for part in placement selection device gaps near counting releases; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
@@ -58,6 +58,10 @@ bench-device: $(STAMP)
 
 bench-gaps: $(STAMP)
 	@$(BIN)/python benchmarks/call_gaps.py
+
+# Questions near a place, 10^6 items; ROWS=1e7 adds as many within 4 GiB.
+bench-near: $(STAMP)
+	@$(BIN)/python benchmarks/near.py $(ROWS)
 
 # A stored release over gRPC beside an echo of its size.
 bench-releases: $(STAMP)

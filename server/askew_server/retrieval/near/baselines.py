@@ -60,7 +60,7 @@ class Area:
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
         wanted = self._index.nearest(self._people.sample(signal))[:, 0]
-        away = np.sort(self._index.distances(wanted, center[None])[:, 0])
+        away = np.sort(self._index.distances(wanted, center[None])[0])
         radius = float(away[int(np.ceil(_HELD * len(away))) - 1])
         return self._index.within(center, radius * (1 + 1e-6))
 

@@ -1,13 +1,15 @@
 """k items that cost equally likely people least, each going to their nearest: greedy, then swaps.
 
-    cost(S) = sum_p min_{i in S} c_ip,    c_ip whole numbers from 0 to 65535, held as float32
+    cost(S) = sum_p min_{i in S} c_pi,    c_pi whole numbers from 0 to 65535, held as float32
 
-With at most 256 people every sum stays below 2**24, so float32 adds exactly: no order of summation,
-number of threads or library changes an answer, and ties are true ties, won by the first row.
+With at most 256 people every sum stays below 2**24, so float32 adds exactly: no order of summation
+and no number of threads changes an answer, and ties are true ties, won by the first item. Sums are
+numpy's own: a product by BLAS would be as exact, but its threads wait for each other on a busy
+machine a hundred times as long as the product takes.
 
-Shapes: costs (c, m). Complexity: O(k c m) for the greedy choice, O(c m + c m k) a swap in one
-matrix product over all pairs of a candidate and a slot. Source: k-median by local search, Arya et
-al. 2004; greedy start, Cornuejols, Fisher and Nemhauser 1977.
+Shapes: costs (m, c), people by items. Complexity: O(k c m) for the greedy choice, O(c m) a swap
+over all pairs of an item and a slot. Source: k-median by local search, Arya et al. 2004; greedy
+start, Cornuejols, Fisher and Nemhauser 1977.
 """
 
 from __future__ import annotations
@@ -16,64 +18,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 Costs = NDArray[np.float32]
+Items = NDArray[np.int64]
 LEVELS = 65535
-MOST_PEOPLE = 2**24 // (LEVELS + 1)  # 256
-_SWAPS = 4  # more of them fit the sample, and nobody else
+MOST_PEOPLE = 2**24 // (LEVELS + 1)
+_SWAPS = 3  # more of them fit the sample, and nobody else
 
 
 def whole(distances: Costs) -> Costs:
-    """Distances (c, m) as whole numbers, the largest 65535; overwrites them."""
+    """Distances as whole numbers, the largest 65535; overwrites them."""
     top = float(distances.max())
     distances *= np.float32(LEVELS / top if top > 0 else 0.0)
     return np.rint(distances, out=distances)
 
 
-def cost(costs: Costs, rows: NDArray[np.int64]) -> float:
-    """What these rows cost everybody together."""
-    return float(costs[rows].min(axis=0).sum())
+def cost(costs: Costs, items: Items) -> float:
+    """What these items cost everybody together."""
+    return float(costs[:, items].min(axis=1).sum())
 
 
-def choose(costs: Costs, k: int) -> NDArray[np.int64]:
-    """k distinct rows, (k,), 1 <= k <= c."""
-    rows = _greedy(costs, k)
+def choose(costs: Costs, k: int) -> Items:
+    """k distinct items, (k,), 1 <= k <= c."""
+    items = _greedy(costs, k)
     for _ in range(_SWAPS):
-        if not _swap(costs, rows):
+        if not _swap(costs, items):
             break
-    return rows
+    return items
 
 
-def _greedy(costs: Costs, k: int) -> NDArray[np.int64]:
-    """One row after the other, each the best beside those before it."""
-    ones = np.ones(costs.shape[1], np.float32)
-    best = np.full(costs.shape[1], LEVELS, np.float32)
-    taken = np.zeros(len(costs), np.float32)
-    together = np.empty_like(costs)
-    rows = np.empty(k, np.int64)
+def _greedy(costs: Costs, k: int) -> Items:
+    """One item after the other, each the best beside those before it."""
+    by_item = np.ascontiguousarray(costs.T)
+    best = np.full(len(costs), LEVELS, np.float32)
+    ones, taken = np.ones_like(best), np.zeros(len(by_item), np.float32)
+    beside, items = np.empty_like(by_item), np.empty(k, np.int64)
     for slot in range(k):
-        np.minimum(costs, best, out=together)
-        row = int((together @ ones + taken).argmin())
-        rows[slot], taken[row] = row, np.inf
-        np.minimum(best, costs[row], out=best)
-    return rows
+        np.minimum(by_item, best, out=beside)
+        item = int((np.vecdot(beside, ones) + taken).argmin())
+        items[slot], taken[item] = item, np.inf
+        np.minimum(best, by_item[item], out=best)
+    return items
 
 
-def _swap(costs: Costs, rows: NDArray[np.int64]) -> bool:
+def _swap(costs: Costs, items: Items) -> bool:
     """Makes the best swap, if one saves anything."""
-    chosen = costs[rows]
-    owner = chosen.argmin(axis=0)
-    people = np.arange(costs.shape[1])
-    first = chosen[owner, people]
-    chosen[owner, people] = LEVELS
-    second = chosen.min(axis=0)
-    owns = np.zeros((costs.shape[1], len(rows)), np.float32)
-    owns[people, owner] = 1
-    # Beside all rows, and what a person pays more once their own row is gone.
-    beside = np.minimum(costs, first)
-    more = np.minimum(costs, second) - beside
-    totals = beside.sum(axis=1)[:, None] + more @ owns
-    totals[rows] = np.inf
-    row, slot = np.unravel_index(totals.argmin(), totals.shape)
-    if totals[row, slot] >= first.sum():
+    chosen = costs[:, items]
+    owner = chosen.argmin(axis=1)
+    order = np.argsort(owner, kind="stable")  # people of one slot stand together
+    costs, chosen, owner = costs[order], chosen[order], owner[order]
+    people = np.arange(len(costs))
+    first = chosen[people, owner]
+    chosen[people, owner] = LEVELS
+    beside = np.minimum(costs, first[:, None])
+    more = np.minimum(costs, chosen.min(axis=1)[:, None])  # once a person's own item is gone
+    more -= beside
+    totals = np.tile(beside.sum(axis=0), (len(items), 1))
+    ends = np.searchsorted(owner, np.arange(len(items) + 1))
+    for slot in range(len(items)):
+        totals[slot] += more[ends[slot] : ends[slot + 1]].sum(axis=0)
+    totals[:, items] = np.inf
+    out, into = np.unravel_index(totals.argmin(), totals.shape)
+    if totals[out, into] >= first.sum():
         return False
-    rows[slot] = row
+    items[out] = into
     return True

@@ -68,13 +68,18 @@ class MetricIndex(_Tree):
         super().__init__(frame, frame.tree(frame.grid(coordinates)))
         self._coordinates = coordinates
 
+    @property
+    def points(self) -> Points:
+        """The items as tree points, (n, e)."""
+        return np.asarray(self._tree.data)
+
     def grid(self, rows: Rows) -> Points:
         """Where items are, in grid coordinates (c, d)."""
         return self.frame.grid(self._coordinates[rows])
 
     def part(self, rows: Rows) -> Part:
         """The items of these ids."""
-        return Part(self.frame, self._tree.data[rows], rows)
+        return Part(self.frame, self.points[rows], rows)
 
     def within(self, grid: Points, distance: float) -> Rows:
         """The ids of the items within a distance of one point (d,), on a map of the chord."""
@@ -82,18 +87,17 @@ class MetricIndex(_Tree):
         return np.sort(np.asarray(found, np.int64))
 
     def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
-        """From items (c,) to points of grid coordinates (m, d): (c, m), on a map chords.
+        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords.
 
         Each entry by the same operations in the same order, whatever the number of threads.
         """
-        items, points = self._tree.data[rows], self.frame.tree(grid)
+        items, points = self.points[rows], self.frame.tree(grid)
         middle = points[0]  # differences are small numbers, which float32 holds well
-        pairs = zip((items - middle).T, (points - middle).T, strict=True)
-        total = np.zeros((len(rows), len(grid)), np.float32)
+        pairs = zip((points - middle).T, (items - middle).T, strict=True)
+        total = np.zeros((len(grid), len(rows)), np.float32)
         away = np.empty_like(total)
-        for axis, (item, point) in enumerate(pairs):
-            near, far = item.astype(np.float32)[:, None], point.astype(np.float32)
-            np.subtract(near, far, out=away)
+        for axis, (point, item) in enumerate(pairs):
+            np.subtract(point.astype(np.float32)[:, None], item.astype(np.float32), out=away)
             if self.frame.norm == 2:
                 np.multiply(away, away, out=away)
             else:

@@ -43,9 +43,9 @@ class Kinds:
         return found
 
     def refused(self, rows: Rows) -> NDArray[np.bool_]:
-        """Whether a person (m,) does not accept an item (c,): (c, m)."""
-        other = self._codes[rows][:, None] != self._wishes
-        return np.asarray(other & (self._wishes != ANY))
+        """Whether a person (m,) does not accept an item (c,): (m, c)."""
+        wishes = self._wishes[:, None]
+        return np.asarray((wishes != self._codes[rows]) & (wishes != ANY))
 
 
 def _wishes(counts: NDArray[np.int64]) -> NDArray[np.int64]:

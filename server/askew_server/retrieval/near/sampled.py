@@ -48,7 +48,7 @@ class Objective:
         return self._kinds.nearest(positions)
 
     def costs(self, signal: Signal, items: Rows, positions: Points) -> choice.Costs:
-        """What each item costs each person, (c, m)."""
+        """What each item costs each person, (m, c)."""
         distances = self._index.distances(items, positions)
         if self._kinds is not None:
             lost = _LOST / self._index.frame.epsilon(signal)
@@ -69,7 +69,7 @@ class BestOf:
         sets = [rule.choose(signal, k) for rule in self._rules]
         people = self._objective.people.sample(signal)
         costs = self._objective.costs(signal, np.concatenate(sets), people)
-        spent = costs.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
+        spent = costs.reshape(-1, len(sets), k).min(axis=2).sum(axis=0)
         return sets[int(spent.argmin())]
 
 

@@ -13,13 +13,13 @@ from askew_server.retrieval.near import choice
 def made_costs(rows: int, people: int, seed: int) -> choice.Costs:
     rng = np.random.default_rng(seed)
     items, homes = rng.random((rows, 2)), rng.random((people, 2))
-    away = np.linalg.norm(items[:, None] - homes, axis=2)
+    away = np.linalg.norm(homes[:, None] - items, axis=2)
     return choice.whole(away.astype(np.float32))
 
 
 def least(costs: choice.Costs, k: int) -> float:
     """The cost of the best of all choices."""
-    sets = combinations(range(len(costs)), k)
+    sets = combinations(range(costs.shape[1]), k)
     return min(choice.cost(costs, np.array(each)) for each in sets)
 
 
@@ -40,9 +40,9 @@ def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
 
 @pytest.mark.parametrize("k", [1, 5, 11])
 def test_a_choice_has_k_distinct_rows_even_where_rows_are_equal(k: int) -> None:
-    costs = np.repeat(made_costs(1, 40, 3), 11, axis=0)
+    costs = np.repeat(made_costs(1, 40, 3), 11, axis=1)
     assert sorted(choice.choose(costs, k).tolist()) == sorted(set(choice.choose(costs, k).tolist()))
-    assert len(choice.choose(np.zeros((11, 40), np.float32), k)) == k
+    assert len(choice.choose(np.zeros((40, 11), np.float32), k)) == k
 
 
 def test_the_order_of_the_people_changes_nothing() -> None:
@@ -51,12 +51,12 @@ def test_the_order_of_the_people_changes_nothing() -> None:
     Planted bug: costs that are no whole numbers.
     """
     costs = made_costs(200, choice.MOST_PEOPLE, 5)
-    costs = np.concatenate([costs, costs[::-1]])  # many ties
+    costs = np.concatenate([costs, costs[:, ::-1]], axis=1)  # many ties
     expected = choice.choose(costs, 12).tolist()
     rng = np.random.default_rng(6)
     for _ in range(10):
         people = rng.permutation(choice.MOST_PEOPLE)
-        assert choice.choose(np.ascontiguousarray(costs[:, people]), 12).tolist() == expected
+        assert choice.choose(np.ascontiguousarray(costs[people]), 12).tolist() == expected
 
 
 def test_costs_are_whole_numbers_whose_sums_float32_holds() -> None:
@@ -64,7 +64,7 @@ def test_costs_are_whole_numbers_whose_sums_float32_holds() -> None:
     assert (costs == np.rint(costs)).all()
     assert (costs.min(), costs.max()) >= (0, 65535)
     assert choice.LEVELS * choice.MOST_PEOPLE < 2**24
-    np.testing.assert_array_equal(costs.sum(axis=1), costs.astype(np.float64).sum(axis=1))
+    np.testing.assert_array_equal(costs.sum(axis=0), costs.astype(np.float64).sum(axis=0))
 
 
 def test_items_at_no_distance_cost_nothing() -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ from askew.rule_kind import MetricRuleKind as Kind
 from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, served_rule_of
+from askew_server.retrieval.near.frame import frame_of
 from askew_server.retrieval.near.people import ByDensity, ByNoise
 
 TOWN = Fraction(277, 1000)
@@ -58,8 +60,12 @@ def around(towns: Towns, count: int, power: float, seed: int) -> np.ndarray:
 
 
 def ground(region: Region, items: np.ndarray) -> tuple[MetricIndex, Density]:
-    index = MetricIndex(MapSpace(region), items)
-    return index, Density.of_towns(index.frame, made_towns(region))
+    return MetricIndex(MapSpace(region), items), density_of(region)
+
+
+@cache
+def density_of(region: Region) -> Density:
+    return Density.of_towns(frame_of(MapSpace(region)), made_towns(region))
 
 
 def hostile_signals(region: Region) -> list[Signal]:
