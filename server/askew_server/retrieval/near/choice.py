@@ -14,6 +14,8 @@ start, Cornuejols, Fisher and Nemhauser 1977.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,10 +73,9 @@ def _swap(costs: Costs, items: Items) -> bool:
     beside = np.minimum(costs, first[:, None])
     more = np.minimum(costs, chosen.min(axis=1)[:, None])  # once a person's own item is gone
     more -= beside
-    totals = np.tile(beside.sum(axis=0), (len(items), 1))
-    ends = np.searchsorted(owner, np.arange(len(items) + 1))
-    for slot in range(len(items)):
-        totals[slot] += more[ends[slot] : ends[slot + 1]].sum(axis=0)
+    ends = np.searchsorted(owner, np.arange(len(items) + 1)).tolist()
+    lost = [np.add.reduce(more[start:end]) for start, end in pairwise(ends)]
+    totals = np.array(lost) + beside.sum(axis=0)  # (k, c): slot out, item in
     totals[:, items] = np.inf
     out, into = np.unravel_index(totals.argmin(), totals.shape)
     if totals[out, into] >= first.sum():

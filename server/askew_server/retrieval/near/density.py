@@ -1,8 +1,9 @@
 """Where people are expected to be: a public density on a grid, at every resolution.
 
-The people of each town are spread around it by a normal law whose width grows with the town, and a
-tenth of all people is spread evenly over the whole space: without that floor whoever lives far from
-every town of the list would be served worst. Nothing in it comes from who asked.
+The people of each town are spread around it by a normal law whose width grows with the town, and
+three tenths of all people are spread evenly over the whole space: without that floor whoever lives
+far from every town of the list would be served worst. (A tenth serves people in towns no better,
+and those in villages a sixth worse.) Nothing in it comes from who asked.
 
 Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
 level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
@@ -22,7 +23,7 @@ from scipy.ndimage import gaussian_filter
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near.frame import Frame, Points
 
-FLOOR = 0.1
+FLOOR = 0.3
 _LOG2_CELLS = 20
 _LOG2_AXIS = 12  # a blur along one axis takes its cells times the width of a town in cells
 _WINDOW = 2304

@@ -15,6 +15,7 @@ from askew_server.retrieval.near import MetricIndex
 
 @pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.words)
 def test_the_nearest_items_on_a_map_are_those_by_great_circle(region: Region) -> None:
+    """Planted bugs: degrees instead of points of the sphere; radians forgotten."""
     items, people = places(region, 3000), places(region, 200, seed=2)
     index = MetricIndex(MapSpace(region), items)
     found = index.nearest(index.frame.grid(people), 5)
@@ -24,7 +25,6 @@ def test_the_nearest_items_on_a_map_are_those_by_great_circle(region: Region) ->
 
 
 def test_an_item_across_180_degrees_is_near() -> None:
-    """Planted bug: longitudes taken as plain numbers, which tears neighbors apart at 180."""
     items = np.array([[-18.0, -179.99], [-18.0, 179.0], [-18.0, 177.0]])
     index = MetricIndex(MapSpace(ISLANDS), items)
     assert index.nearest(index.frame.grid(np.array([[-18.0, 179.98]])), 3).tolist() == [[0, 1, 2]]

@@ -97,7 +97,7 @@ def test_a_density_keeps_its_floor_and_its_people() -> None:
     shares = whole.people / whole.people.sum()
     assert shares.min() * shares.size == pytest.approx(FLOOR, rel=0.01)
     west = whole.centers[1] < 3.0
-    assert shares[:, west].sum() == pytest.approx(FLOOR / 2 + 0.9 / 4, abs=0.01)
+    assert shares[:, west].sum() == pytest.approx(FLOOR / 2 + (1 - FLOOR) / 4, abs=0.01)
 
 
 def test_towns_outside_the_region_leave_the_floor_alone() -> None:

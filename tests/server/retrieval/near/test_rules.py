@@ -36,9 +36,10 @@ from askew.placement.hexagonal import place_on_map
 from askew.rule_kind import MetricRuleKind as Kind
 from askew.signal import Signal
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, served_rule_of
+from askew_server.retrieval.near import Density, MetricIndex, choice, near_rule_of, served_rule_of
 from askew_server.retrieval.near.frame import frame_of
 from askew_server.retrieval.near.people import ByDensity, ByNoise
+from askew_server.retrieval.near.sampled import BestOf, Objective, Sampled
 
 TOWN = Fraction(277, 1000)
 OF_K = [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR, Kind.REMAP]
@@ -164,7 +165,9 @@ def plain_codebook(signal: Signal, region: Region, items: np.ndarray, k: int) ->
 
 @pytest.mark.parametrize("count", [30, 300, 5_000])
 def test_the_codebook_takes_what_a_plain_reference_takes(count: int) -> None:
-    """Planted bugs: east and north swapped; the cosine left out; items taken twice."""
+    """Planted bugs: offsets of twice the noise; east and north swapped; the cosine left out; items
+    taken twice.
+    """
     items = places(INLAND, count)
     rule = near_rule_of(Kind.CODEBOOK, MetricIndex(MapSpace(INLAND), items))
     for signal in noisy(INLAND, places(INLAND, 15, seed=9), TOWN):
@@ -176,10 +179,7 @@ def test_the_codebook_takes_what_a_plain_reference_takes(count: int) -> None:
 @pytest.mark.parametrize("kind", SERVED)
 @pytest.mark.parametrize("count", [100, 20_000])
 def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, count: int) -> None:
-    """By the objective, computed here from the sample and great circles.
-
-    Planted bug: the own set is served whatever it costs.
-    """
+    """By the objective, computed here from the sample and great circles."""
     towns = made_towns(INLAND)
     index, density = ground(INLAND, np.clip(around(towns, count, 0.8, 3), [47, 6], [51, 12]))
     frame, corner = index.frame, np.array([INLAND.south, INLAND.west])
@@ -201,10 +201,49 @@ def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, coun
     assert better > 0 or count < 1000 or kind is Kind.CODEBOOK
 
 
+class Fixed:
+    """A rule that always answers the same."""
+
+    def __init__(self, *items: int) -> None:
+        self._items = np.array(items, np.int64)
+
+    def choose(self, _: Signal, __: int) -> np.ndarray:
+        return self._items
+
+
+def line_of_items() -> tuple[MetricIndex, Objective, Signal]:
+    """An item every 5 km of the line; item 40 lies under the signal."""
+    index = MetricIndex(LINE, np.arange(0.0, 400.0, 5.0)[:, None])
+    return index, Objective(index, ByNoise(index.frame)), point_of(LINE, 200.0)
+
+
+def test_the_cheapest_set_is_served_and_the_first_of_equals() -> None:
+    """Planted bug: the first set is served whatever it costs."""
+    _, objective, signal = line_of_items()
+    near, far, also_near = Fixed(39, 40), Fixed(1, 2), Fixed(40, 41)
+    for rules, expected in [
+        ((far, near), [39, 40]),
+        ((near, far), [39, 40]),
+        ((also_near, near), [40, 41]),
+        ((near, also_near), [39, 40]),
+    ]:
+        assert BestOf(objective, rules).choose(signal, 2).tolist() == expected
+
+
+def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bug: the own set is served whatever it costs."""
+    _, objective, signal = line_of_items()
+    costliest = lambda costs, k: np.argsort(-costs.sum(axis=0))[:k]  # noqa: E731
+    monkeypatch.setattr(choice, "choose", costliest)
+    others = (Fixed(1, 2), Fixed(39, 40))
+    assert Sampled(objective, others).choose(signal, 2).tolist() == [39, 40]
+    assert Sampled(objective, others, served=False).choose(signal, 2).tolist() == [1, 2]
+
+
 def test_rules_are_worth_their_noise_where_items_are_dense() -> None:
     """Extra distance over that of `nearest`, for people who live as the density has them.
 
-    Planted bugs: offsets of twice the noise; a density mirrored north to south.
+    Planted bug: a density mirrored north to south.
     """
     towns = made_towns(INLAND)
     index, density = ground(INLAND, np.clip(around(towns, 20_000, 0.8, 3), [47, 6], [51, 12]))
