@@ -122,7 +122,9 @@ def load(context: click.Context, **flags: object) -> Config:
         if given is None:
             source = source_of(error.name, os.environ, path)
             raise ParameterError(f"{error.name} ({source})", error.value, error.limit) from None
-        flag = next((each for each in context.command.params if each.name == error.name), None)
+        named = error.name.removeprefix("near_")  # `-k` is a setting of its own for places
+        flags_of = {each.name: each for each in context.command.params}
+        flag = flags_of.get(error.name) or flags_of.get(named)
         text = f"it must be {error.limit}, got {given}"
         raise click.BadParameter(text, context, flag) from None
 
