@@ -25,6 +25,7 @@ from askew_server.retrieval.near.frame import Frame, Points
 
 FLOOR = 0.3
 _LOG2_CELLS = 20
+_LOG2_AXIS = 12  # a blur along one axis takes its cells times the width of a town in cells
 _WINDOW = 2304
 _WRAPPED: Literal["wrap"] = "wrap"
 _REFLECTED: Literal["reflect"] = "reflect"
@@ -131,7 +132,7 @@ def _width(people: Points) -> Points:
 def _shape_of(reach: Points) -> tuple[int, ...]:
     """Powers of two that make cells about as long as wide, and at most 2**20 of them."""
     side = (_LOG2_CELLS - np.log2(reach).sum()) / len(reach)
-    exponents = np.maximum(0, np.floor(np.log2(reach) + side + 0.5)).astype(int)
+    exponents = np.clip(np.floor(np.log2(reach) + side + 0.5), 0, _LOG2_AXIS).astype(int)
     while exponents.sum() > _LOG2_CELLS:
         exponents[exponents.argmax()] -= 1
     return tuple((1 << exponents).tolist())
