@@ -89,7 +89,7 @@ def _show(study: PlacesStudy, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from askew_server.evaluation.places.bench import BY_KIND, SERVED
+    from askew_server.evaluation.places.bench import BY_KIND, NEAREST, SERVED
     from askew_server.evaluation.places.report import (
         agreement_lines,
         as_lines,
@@ -117,7 +117,7 @@ def _show(study: PlacesStudy, out: Path) -> None:
     said = (
         about,
         *best_lines(study),
-        *(line for rule in (SERVED, BY_KIND) for line in filter_lines(study, rule, 20)),
+        *(line for rule in (NEAREST, SERVED, BY_KIND) for line in filter_lines(study, rule, 20)),
         *agreement_lines(study),
         *goal_lines(study),
         f"written to {out}",

@@ -76,8 +76,8 @@ HIDDEN: dict[str, tuple[Position, Wishes, dict[str, float]]] = {
 
 @pytest.mark.parametrize("case", HIDDEN)
 async def test_which_calls_are_made_depends_on_nothing_private(device: Device, case: str) -> None:
-    """One card and one question, whatever came back. Planted bugs: a second question with a larger
-    k because results were far or none passed; filters that leave.
+    """One card and one question, whatever came back. Planted bug: a second question with a larger
+    k because results were far or none passed.
     """
     position, wishes, ratings = HIDDEN[case]
     device.profile.change(lambda p: p.edited({title: (r,) for title, r in ratings.items()}))
@@ -93,7 +93,9 @@ async def test_which_calls_are_made_depends_on_nothing_private(device: Device, c
 async def test_the_bytes_differ_in_the_noisy_position_alone(
     another_device: Callable[[str], Device],
 ) -> None:
-    """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them."""
+    """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them. Planted
+    bugs: filters that leave; a larger k for whoever has wishes.
+    """
     sent = []
     for number, (position, wishes, _) in enumerate(HIDDEN.values()):
         device = another_device(str(number))

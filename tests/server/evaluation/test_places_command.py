@@ -38,6 +38,8 @@ def test_the_command_writes_cells_with_errors_and_says_what_they_are(tmp_path: P
     assert (tmp_path / "places-town.svg").is_file()
     assert "SIMULATED" in result.output
     assert "rural, map, 200 items, town, k = 20:" in result.output
+    for rule in ("nearest", "served"):  # behind a filter that few pass the nearest can be better
+        assert f"200 items, town, {rule}, k = 20: 50% pass:" in result.output
 
 
 @pytest.mark.parametrize(
