@@ -21,6 +21,7 @@ AskewError
 │   ├── Malformed             not a message at all, or a field of the wrong size
 │   ├── DimensionMismatch     a vector of another dimension
 │   ├── OutOfRange            a number beyond the limit
+│   ├── OtherKind             a server of places where one of tastes was asked for, or the reverse
 │   ├── StaleSpace            a feature space that this server does not serve
 │   ├── Unauthenticated       no valid credentials came with the call
 │   ├── NotFound              no release, data set or budget of this name
@@ -193,6 +194,10 @@ class OutOfRange(WireError):
     def __init__(self, name: str, limit: str) -> None:
         super().__init__(f"{name} must be {limit}")
         self.name, self.limit = name, limit
+
+
+class OtherKind(WireError):
+    """The server's space is of the other of the two kinds: nothing is wrong with it."""
 
 
 class StaleSpace(WireError):

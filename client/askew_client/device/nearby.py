@@ -180,7 +180,7 @@ def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSetti
         raise ParameterError("collection", collection, f"one of this server's: {names}") from None
     if settings.near_k > card.max_slate_size:
         limit = f"at most what this server answers, {card.max_slate_size}"
-        raise ParameterError("near_k", settings.near_k, limit)
+        raise ParameterError("k", settings.near_k, limit)
     return asker_on(card, collection, errand, settings)
 
 

@@ -226,6 +226,46 @@ def test_swapped_degrees_have_a_hint(place: Place) -> None:
     assert "are latitude and longitude swapped?" in found.err
 
 
+def test_who_has_no_place_and_no_region_hears_what_to_do(askew: Askew, data: Path) -> None:
+    found = askew("near", "places", "--data", data)
+    assert (found.code, found.out) == (1, "")
+    assert "`askew place add` adds one" in found.err
+    found = askew("place", "add", "home", "--data", data, stdin=HOME)
+    assert "region must be set first (--region, ASKEW_REGION or the file)" in found.err
+
+
+def test_an_unnamed_place_has_no_name(askew: Askew, data: Path) -> None:
+    """Planted bug: the name that was given is passed over, and a fresh signal is charged."""
+    asked = ("near", "places", "--unnamed", "--place", "home", "--region", "DE", "--data", data)
+    found = askew(*asked, stdin=HOME)
+    assert found.code == 2
+    assert not (data / "signals.sqlite").exists()
+
+
+def test_a_server_of_the_other_kind_is_told_as_that(
+    askew: Askew, place: Place, address: str, demo_address: str, data: Path
+) -> None:
+    """Not as one whose answer was refused. Exit code 4: none of its answers are of use here."""
+    place("add", "home", "--region", "DE", stdin=HOME)
+    for command, server, says, instead in (
+        (("near", "food"), demo_address, "has a catalog of titles", "`askew ask`"),
+        (("ask",), address, "has collections to ask near a place", "`askew near`"),
+        (("catalog",), address, "has collections to ask near a place", "`askew near`"),
+    ):
+        where = () if command == ("catalog",) else ("--data", data)
+        found = askew(*command, "--server", server, *where)
+        assert (found.code, found.out) == (4, "")
+        assert says in found.err
+        assert instead in found.err
+        assert "refused" not in found.err
+
+
+def test_k_is_called_as_it_is_typed(askew: Askew, place: Place, address: str, data: Path) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    found = askew("near", "places", "-k", "65", "--server", address, "--data", data)
+    assert "askew: k must be at most what this server answers" in found.err
+
+
 def test_a_spent_account_of_places_is_exit_code_3(
     askew: Askew, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
