@@ -43,6 +43,7 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     person gave a title, or None.
     """
     found: list[Judged] = []
+    wishes = wishes.folded()
     for index, (listing, distance) in enumerate(zip(listings, distances, strict=True)):
         values = {each.name: value for each, value in zip(attributes, listing.values, strict=True)}
         worth = _worths(values, wishes, own_rating(listing.title))
@@ -96,7 +97,7 @@ def _passes(
 
 
 def _word(value: Value) -> str | None:
-    """A value as wishes name it; None where it is unknown."""
+    """A value as folded wishes name it; None where it is unknown."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if value is None else str(value).casefold()

@@ -8,8 +8,8 @@ much nearer. With the disutility h(d) = d**exponent, the cost of a result is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Final
 
@@ -49,6 +49,15 @@ class Wishes:
         """Every attribute that they name."""
         return frozenset((*self.likes, *self.only, *self.at_most))
 
+    def folded(self) -> Wishes:
+        """The same with kinds in small letters, to compare."""
+        likes = {
+            name: {kind.casefold(): worth for kind, worth in kinds.items()}
+            for name, kinds in self.likes.items()
+        }
+        only = {name: frozenset(map(str.casefold, kinds)) for name, kinds in self.only.items()}
+        return replace(self, likes=likes, only=only)
+
     @classmethod
     def from_toml(cls, text: str) -> Wishes:
         """Wishes as a file has them (docs/device.md). Raises WishError, without repeating it."""
@@ -80,16 +89,20 @@ def _numbers(value: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _likes(value: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    return {
-        name: {kind.casefold(): worth for kind, worth in _numbers(kinds).items()}
-        for name, kinds in value.items()
-    }
+    return {name: _numbers(kinds) for name, kinds in value.items()}
+
+
+def _kinds(value: Iterable[Any]) -> frozenset[str]:
+    kinds = frozenset(value)
+    if not all(isinstance(kind, str) for kind in kinds):
+        raise ValueError
+    return kinds
 
 
 def _only(value: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     if any(isinstance(kinds, str) for kinds in value.values()):
         raise ValueError  # its letters are no kinds
-    return {name: frozenset(kind.casefold() for kind in kinds) for name, kinds in value.items()}
+    return {name: _kinds(kinds) for name, kinds in value.items()}
 
 
 _READ: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
