@@ -175,6 +175,9 @@ def test_values_on_axes_are_asked_from_and_charged_in_plain_epsilon(
     assert "epsilon 1 per unit distance, at most 3 between any two values" in found.err
     assert "units of distance" in found.out
     assert "of 192 spent" in found.err
+    told = askew("budget", "--data", data).out
+    assert "epsilon 1 per unit distance, times the diameter: at most 3 between any two" in told
+    assert "on axes it is one unit" in told
 
 
 def test_a_copy_goes_to_a_file_of_ones_own_and_comes_back_for_nothing(
