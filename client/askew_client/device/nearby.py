@@ -94,6 +94,8 @@ class Nearby(PlaceDesk):
         second_space: the person's yes to a second space within the month, on axes.
         """
         try:
+            if not isinstance(wishes, Wishes):
+                raise ParameterError("wishes", type(wishes).__name__, "Wishes")
             errand = await asyncio.to_thread(self.errand, place)
             document = await asyncio.to_thread(self._profile.read)
             card = self._card or await self._fetch()
