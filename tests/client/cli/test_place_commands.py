@@ -237,6 +237,17 @@ def test_who_has_no_place_and_no_region_hears_what_to_do(askew: Askew, data: Pat
     assert "region must be set first (--region, ASKEW_REGION or the file)" in found.err
 
 
+def test_what_was_done_to_a_place_is_said(place: Place) -> None:
+    assert "no place is named yet" in place("list").err
+    assert place("add", "home", "--region", "DE", stdin=HOME).code == 0
+    assert "home has moved, and its noisy position" in (
+        place("move", "home", "--region", "DE", stdin=HOME).err
+    )
+    unknown = place("forget", "school")
+    assert unknown.code == 1
+    assert "Forget this place?" not in unknown.err + unknown.out
+
+
 def test_an_unnamed_place_has_no_name(askew: Askew, data: Path) -> None:
     """Planted bug: the name that was given is passed over, and a fresh signal is charged."""
     asked = ("near", "places", "--unnamed", "--place", "home", "--region", "DE", "--data", data)
