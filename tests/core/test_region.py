@@ -295,6 +295,13 @@ def test_swapped_degrees_get_a_hint_in_a_region() -> None:
     assert says_nothing_of("13 405 52", str(caught.value))
 
 
+@pytest.mark.parametrize("pair", [("north", 13.405), (52.52, None)])
+def test_what_are_no_numbers_make_no_position(pair: tuple[float, float]) -> None:
+    with pytest.raises(PlaceError, match="two finite numbers") as caught:
+        Position(*pair)
+    assert says_nothing_of("north 13 52", str(caught.value))
+
+
 @pytest.mark.parametrize(
     ("latitude", "longitude", "why"),
     [

@@ -122,9 +122,8 @@ def load(context: click.Context, **flags: object) -> Config:
         if given is None:
             source = source_of(error.name, os.environ, path)
             raise ParameterError(f"{error.name} ({source})", error.value, error.limit) from None
-        named = error.name.removeprefix("near_")  # `-k` is a setting of its own for places
-        flags_of = {each.name: each for each in context.command.params}
-        flag = flags_of.get(error.name) or flags_of.get(named)
+        names = {error.name, error.name.removeprefix("near_")}  # the demo has one -k for both
+        flag = next((each for each in context.command.params if each.name in names), None)
         text = f"it must be {error.limit}, got {given}"
         raise click.BadParameter(text, context, flag) from None
 

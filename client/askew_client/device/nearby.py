@@ -94,6 +94,8 @@ class Nearby(PlaceDesk):
         second_space: the person's yes to a second space within the month, on axes.
         """
         try:
+            if not isinstance(wishes, Wishes):
+                raise ParameterError("wishes", type(wishes).__name__, "Wishes")
             errand = await asyncio.to_thread(self.errand, place)
             document = await asyncio.to_thread(self._profile.read)
             card = self._card or await self._fetch()
@@ -180,7 +182,7 @@ def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSetti
         raise ParameterError("collection", collection, f"one of this server's: {names}") from None
     if settings.near_k > card.max_slate_size:
         limit = f"at most what this server answers, {card.max_slate_size}"
-        raise ParameterError("near_k", settings.near_k, limit)
+        raise ParameterError("k", settings.near_k, limit)
     return asker_on(card, collection, errand, settings)
 
 

@@ -5,9 +5,10 @@ The one module of the device that knows both kinds of a metric space.
 
 from __future__ import annotations
 
-from askew.errors import PlaceError
+from askew.errors import ParameterError, PlaceError
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace
+from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.signal import Signal
 from askew_client.ledger.account import Account
@@ -23,10 +24,12 @@ def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
     """What asks from a spot that has no signal yet.
 
     Raises PlaceError, before any call, for a position outside the region, and ParameterError where
-    no region is set.
+    no region is set or the spot has another type.
     """
     if isinstance(spot, AxisValues):
         return AxisErrand(spot, handle)
+    if not isinstance(spot, Position):
+        raise ParameterError("place", type(spot).__name__, "a name, a Position or AxisValues")
     settings.plane.kilometers(spot)
     return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
 

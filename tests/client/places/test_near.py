@@ -140,6 +140,23 @@ async def test_a_place_that_is_not_named_makes_no_call(device: Device) -> None:
     assert device.server.n_cards == 0
 
 
+@pytest.mark.parametrize("spot", [3, (52.52, 13.405), None])
+async def test_a_place_of_a_wrong_type_is_said_before_any_call(device: Device, spot: Spot) -> None:
+    """A pair of numbers is the likeliest mistake of a program."""
+    assert isinstance(await refused(device, spot), ParameterError)
+    with pytest.raises(ParameterError, match="place must be a name, a Position or AxisValues"):
+        device.nearby.add("home", spot)
+    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+
+
+async def test_wishes_of_a_wrong_type_are_said_before_any_call(device: Device) -> None:
+    """Planted bug: they break after the question, which was paid for."""
+    error = await refused(device, BERLIN, wishes={"open_now": True})
+    assert isinstance(error, ParameterError)
+    assert "open_now" not in str(error)
+    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+
+
 async def test_a_collection_that_is_not_there_costs_nothing(device: Device) -> None:
     outcome = await device.nearby.near("banks", BERLIN)
     assert isinstance(outcome, Setback)
