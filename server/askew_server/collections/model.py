@@ -16,12 +16,14 @@ from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Column
 
 NO_DENSITY = "none"
+MOST_PEOPLE = 1e11  # of a town; far more would be infinitely many in 32 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Towns:
     """A public density of people, as points: coordinates (m, d) like a collection's, people (m,)
-    positive. It may come from a csv of towns with their populations, never from who asked.
+    positive, at most MOST_PEOPLE. It may come from a csv of towns with their populations, never
+    from who asked.
     """
 
     coordinates: NDArray[np.float64] = field(repr=False)
@@ -67,7 +69,7 @@ def model_of(
     if rule is None:
         rule = MetricRuleKind.ITEMS if towns is None else MetricRuleKind.POSTERIOR
     if rule is MetricRuleKind.POSTERIOR and towns is None:
-        raise ParameterError("rule", rule, "another without a list of towns")
+        raise ParameterError("rule", str(rule), "another without a list of towns")
     uses = towns is not None and rule is MetricRuleKind.POSTERIOR
     density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else NO_DENSITY
     cards = tuple([each.card for each in collections])

@@ -111,7 +111,7 @@ def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
         (("--attribute", "prize"), "47/5/55/16", "--attribute"),
         (("--live", "free"), "47/5/55/16", "--live"),
         (("--attribute", "price=money"), "47/5/55/16", "--attribute"),
-        (("--rule", "posterior"), "47/5/55/16", "another without a list of towns"),
+        (("--rule", "posterior"), "47/5/55/16", "another without a list of towns, got 'posterior'"),
         (("--rule", "remap"), "47/5/55/16", "'remap' is not one of"),
         (("--max-slate-size", "0"), "47/5/55/16", "--max-slate-size"),
     ],
