@@ -23,6 +23,7 @@ from wire.metric_world import (
 )
 
 from askew.listing import Attribute, AttributeKind, Listing
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
@@ -119,13 +120,13 @@ texts = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=
 
 
 @given(degrees, degrees, st.floats(0.01, 10), st.floats(-170, 180), st.floats(0.01, 10))
-def test_any_region_survives_the_wire_to_the_last_bit(
+def test_any_area_survives_the_wire_to_the_last_bit(
     south: float, other: float, height: float, west: float, width: float
 ) -> None:
-    region = Region(south, west, south + height, (west + width + 180) % 360 - 180)
-    card = replace(MAP_CARD, space=MapSpace(region))
+    area = Area(south, west, south + height, (west + width + 180) % 360 - 180)
+    card = replace(MAP_CARD, space=MapSpace(area))
     received = convert.metric_card_from_bytes(convert.card_to_bytes(card))
-    assert received.space == MapSpace(region)
+    assert received.space == MapSpace(area)
 
 
 @given(

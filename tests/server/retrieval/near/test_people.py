@@ -6,12 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from near_world import BOTH, INLAND, ISLANDS, LINE, RING, point_of, signal_at
+from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, point_of, signal_at
 
 from askew.hexagonal import HexagonalLattice
+from askew.metric.area import Area
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
-from askew.metric.region import LEAST_COSINE, Region
+from askew.metric.region import LEAST_COSINE
 from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density
@@ -115,19 +116,33 @@ def test_a_town_across_180_degrees_is_where_it_is() -> None:
     assert np.median(people[:, 1]) == pytest.approx(4.08, abs=0.03)  # degrees east of 176
 
 
+@pytest.mark.parametrize("where", [179.97, -179.97])
+def test_the_whole_earth_has_no_seam(where: float) -> None:
+    """Planted bug: longitudes are clamped at 180 degrees, so nobody is expected beyond."""
+    frame = frame_of(MapSpace(EARTH))
+    density = Density.of_towns(frame, towns_at((-18.0, -where, 1e7)))
+    signal = signal_at(-18.0, where, MapNoise.in_region(TOWN, ISLANDS))
+    beyond = [
+        ((people.sample(signal)[:, 1] < 180) == (where > 0)).mean()
+        for people in (ByNoise(frame), ByDensity(frame, density))
+    ]
+    assert 0.1 < beyond[0] < 0.4
+    assert beyond[1] > beyond[0]
+
+
 def hostile_laws() -> list[MapNoise]:
     exponents, rates, cosines = (0, 7, 20), (1, 64, 4096), (LEAST_COSINE, 30_000, 65_535)
     return [MapNoise(HexagonalLattice(e, q), c) for e in exponents for q in rates for c in cosines]
 
 
-@pytest.mark.parametrize("region", [INLAND, ISLANDS], ids=lambda region: region.words)
-def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(region: Region) -> None:
+@pytest.mark.parametrize("area", [INLAND, ISLANDS, EARTH], ids=lambda area: area.words)
+def test_any_law_and_any_position_get_finite_people_inside_by_bounded_work(area: Area) -> None:
     """Planted bug: a window without a limit, which a device's tiny epsilon makes huge."""
-    frame = frame_of(MapSpace(region))
-    middle = (region.south + region.north) / 2
-    density = Density.of_towns(frame, towns_at((middle, region.west + 1, 1e5)))
+    frame = frame_of(MapSpace(area))
+    middle = (area.south + area.north) / 2
+    density = Density.of_towns(frame, towns_at((middle, area.west + 1, 1e5)))
     for noise in hostile_laws():
-        for place in [(middle, region.west), (-90.0, 0.0), (90.0, 180.0), (0.0, -180.0)]:
+        for place in [(middle, area.west), (-90.0, 0.0), (90.0, 180.0), (0.0, -180.0)]:
             signal = signal_at(*place, noise)
             reach = np.full((1, 2), 6 / frame.epsilon(signal))
             center = frame.inside(frame.aim(signal))
