@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from askew.listing import Attribute, AttributeKind
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.area import Area
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection, collection_of
