@@ -297,7 +297,10 @@ CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireErr
         OutOfRange,
     ),
     "slates of nothing": (lambda m: setattr(m, "max_slate_size", 0), OutOfRange),
-    "slates larger than a collection": (lambda m: setattr(m, "max_slate_size", 6), OutOfRange),
+    "slates larger than any collection": (
+        lambda m: setattr(m, "max_slate_size", 301),
+        OutOfRange,
+    ),
     "a collection of nothing": (lambda m: setattr(m.collections[0], "n_items", 0), OutOfRange),
     "10^9 items": (lambda m: setattr(m.collections[0], "n_items", 10**9), OutOfRange),
     "a version cut short": (lambda m: setattr(m.collections[0], "version", b"0"), Malformed),

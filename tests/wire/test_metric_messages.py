@@ -22,6 +22,7 @@ from wire.metric_world import (
     place_query,
 )
 
+from askew.errors import OutOfRange
 from askew.listing import Attribute, AttributeKind, Listing
 from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
@@ -233,3 +234,16 @@ def test_the_question_names_no_region_and_no_space() -> None:
     """A cosine is public, and two regions of one cosine ask with the same bytes."""
     assert NOISE.cosine == GERMANY.cosine
     assert VERSION not in convert.query_to_bytes(place_query()).hex()
+
+
+@pytest.mark.parametrize(("collection", "most"), [("places to eat", 50), ("cafés", 5)])
+def test_k_ends_where_the_collection_that_is_asked_ends(collection: str, most: int) -> None:
+    """Planted bug: one small collection lowers k for all."""
+    card = replace(MAP_CARD, max_slate_size=50)
+    for k in (most, most + 1):
+        data = convert.query_to_bytes(replace(place_query(k=k), collection=collection))
+        if k == most:
+            assert convert.query_from_bytes(data, card).k == most
+        else:
+            with pytest.raises(OutOfRange, match=f"k must be from 1 to {most}"):
+                convert.query_from_bytes(data, card)

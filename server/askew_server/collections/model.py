@@ -60,8 +60,8 @@ def model_of(
     rule: MetricRuleKind | None = None,
     largest: int = 64,
 ) -> MetricModel:
-    """A model of collections over one space, that answers `largest` items, or as many as the
-    smallest has. rule: else `posterior` with towns and `items` without.
+    """A model of collections over one space, that answers `largest` items, or as many as there
+    are. rule: else `posterior` with towns and `items` without.
 
     Raises OutOfRange for two collections of one name, and ParameterError for a rule that needs
     towns where there are none.
@@ -73,6 +73,6 @@ def model_of(
     uses = towns is not None and rule is MetricRuleKind.POSTERIOR
     density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else NO_DENSITY
     cards = tuple([each.card for each in collections])
-    size = min(largest, *map(len, collections))
+    size = min(largest, max(map(len, collections)))
     card = MetricCard(space, cards, size, MetricRule(rule, density))
     return MetricModel(card, {each.card.name: each for each in collections}, towns)

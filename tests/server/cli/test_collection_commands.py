@@ -82,7 +82,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert "cafes, 30 items" in shown.out
     assert "price: number in EUR" in shown.out
     assert "open: flag, live" in shown.out
-    assert "largest k    10, the size of the smallest collection" in shown.out
+    assert "largest k    30; of bars 10" in shown.out
     card = artifact.load(files / "model").card
     assert (card.rule.kind, card.rule.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated

@@ -248,7 +248,7 @@ def test_towns_without_people_are_refused(directory: Path, people: float) -> Non
         ("space", {"kind": "map", "region": [47.0, 5.0, 91.0, 16.0]}, "south < north"),
         ("space", {"kind": "map", "region": [47.0, 5.0, 55.0, 5.0]}, "two meridians"),
         ("space", {"kind": "disk", "region": [47.0, 5.0, 55.0, 16.0]}, "cannot be read"),
-        ("max_slate_size", 13, "max_slate_size"),
+        ("max_slate_size", 31, "max_slate_size"),
         ("max_slate_size", 1.5, "cannot be read"),
         ("rule", "remap", "the serving rule"),
         ("schema_version", 2, "cannot be read"),

@@ -282,7 +282,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     n_items: builtins.int
     """How many items the catalog has."""
     max_slate_size: builtins.int
-    """The largest k that is answered."""
+    """The largest k that is answered, by a collection of fewer items as many."""
     source: builtins.str
     """Where the ratings came from, in words."""
     simulated: builtins.bool
