@@ -34,6 +34,8 @@ from askew.errors import (
 from askew.lattice import Lattice
 from askew.listing import Attribute, AttributeKind, Listing
 from askew.metric.axes import AxisSpace
+from askew.metric.map_space import MapSpace
+from askew.metric.region import Region
 from askew.metric_card import MetricRule
 from askew.model_card import ModelCard
 from askew.ranking import Slate
@@ -283,9 +285,9 @@ def changed_card(whole: bytes, change: Callable[[pb.GetModelCardResponse], objec
 CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireError]]] = {
     "no space": (lambda m: m.ClearField("metric_space"), OutOfRange),
     "neither map nor axes": (lambda m: m.metric_space.ClearField("region"), Malformed),
-    "the whole Earth": (lambda m: region(m, -90, -180, 90, 180), OutOfRange),
-    "a region from pole to pole": (lambda m: region(m, -90, 0, 90, 10), OutOfRange),
-    "a region of half the Earth": (lambda m: region(m, -10, -89.9, 10, 89.9), OutOfRange),
+    "more than the whole Earth": (lambda m: region(m, -90, -180, 90, 180.1), OutOfRange),
+    "an area of one meridian": (lambda m: region(m, -90, 180, 90, 180), OutOfRange),
+    "an area without a width": (lambda m: region(m, -90, 180, 90, -180), OutOfRange),
     "a region of one line": (lambda m: region(m, 50, 0, 50, 10), OutOfRange),
     "a NaN edge": (lambda m: region(m, NAN, 0, 50, 10), OutOfRange),
     "an infinite edge": (lambda m: region(m, 40, 0, 50, INF), OutOfRange),
@@ -296,7 +298,10 @@ CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireErr
         OutOfRange,
     ),
     "slates of nothing": (lambda m: setattr(m, "max_slate_size", 0), OutOfRange),
-    "slates larger than a collection": (lambda m: setattr(m, "max_slate_size", 6), OutOfRange),
+    "slates larger than any collection": (
+        lambda m: setattr(m, "max_slate_size", 301),
+        OutOfRange,
+    ),
     "a collection of nothing": (lambda m: setattr(m.collections[0], "n_items", 0), OutOfRange),
     "10^9 items": (lambda m: setattr(m.collections[0], "n_items", 10**9), OutOfRange),
     "a version cut short": (lambda m: setattr(m.collections[0], "version", b"0"), Malformed),
@@ -324,6 +329,20 @@ def region(
     message: pb.GetModelCardResponse, south: float, west: float, north: float, east: float
 ) -> None:
     message.metric_space.region.CopyFrom(pb.Region(south=south, west=west, north=north, east=east))
+
+
+@pytest.mark.parametrize(
+    ("edges", "width"),
+    [((-90, -180, 90, 180), 360), ((-90, 0, 90, 10), 10), ((-10, 10, 10, 5), 355)],
+)
+def test_a_card_may_name_any_part_of_the_earth_because_no_promise_rests_on_it(
+    edges: tuple[float, float, float, float], width: int
+) -> None:
+    card = convert.metric_card_from_bytes(changed_card(CARD_BYTES, lambda m: region(m, *edges)))
+    assert isinstance(card.space, MapSpace)
+    assert card.space.area.width == width
+    assert not isinstance(card.space.area, Region)
+    assert convert.metric_card_from_bytes(convert.card_to_bytes(card)) == card
 
 
 @pytest.mark.parametrize(("change", "kind"), CARDS.values(), ids=CARDS)

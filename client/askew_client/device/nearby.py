@@ -176,12 +176,12 @@ class Nearby(PlaceDesk):
 def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSettings) -> NearAsker:
     """The asker, checked against what the server says of itself: all of it is public."""
     try:
-        card.collection(collection)
+        most = card.largest_slate(collection)
     except NotFound:
         names = ", ".join(each.name for each in card.collections)
         raise ParameterError("collection", collection, f"one of this server's: {names}") from None
-    if settings.near_k > card.max_slate_size:
-        limit = f"at most what this server answers, {card.max_slate_size}"
+    if settings.near_k > most:
+        limit = f"at most what this server answers, {most}"
         raise ParameterError("k", settings.near_k, limit)
     return asker_on(card, collection, errand, settings)
 

@@ -53,8 +53,8 @@ def asker_on(
     ParameterError for axes beyond this device's limits.
     """
     match errand, card.space:
-        case MapAsker(), MapSpace(region):
-            return errand.on(region, collection, settings.near_k)
+        case MapAsker(), MapSpace(area):
+            return errand.on(area, collection, settings.near_k)
         case AxisErrand(), AxisSpace() as space:
             return errand.on(space, collection, settings)
         case _, MapSpace():

@@ -17,6 +17,7 @@ from askew.metric.axes import Axis, AxisSpace
 from askew.metric.position import Position
 from askew.metric.region import Region
 from askew.ranking import Slate
+from askew_client.device.doctor import check_metric_space
 from askew_client.places.on_map import EARTH_RADIUS, MapAsker
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import AxisValues, Spot
@@ -168,6 +169,20 @@ async def test_more_than_a_server_answers_costs_nothing(device: Device) -> None:
     device.settings = replace(SETTINGS, near_k=51)
     assert isinstance(await refused(device, BERLIN), ParameterError)
     assert device.signals.charges() == ()
+
+
+async def test_a_small_collection_lowers_k_for_nobody_else(device: Device) -> None:
+    """Planted bug: the smallest collection of a server is the most that any answers."""
+    card = device.server.card
+    few = replace(card.collections[1], n_items=7)
+    device.server = NearServer(replace(card, collections=(card.collections[0], few)))
+    outcome = await device.nearby.near("shops", BERLIN)
+    assert isinstance(outcome, Setback)
+    assert "at most what this server answers, 7" in outcome.text
+    assert device.signals.charges() == ()
+    assert isinstance(await device.nearby.near("places", BERLIN), NearAnswer)
+    said = check_metric_space(device.server.card, device.settings).text
+    assert said.endswith(f"places; of fewer items than near_k, {device.settings.near_k}: shops")
 
 
 async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device: Device) -> None:
