@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from askew.hexagonal import NEIGHBORS
 from askew.lattice import Lattice
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import microdegrees
@@ -22,17 +23,19 @@ ISLANDS = Region(-21.0, 176.0, -15.0, -177.0)  # across the antimeridian
 NORTH = Region(62.0, 5.0, 68.0, 16.0)
 EQUATOR = Region(-3.0, -2.0, 3.0, 4.0)
 REGIONS = (INLAND, ISLANDS, NORTH, EQUATOR)
+EARTH = Area(-90.0, -180.0, 90.0, 180.0)
+AREAS: tuple[Area, ...] = (*REGIONS, EARTH)
 
 POSTS = Axis("post", "km", 0.0, 400.0, wraps=False, scale=1.0)
 DAY = Axis("time", "h", 0.0, 24.0, wraps=True, scale=1.0)
 LINE, RING, BOTH = AxisSpace((POSTS,)), AxisSpace((DAY,)), AxisSpace((POSTS, DAY))
 
 
-def places(region: Region, count: int, seed: int = 1) -> Array:
-    """Positions anywhere in a region, (count, 2) degrees."""
+def places(area: Area, count: int, seed: int = 1) -> Array:
+    """Positions anywhere in an area, (count, 2) degrees."""
     share = np.random.default_rng(seed).random((count, 2))
-    latitude = region.south + share[:, 0] * (region.north - region.south)
-    longitude = region.west + share[:, 1] * float(region.width)
+    latitude = area.south + share[:, 0] * (area.north - area.south)
+    longitude = area.west + share[:, 1] * float(area.width)
     return np.column_stack([latitude, (longitude + 180) % 360 - 180])
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from askew.listing import Attribute, AttributeKind
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import Region
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection, collection_of
 from askew_server.collections.columns import Flags, Numbers, Titles, Words
 from askew_server.collections.model import MetricModel, Towns, model_of
 
-GERMANY = MapSpace(Region(47.0, 5.0, 55.0, 16.0))
+GERMANY = MapSpace(Area(47.0, 5.0, 55.0, 16.0))
 DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, True, 1.0),))
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),

@@ -43,7 +43,7 @@ def made_items(space: MetricSpace, count: int = 120) -> tuple[Listing, ...]:
         span = axis.high - axis.low
         places = [(axis.low + span * i / count,) for i in range(count)]
     else:
-        r = space.region
+        r = space.area
         tall, wide = r.north - r.south, float(r.width)
         places = [
             (r.south + tall * (i % 11) / 11, _turned(r.west + wide * (i // 11) * 11 / count))

@@ -4,6 +4,7 @@ AskewError
 ├── ParameterError            a public argument is outside its documented range
 │   └── InfiniteCost          a disutility whose expected cost does not exist
 ├── ProfileError              the person's own ratings cannot make a profile
+│   └── WishError             wishes that cannot be read; they are never repeated
 ├── PlaceError                a position or a value that makes no place; it is never repeated
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
 ├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
@@ -20,6 +21,7 @@ AskewError
 │   ├── Malformed             not a message at all, or a field of the wrong size
 │   ├── DimensionMismatch     a vector of another dimension
 │   ├── OutOfRange            a number beyond the limit
+│   ├── OtherKind             a server of places where one of tastes was asked for, or the reverse
 │   ├── StaleSpace            a feature space that this server does not serve
 │   ├── Unauthenticated       no valid credentials came with the call
 │   ├── NotFound              no release, data set or budget of this name
@@ -74,6 +76,10 @@ class InfiniteCost(ParameterError):
 
 class ProfileError(AskewError):
     """The person's ratings cannot make a profile; the message names a line, never a title."""
+
+
+class WishError(ProfileError):
+    """Wishes that cannot be read. The message has no word of them."""
 
 
 class PlaceError(AskewError):
@@ -188,6 +194,10 @@ class OutOfRange(WireError):
     def __init__(self, name: str, limit: str) -> None:
         super().__init__(f"{name} must be {limit}")
         self.name, self.limit = name, limit
+
+
+class OtherKind(WireError):
+    """The server's space is of the other of the two kinds: nothing is wrong with it."""
 
 
 class StaleSpace(WireError):

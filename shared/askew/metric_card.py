@@ -68,7 +68,7 @@ class MetricCard:
     """What a device may know before it asks: where the items are, and what collections there are.
 
     Nothing in it sets noise, epsilon or k: those are the device's. max_slate_size is the largest k
-    that the server answers.
+    that the server answers, where a collection has as many items.
     """
 
     space: MetricSpace
@@ -80,8 +80,8 @@ class MetricCard:
         names = {each.name for each in self.collections}
         if not 1 <= len(self.collections) <= MAX_COLLECTIONS or len(names) != len(self.collections):
             raise OutOfRange("the collections", f"1 to {MAX_COLLECTIONS}, of different names")
-        if not 1 <= self.max_slate_size <= min(each.n_items for each in self.collections):
-            raise OutOfRange("max_slate_size", "from 1 to the smallest collection's size")
+        if not 1 <= self.max_slate_size <= max(each.n_items for each in self.collections):
+            raise OutOfRange("max_slate_size", "from 1 to the largest collection's size")
 
     def collection(self, name: str) -> CollectionCard:
         """The collection of this name. Raises NotFound."""
@@ -89,6 +89,10 @@ class MetricCard:
             if each.name == name:
                 return each
         raise NotFound("collection")
+
+    def largest_slate(self, name: str) -> int:
+        """The largest k that a collection answers. Raises NotFound."""
+        return min(self.max_slate_size, self.collection(name).n_items)
 
     def check(self, query: Query) -> None:
         """Raises StaleSpace, OutOfRange or NotFound for a question that this server cannot answer.
@@ -99,9 +103,9 @@ class MetricCard:
         expected = ANY_SPACE if isinstance(space, MapSpace) else space.version
         if signal.space_version != expected:
             raise StaleSpace
-        if not 1 <= query.k <= self.max_slate_size:
-            raise OutOfRange("k", f"from 1 to {self.max_slate_size}")
-        self.collection(query.collection)
+        most = self.largest_slate(query.collection)
+        if not 1 <= query.k <= most:
+            raise OutOfRange("k", f"from 1 to {most}")
         if isinstance(space, AxisSpace):
             signal.check(space.dimension, 0)
             space.check(signal.lattice, signal.values)

@@ -15,6 +15,8 @@ SCRIPTS = [
     "selection",
     "device_step",
     "call_gaps",
+    "near",
+    "ledger_speed",
     "counting",
     "stored_releases",
 ]

@@ -232,7 +232,7 @@ def test_latitudes_are_clamped_at_the_poles() -> None:
         ((40, 181, 50, 10), "longitudes from -180 to 180"),
         ((40, -181, 50, 10), "longitudes from -180 to 180"),
         ((40, 10, 50, 10), "west and east edges are the same"),
-        ((-50, -180, 50, 180), "west and east edges are the same"),
+        ((-50, -180, 50, 180), "below 75 degrees of latitude: this one is too wide"),
         ((40, 10, 50, 9), "below 75 degrees of latitude: this one is too wide"),
         ((-1, 0, 1, 177.5), "below 75 degrees of latitude: this one is too wide"),
         ((60, 4, 75.1, 5), "too near a pole"),
@@ -293,6 +293,13 @@ def test_swapped_degrees_get_a_hint_in_a_region() -> None:
     with pytest.raises(PlaceError, match="swapped") as caught:
         REGIONS["Germany"][0].kilometers(Position(13.405, 52.52))
     assert says_nothing_of("13 405 52", str(caught.value))
+
+
+@pytest.mark.parametrize("pair", [("north", 13.405), (52.52, None)])
+def test_what_are_no_numbers_make_no_position(pair: tuple[float, float]) -> None:
+    with pytest.raises(PlaceError, match="two finite numbers") as caught:
+        Position(*pair)
+    assert says_nothing_of("north 13 52", str(caught.value))
 
 
 @pytest.mark.parametrize(

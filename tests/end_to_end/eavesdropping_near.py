@@ -13,6 +13,7 @@ from small_map import GERMANY, made_card, made_items, nearest
 
 from askew.errors import AskewError
 from askew.listing import Listing
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.position import Position
@@ -107,8 +108,9 @@ def neighbors(count: int) -> list[Neighbor]:
 def made_up_spaces() -> list[MetricSpace]:
     """Regions of a hostile server's choosing: around the home, beside it, everywhere, nowhere."""
     chance = np.random.default_rng(1)
-    fixed = [
+    fixed: list[Area] = [
         GERMANY,
+        Area(-90.0, -180.0, 90.0, 180.0),
         Region(52.51, 13.40, 52.53, 13.41),  # one block
         Region(52.0, 13.0, 52.5, 13.4),  # beside it
         Region(-0.001, -0.001, 0.001, 0.001),

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from askew.hexagonal import HexagonalLattice
+from askew_client.settings import ranges
+from askew_server.evaluation.places import study
 
 PAGES = Path(__file__).parents[2] / "docs"
 # Each row: level, epsilon per km, where odds change fourfold, the factor within 10 km, mean noise.
@@ -21,6 +23,12 @@ LEVELS = ROW.findall((PAGES / "guarantees.md").read_text(encoding="utf-8"))
 
 def test_there_are_three_levels() -> None:
     assert [level for level, *_ in LEVELS] == ["county", "town", "district"]
+
+
+def test_devices_draw_at_these_levels_and_figures_are_played_at_them() -> None:
+    """Planted bugs: a level of the study, or of the device, that is another one."""
+    page = {level: Fraction(epsilon) for level, epsilon, *_ in LEVELS}
+    assert page == dict(ranges.LEVELS) == study.LEVELS
 
 
 @pytest.mark.parametrize(("level", "epsilon", "radius", "within_10", "mean"), LEVELS)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
 from askew.listing import Attribute, AttributeKind, Listing
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
@@ -28,7 +29,7 @@ ATTRIBUTES = (
 PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True)
 CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", simulated=False, attributes=ATTRIBUTES)
 RULE = MetricRule(MetricRuleKind.POSTERIOR, "towns of GeoNames")
-MAP_CARD = MetricCard(MapSpace(GERMANY), (PLACES, CAFES), 5, RULE)
+MAP_CARD = MetricCard(MapSpace(Area(47.2, 5.8, 55.1, 15.1)), (PLACES, CAFES), 5, RULE)
 AXES = AxisSpace(
     (
         Axis("kilometer post", "km", 0.0, 800.0, wraps=False, scale=100.0),

@@ -26,6 +26,7 @@ from askew.errors import (
     DimensionMismatch,
     Malformed,
     NotFound,
+    OtherKind,
     OutOfRange,
     StaleSpace,
     WireError,
@@ -33,6 +34,8 @@ from askew.errors import (
 from askew.lattice import Lattice
 from askew.listing import Attribute, AttributeKind, Listing
 from askew.metric.axes import AxisSpace
+from askew.metric.map_space import MapSpace
+from askew.metric.region import Region
 from askew.metric_card import MetricRule
 from askew.model_card import ModelCard
 from askew.ranking import Slate
@@ -282,9 +285,9 @@ def changed_card(whole: bytes, change: Callable[[pb.GetModelCardResponse], objec
 CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireError]]] = {
     "no space": (lambda m: m.ClearField("metric_space"), OutOfRange),
     "neither map nor axes": (lambda m: m.metric_space.ClearField("region"), Malformed),
-    "the whole Earth": (lambda m: region(m, -90, -180, 90, 180), OutOfRange),
-    "a region from pole to pole": (lambda m: region(m, -90, 0, 90, 10), OutOfRange),
-    "a region of half the Earth": (lambda m: region(m, -10, -89.9, 10, 89.9), OutOfRange),
+    "more than the whole Earth": (lambda m: region(m, -90, -180, 90, 180.1), OutOfRange),
+    "an area of one meridian": (lambda m: region(m, -90, 180, 90, 180), OutOfRange),
+    "an area without a width": (lambda m: region(m, -90, 180, 90, -180), OutOfRange),
     "a region of one line": (lambda m: region(m, 50, 0, 50, 10), OutOfRange),
     "a NaN edge": (lambda m: region(m, NAN, 0, 50, 10), OutOfRange),
     "an infinite edge": (lambda m: region(m, 40, 0, 50, INF), OutOfRange),
@@ -295,7 +298,10 @@ CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireErr
         OutOfRange,
     ),
     "slates of nothing": (lambda m: setattr(m, "max_slate_size", 0), OutOfRange),
-    "slates larger than a collection": (lambda m: setattr(m, "max_slate_size", 6), OutOfRange),
+    "slates larger than any collection": (
+        lambda m: setattr(m, "max_slate_size", 301),
+        OutOfRange,
+    ),
     "a collection of nothing": (lambda m: setattr(m.collections[0], "n_items", 0), OutOfRange),
     "10^9 items": (lambda m: setattr(m.collections[0], "n_items", 10**9), OutOfRange),
     "a version cut short": (lambda m: setattr(m.collections[0], "version", b"0"), Malformed),
@@ -323,6 +329,20 @@ def region(
     message: pb.GetModelCardResponse, south: float, west: float, north: float, east: float
 ) -> None:
     message.metric_space.region.CopyFrom(pb.Region(south=south, west=west, north=north, east=east))
+
+
+@pytest.mark.parametrize(
+    ("edges", "width"),
+    [((-90, -180, 90, 180), 360), ((-90, 0, 90, 10), 10), ((-10, 10, 10, 5), 355)],
+)
+def test_a_card_may_name_any_part_of_the_earth_because_no_promise_rests_on_it(
+    edges: tuple[float, float, float, float], width: int
+) -> None:
+    card = convert.metric_card_from_bytes(changed_card(CARD_BYTES, lambda m: region(m, *edges)))
+    assert isinstance(card.space, MapSpace)
+    assert card.space.area.width == width
+    assert not isinstance(card.space.area, Region)
+    assert convert.metric_card_from_bytes(convert.card_to_bytes(card)) == card
 
 
 @pytest.mark.parametrize(("change", "kind"), CARDS.values(), ids=CARDS)
@@ -388,11 +408,11 @@ def test_a_card_whose_texts_steer_terminals_is_refused(text: str) -> None:
 
 
 def test_a_card_of_the_other_kind_is_refused_with_a_clear_line() -> None:
-    said = refused(lambda: convert.card_from_bytes(CARD_BYTES), OutOfRange)
-    assert "it has collections" in said
+    said = refused(lambda: convert.card_from_bytes(CARD_BYTES), OtherKind)
+    assert "has collections" in said
     taste = convert.card_to_bytes(tastes())
-    said = refused(lambda: convert.metric_card_from_bytes(taste), OutOfRange)
-    assert "a catalog of tastes" in said
+    said = refused(lambda: convert.metric_card_from_bytes(taste), OtherKind)
+    assert "a catalog of titles" in said
 
 
 def test_a_card_whose_rule_is_only_compared_with_cannot_be_made() -> None:

@@ -22,7 +22,9 @@ from wire.metric_world import (
     place_query,
 )
 
+from askew.errors import OutOfRange
 from askew.listing import Attribute, AttributeKind, Listing
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
@@ -119,13 +121,13 @@ texts = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=
 
 
 @given(degrees, degrees, st.floats(0.01, 10), st.floats(-170, 180), st.floats(0.01, 10))
-def test_any_region_survives_the_wire_to_the_last_bit(
+def test_any_area_survives_the_wire_to_the_last_bit(
     south: float, other: float, height: float, west: float, width: float
 ) -> None:
-    region = Region(south, west, south + height, (west + width + 180) % 360 - 180)
-    card = replace(MAP_CARD, space=MapSpace(region))
+    area = Area(south, west, south + height, (west + width + 180) % 360 - 180)
+    card = replace(MAP_CARD, space=MapSpace(area))
     received = convert.metric_card_from_bytes(convert.card_to_bytes(card))
-    assert received.space == MapSpace(region)
+    assert received.space == MapSpace(area)
 
 
 @given(
@@ -232,3 +234,16 @@ def test_the_question_names_no_region_and_no_space() -> None:
     """A cosine is public, and two regions of one cosine ask with the same bytes."""
     assert NOISE.cosine == GERMANY.cosine
     assert VERSION not in convert.query_to_bytes(place_query()).hex()
+
+
+@pytest.mark.parametrize(("collection", "most"), [("places to eat", 50), ("cafés", 5)])
+def test_k_ends_where_the_collection_that_is_asked_ends(collection: str, most: int) -> None:
+    """Planted bug: one small collection lowers k for all."""
+    card = replace(MAP_CARD, max_slate_size=50)
+    for k in (most, most + 1):
+        data = convert.query_to_bytes(replace(place_query(k=k), collection=collection))
+        if k == most:
+            assert convert.query_from_bytes(data, card).k == most
+        else:
+            with pytest.raises(OutOfRange, match=f"k must be from 1 to {most}"):
+                convert.query_from_bytes(data, card)

@@ -63,16 +63,13 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
 
 async def _space(network: Transport, config: Config) -> Finding:
     """Whether this device asks this server, whichever kind of space it has."""
-    from askew.errors import WireError
+    from askew.errors import OtherKind
     from askew_client.device.doctor import check_metric_space, check_space
 
     try:
         return check_space(await network.model_card(), config.settings)
-    except WireError as error:
-        try:
-            return check_metric_space(await network.metric_card(), config.settings)
-        except WireError:
-            raise error from None
+    except OtherKind:
+        return check_metric_space(await network.metric_card(), config.settings)
 
 
 def _device(config: Config) -> list[Finding]:

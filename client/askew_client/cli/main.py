@@ -18,9 +18,11 @@ from askew.errors import (
     AskewError,
     BudgetExceeded,
     LedgerFrozen,
+    OtherKind,
     SecondSpace,
     ServerFailed,
     TransportError,
+    WireError,
 )
 from askew_client.cli.ask import ask, catalog
 from askew_client.cli.budget import budget
@@ -63,7 +65,7 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     configuration file, else it is the default.
 
     Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or frozen or wants a yes,
-    4 no answer from a server, 130 stopped.
+    4 no usable answer from a server, 130 stopped.
     """
     context.obj = config_file
 
@@ -94,8 +96,10 @@ def main() -> None:
 
 
 def _in_words(error: Exception) -> str:
-    if not isinstance(error, TransportError) or isinstance(error, ServerFailed):
-        return str(error)  # one that failed is there
+    if isinstance(error, ServerFailed):  # it is there
+        return str(error)
+    if not isinstance(error, TransportError | OtherKind | SecondSpace):
+        return str(error)
     from askew_client.views.problems import setback_of
 
     return f"{error}. {setback_of(error).hint}"
@@ -104,4 +108,4 @@ def _in_words(error: Exception) -> str:
 def _exit_code(error: Exception) -> int:
     if isinstance(error, BudgetExceeded | LedgerFrozen | SecondSpace):
         return 3
-    return 4 if isinstance(error, TransportError) else 1
+    return 4 if isinstance(error, TransportError | WireError) else 1

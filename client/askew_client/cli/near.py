@@ -29,7 +29,7 @@ _SECOND_SPACE = (
 
 @click.command()
 @click.argument("collection")
-@click.option("--place", "name", default="home", show_default=True, help="A named place.")
+@click.option("--place", "name", help="A named place.  [default: home]")
 @click.option(
     "--unnamed",
     is_flag=True,
@@ -59,7 +59,7 @@ _SECOND_SPACE = (
 def near(
     context: click.Context,
     collection: str,
-    name: str,
+    name: str | None,
     unnamed: bool,
     wishes_file: Path | None,
     server: str | None,
@@ -93,7 +93,9 @@ def near(
         data=data,
     )
     wishes = _wishes(wishes_file)
-    spot = _unnamed() if unnamed else name
+    if unnamed and name is not None:
+        raise click.UsageError("--unnamed asks from a place without a name, not from --place")
+    spot = _unnamed() if unnamed else name or "home"
     options.note(f"asking {config.server} ...")
     profile = options.open_profile(config.data)
     found = options.run(
@@ -159,7 +161,7 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
         mark = "*" if result.picked else " " if result.passes else "-"
         told = ", ".join(f"{name} {_shown(value)}" for name, value in result.values)
         yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}  {told}".rstrip()
-    yield f"({found.source}; * is your pick, chosen on this device; - passes not your filters)"
+    yield f"({found.source}; * is your pick, chosen on this device; - does not pass your filters)"
     if found.none_passes:
         yield "(no result passes your filters; the server is not asked again for that)"
     if found.missing:

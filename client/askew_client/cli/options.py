@@ -122,7 +122,8 @@ def load(context: click.Context, **flags: object) -> Config:
         if given is None:
             source = source_of(error.name, os.environ, path)
             raise ParameterError(f"{error.name} ({source})", error.value, error.limit) from None
-        flag = next((each for each in context.command.params if each.name == error.name), None)
+        names = {error.name, error.name.removeprefix("near_")}  # the demo has one -k for both
+        flag = next((each for each in context.command.params if each.name in names), None)
         text = f"it must be {error.limit}, got {given}"
         raise click.BadParameter(text, context, flag) from None
 

@@ -65,7 +65,7 @@ def add(
       askew place add work --file work.txt
     """
     desk = _desk(context, data=data, region=region, level=level)
-    _say_drawn(desk.add(name, _typed(desk, source)))
+    _say_drawn(desk.add(name, _typed(desk, source)), "is kept")
 
 
 @place.command("move")
@@ -82,7 +82,7 @@ def move(
 ) -> None:
     """The place is elsewhere now: a fresh noisy position, charged like the first."""
     desk = _desk(context, data=data, region=region, level=level)
-    _say_drawn(desk.move(name, _typed(desk, source)))
+    _say_drawn(desk.move(name, _typed(desk, source)), "has moved")
 
 
 @place.command("list")
@@ -94,6 +94,8 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
     if as_json:
         options.print_json([_as_json(each) for each in places])
         return
+    if not places:
+        _tell("no place is named yet; `askew place add` adds one")
     for each in places:
         click.echo(f"{each.name}: {_numbers(each.axes, each.true)}")
         if each.cost is not None:
@@ -110,7 +112,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
     """Erase a place from this device. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes:
+    if not yes and name in {each.name for each in desk.places()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     _tell("forgotten; what its signal told stays told, and stays charged")
@@ -173,14 +175,12 @@ def _typed(desk: PlaceDesk, source: Path | None) -> Spot:
     return spot
 
 
-def _say_drawn(view: PlaceView) -> None:
+def _say_drawn(view: PlaceView, done: str) -> None:
     if view.cost is None:
-        _tell(
-            f"{view.name} is kept; a signal on axes is drawn, and charged, when a server is asked"
-        )
+        _tell(f"{view.name} {done}; a signal on axes is drawn, and charged, when a server is asked")
         return
     cost = view.cost
-    _tell(f"{view.name} is kept, and its noisy position was drawn and charged")
+    _tell(f"{view.name} {done}, and its noisy position was drawn and charged")
     _tell(f"spent on places: {float(cost.spent):.4g} of {float(cost.cap):g} per km")
 
 

@@ -55,7 +55,7 @@ def _line(charge: Charge) -> LedgerLine:
     else:
         words = (
             f"one signal, epsilon {float(epsilon_per_distance):g} per unit distance, times the "
-            f"diameter {at_most(far)}: the most between any two people"
+            f"diameter: at most {at_most(far)} between any two people"
         )
     return LedgerLine(
         slot=charge.slot,
@@ -110,8 +110,9 @@ def _words_of_space(space: str, charges: list[Charge]) -> Iterator[str]:
         yield (
             f"On space {space[:8]}, from all signals together: someone who knows everything but "
             f"this could tell you from a neighbor at distance r at most e^({exponent}) better than "
-            f"by guessing, {_odds(float(per_distance + flat))} at distance 1, which the server "
-            "says is the median distance between two people; a device cannot check that."
+            f"by guessing, {_odds(float(per_distance + flat))} at distance 1. For tastes the "
+            "server says that this is the median distance between two people, and a device cannot "
+            "check that; on axes it is one unit."
         )
 
 

@@ -94,6 +94,8 @@ class Nearby(PlaceDesk):
         second_space: the person's yes to a second space within the month, on axes.
         """
         try:
+            if not isinstance(wishes, Wishes):
+                raise ParameterError("wishes", type(wishes).__name__, "Wishes")
             errand = await asyncio.to_thread(self.errand, place)
             document = await asyncio.to_thread(self._profile.read)
             card = self._card or await self._fetch()
@@ -177,13 +179,13 @@ class Nearby(PlaceDesk):
 def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSettings) -> NearAsker:
     """The asker, checked against what the server says of itself: all of it is public."""
     try:
-        card.collection(collection)
+        most = card.largest_slate(collection)
     except NotFound:
         names = ", ".join(each.name for each in card.collections)
         raise ParameterError("collection", collection, f"one of this server's: {names}") from None
-    if settings.near_k > card.max_slate_size:
-        limit = f"at most what this server answers, {card.max_slate_size}"
-        raise ParameterError("near_k", settings.near_k, limit)
+    if settings.near_k > most:
+        limit = f"at most what this server answers, {most}"
+        raise ParameterError("k", settings.near_k, limit)
     return asker_on(card, collection, errand, settings)
 
 

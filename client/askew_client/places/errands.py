@@ -5,7 +5,7 @@ The one module of the device that tells which of the two kinds of a metric space
 
 from __future__ import annotations
 
-from askew.errors import LedgerFrozen, PlaceError
+from askew.errors import LedgerFrozen, ParameterError, PlaceError
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace
 from askew.metric.position import Position
@@ -23,13 +23,13 @@ from askew_client.views.near import MAP_AXES, PlaceView
 def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
     """What asks from a spot that has no signal yet.
 
-    Raises PlaceError, before any call, for a position outside the region and for what is no spot,
-    and ParameterError where no region is set.
+    Raises PlaceError, before any call, for a position outside the region, and ParameterError where
+    no region is set or the spot has another type.
     """
     if isinstance(spot, AxisValues):
         return AxisErrand(spot, handle)
-    if not isinstance(spot, Position):  # such as a pair of numbers, from another program
-        raise PlaceError("a place is the name of one, a Position or AxisValues")
+    if not isinstance(spot, Position):
+        raise ParameterError("place", type(spot).__name__, "a name, a Position or AxisValues")
     settings.plane.kilometers(spot)
     return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
 
@@ -58,8 +58,8 @@ def asker_on(
     ParameterError for axes beyond this device's limits.
     """
     match errand, card.space:
-        case MapAsker(), MapSpace(region):
-            return errand.on(region, collection, settings.near_k)
+        case MapAsker(), MapSpace(area):
+            return errand.on(area, collection, settings.near_k)
         case AxisErrand(), AxisSpace() as space:
             return errand.on(space, collection, settings)
         case _, MapSpace():

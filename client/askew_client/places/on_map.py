@@ -8,6 +8,7 @@ from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
 from askew.errors import PlaceError
+from askew.metric.area import Area
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
 from askew.metric.region import Region
@@ -37,7 +38,7 @@ class MapAsker:
     region: Region | None
     k: int
     collection: str = ""
-    area: Region | None = None
+    area: Area | None = None
 
     axes = MAP_AXES
     unit = "km"
@@ -56,7 +57,7 @@ class MapAsker:
         """What the noisy position will cost."""
         return self.cost(account, "", None, fresh=True)
 
-    def on(self, area: Region, collection: str, k: int) -> MapAsker:
+    def on(self, area: Area, collection: str, k: int) -> MapAsker:
         """This position, on a server whose items lie in an area."""
         return replace(self, k=k, collection=collection, area=area)
 

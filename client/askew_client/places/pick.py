@@ -43,6 +43,7 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     person gave a title, or None.
     """
     found: list[Judged] = []
+    wishes = wishes.folded()
     for index, (listing, distance) in enumerate(zip(listings, distances, strict=True)):
         values = {each.name: value for each, value in zip(attributes, listing.values, strict=True)}
         worth = _worths(values, wishes, own_rating(listing.title))
@@ -54,8 +55,10 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 
 def missing(attributes: Sequence[Attribute], wishes: Wishes) -> tuple[str, ...]:
     """What wishes name and a collection does not have: such a filter lets nothing pass."""
-    known = {each.name for each in attributes}
-    names = sorted(wishes.attributes - known)
+    kinds = {each.name: each.kind for each in attributes}
+    names = sorted(wishes.attributes - kinds.keys())
+    limits = sorted(wishes.at_most.keys() & kinds.keys())
+    names += [f"{each} as a number" for each in limits if kinds[each] is not AttributeKind.NUMBER]
     if wishes.open_now and not any(_tells_open(each) for each in attributes):
         names.append("opening hours")
     return tuple(names)
@@ -73,9 +76,9 @@ def _h(worth: float, wishes: Wishes) -> float:
 
 def _worths(values: Mapping[str, Value], wishes: Wishes, rating: float | None) -> list[float]:
     likes = [
-        kinds.get(str(value), 0.0)
+        kinds.get(word, 0.0)
         for name, kinds in wishes.likes.items()
-        if (value := values.get(name)) is not None
+        if (word := _word(values.get(name))) is not None
     ]
     own = 0.0 if rating is None else wishes.ratings * (rating - _MIDDLE)
     return [*likes, own]
@@ -88,9 +91,16 @@ def _passes(
     now: datetime.datetime,
 ) -> bool:
     """Whether every filter lets it through; what is unknown does not pass."""
-    kinds = all(values.get(name) in only for name, only in wishes.only.items())
+    kinds = all(_word(values.get(name)) in only for name, only in wishes.only.items())
     limits = all(_at_most(values.get(name), most) for name, most in wishes.at_most.items())
     return kinds and limits and (not wishes.open_now or _is_open(values, attributes, now))
+
+
+def _word(value: Value) -> str | None:
+    """A value as folded wishes name it; None where it is unknown."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return None if value is None else str(value).casefold()
 
 
 def _at_most(value: Value, most: float) -> bool:

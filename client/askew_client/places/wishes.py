@@ -8,11 +8,11 @@ much nearer. With the disutility h(d) = d**exponent, the cost of a result is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from askew.errors import ProfileError
+from askew.errors import WishError
 
 _MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overflowing
 
@@ -21,7 +21,8 @@ _MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overf
 class Wishes:
     """likes: {attribute: {kind: worth}}. only: {attribute: kinds}, at_most: {attribute: number} and
     open_now are filters; what is unknown of a result does not pass. ratings: what a star above
-    three of the person's own rating of a title is worth. Raises ProfileError.
+    three of the person's own rating of a title is worth. Kinds are words in any case; of a flag
+    they are "yes" and "no". Raises WishError, which repeats nothing of them.
     """
 
     likes: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
@@ -32,54 +33,85 @@ class Wishes:
     exponent: float = field(default=1.0, repr=False)
 
     def __post_init__(self) -> None:
+        for name, (read, limit) in _READ.items():
+            try:
+                object.__setattr__(self, name, read(getattr(self, name)))
+            except (ValueError, TypeError, AttributeError, OverflowError):
+                raise WishError(f"{name} must be {limit}") from None
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.at_most.values(), self.ratings]
         if not all(abs(number) <= _MOST for number in numbers):  # written so that NaN is refused
-            raise ProfileError(f"a wish must be worth a number of at most {_MOST:g} in size")
+            raise WishError(f"a wish must be worth a number of at most {_MOST:g} in size")
         if not 0 < self.exponent <= 4:
-            raise ProfileError("the exponent of the disutility must be above 0 and at most 4")
+            raise WishError("the exponent of the disutility must be above 0 and at most 4")
 
     @property
     def attributes(self) -> frozenset[str]:
         """Every attribute that they name."""
         return frozenset((*self.likes, *self.only, *self.at_most))
 
+    def folded(self) -> Wishes:
+        """The same with kinds in small letters, to compare."""
+        likes = {
+            name: {kind.casefold(): worth for kind, worth in kinds.items()}
+            for name, kinds in self.likes.items()
+        }
+        only = {name: frozenset(map(str.casefold, kinds)) for name, kinds in self.only.items()}
+        return replace(self, likes=likes, only=only)
+
     @classmethod
     def from_toml(cls, text: str) -> Wishes:
-        """Wishes as a file has them (docs/device.md). Raises ProfileError, without repeating it."""
+        """Wishes as a file has them (docs/device.md). Raises WishError, without repeating it."""
         import tomllib  # few questions have a file
 
         try:
             value = tomllib.loads(text)
-            known = {"likes", "only", "at_most", "open_now", "ratings", "exponent"}
-            if not value.keys() <= known or not isinstance(value.get("open_now", False), bool):
-                raise ValueError
-            return cls(
-                {name: _worths(kinds) for name, kinds in value.get("likes", {}).items()},
-                {name: _kinds(kinds) for name, kinds in value.get("only", {}).items()},
-                _worths(value.get("at_most", {})),
-                value.get("open_now", False),
-                _number(value.get("ratings", 0.0)),
-                _number(value.get("exponent", 1.0)),
-            )
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise ProfileError("the wishes are no file of wishes; docs/device.md has one") from None
-
-
-NO_WISHES = Wishes()
-
-
-def _worths(value: Mapping[str, Any]) -> dict[str, float]:
-    return {name: _number(number) for name, number in value.items()}
-
-
-def _kinds(value: Any) -> frozenset[str]:
-    if not isinstance(value, list) or not all(isinstance(kind, str) for kind in value):
-        raise ValueError
-    return frozenset(value)
+        except (ValueError, RecursionError):
+            raise WishError("the file of wishes must be TOML") from None
+        if not value.keys() <= _READ.keys():
+            raise WishError(f"wishes must be among {', '.join(_READ)}")
+        return cls(**value)
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError
     return float(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _numbers(value: Mapping[str, Any]) -> dict[str, float]:
+    return {name: _number(number) for name, number in value.items()}
+
+
+def _likes(value: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    return {name: _numbers(kinds) for name, kinds in value.items()}
+
+
+def _kinds(value: Iterable[Any]) -> frozenset[str]:
+    kinds = frozenset(value)
+    if not all(isinstance(kind, str) for kind in kinds):
+        raise ValueError
+    return kinds
+
+
+def _only(value: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    if any(isinstance(kinds, str) for kinds in value.values()):
+        raise ValueError  # its letters are no kinds
+    return {name: _kinds(kinds) for name, kinds in value.items()}
+
+
+_READ: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
+    "likes": (_likes, "tables of numbers, such as [likes.kind] with bakery = 3"),
+    "only": (_only, 'a table of lists of words, such as kind = ["bakery"]'),
+    "at_most": (_numbers, "a table of numbers, such as price = 10"),
+    "open_now": (_flag, "true or false"),
+    "ratings": (_number, "a number"),
+    "exponent": (_number, "a number"),
+}
+NO_WISHES: Final = Wishes()

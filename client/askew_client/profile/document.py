@@ -98,7 +98,10 @@ class ProfileDocument:
     def place(self, name: str) -> NamedPlace:
         """The place of this name. Raises PlaceError."""
         if name not in self.places:
-            raise PlaceError("there is no place of this name; `askew place list` lists them")
+            raise PlaceError(
+                "there is no place of this name; `askew place list` lists them, and "
+                "`askew place add` adds one"
+            )
         return self.places[name]
 
     def to_bytes(self) -> bytes:

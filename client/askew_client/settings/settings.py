@@ -89,7 +89,10 @@ class ClientSettings:
     def plane(self) -> Region:
         """The region of places. Raises ParameterError where none was set."""
         if not self.region:
-            raise ParameterError("region", "", "set first: a country such as DE, or S/W/N/E")
+            limit = (
+                "set first (--region, ASKEW_REGION or the file): a country such as DE, or S/W/N/E"
+            )
+            raise ParameterError("region", "", limit)
         return region_of(self.region)
 
     @property

@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from askew.address import host_of, is_loopback
-from askew.errors import AskewError, Malformed
+from askew.errors import AskewError, Malformed, OtherKind
 from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
@@ -125,5 +125,7 @@ def _checked(convert_reply: Callable[[], _Value]) -> _Value:
     """A reply as a core type. Whatever is wrong with it is the server's doing: a WireError."""
     try:
         return convert_reply()
+    except OtherKind:
+        raise  # an honest server, and another one
     except AskewError as error:
         raise Malformed(f"the server's answer was refused: {error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from askew.errors import OutOfRange, StaleSpace
+from askew.errors import OtherKind, StaleSpace
 from askew.local_model import decode_vectors, encode_vectors
 from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
@@ -27,7 +27,7 @@ class LocalTransport:
 
     async def metric_card(self) -> MetricCard:
         """Refused: this is a server of tastes."""
-        raise OutOfRange("the space of this server", "a map or axes: it has a catalog of tastes")
+        raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     async def catalog(self, card: ModelCard) -> Catalog:  # noqa: ARG002  # a server has one
         """The catalog."""

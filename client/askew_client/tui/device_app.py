@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual import work
 from textual.reactive import reactive
 
-from askew.errors import AskewError
+from askew.errors import AskewError, OtherKind
 from askew_client.tui import sentences
 from askew_client.tui.crash import DiscreetApp
 from askew_client.tui.messages import (
@@ -27,7 +27,7 @@ from askew_client.tui.messages import (
 )
 from askew_client.tui.screens.unlock import UnlockScreen
 from askew_client.tui.terminal import check_terminal
-from askew_client.views.problems import Setback, Trouble, setback_of
+from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import Budget, Connection
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class DeviceApp(DiscreetApp[AskewError | OSError]):
         if companion is None:
             return
         outcome = await companion.connect()
-        if isinstance(outcome, Setback) and outcome.trouble is Trouble.HOSTILE:
+        if isinstance(outcome, Setback) and isinstance(outcome.error, OtherKind):
             places = await companion.nearby.connect()
             outcome = outcome if isinstance(places, Setback) else sentences.places_only(outcome)
         self.post_message(Connected(outcome))

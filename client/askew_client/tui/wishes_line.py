@@ -11,17 +11,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from askew.errors import ProfileError
+from askew.errors import WishError
 from askew_client.places.wishes import Wishes
 
-EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry +2"
+EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2"
 _ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")
 _AT_MOST = re.compile(r"([^=<:]+)<=?\s*(\d+(?:\.\d+)?)")
 _LIKED = re.compile(r"([^=<:]+):(.+?)\s([+-]\d+(?:\.\d+)?)(?:\s*km)?")
 
 
 def wishes_of(line: str) -> Wishes:
-    """The wishes of a line; none for an empty one. Raises ProfileError, which repeats nothing."""
+    """The wishes of a line; none for an empty one. Raises WishError, which repeats nothing."""
     likes: dict[str, dict[str, float]] = {}
     only: dict[str, frozenset[str]] = {}
     at_most: dict[str, float] = {}
@@ -36,5 +36,5 @@ def wishes_of(line: str) -> Wishes:
         elif found := _LIKED.fullmatch(wish):
             likes.setdefault(found[1].strip(), {})[found[2].strip()] = float(found[3])
         else:
-            raise ProfileError(f"this is no wish; wishes read like: {EXAMPLE}")
+            raise WishError(f"this is no wish; wishes read like: {EXAMPLE}")
     return Wishes(likes, only, at_most, open_now)

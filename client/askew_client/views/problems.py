@@ -12,6 +12,7 @@ from askew.errors import (
     ConfigError,
     LedgerError,
     LedgerFrozen,
+    OtherKind,
     ParameterError,
     PlaceError,
     ProfileError,
@@ -20,6 +21,7 @@ from askew.errors import (
     TransportError,
     VaultError,
     WireError,
+    WishError,
 )
 
 
@@ -34,6 +36,7 @@ class Trouble(Enum):
     HOSTILE = "the server's answer was refused"
     LOCKED = "the profile is locked"
     PROFILE = "the profile does not allow it"
+    WISHES = "the wishes cannot be read"
     SETTINGS = "a setting does not allow it"
     STORE = "a file cannot be used"
     OTHER = "it did not work"
@@ -56,13 +59,15 @@ class Setback:
 
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the cap that it names."),
-    (SecondSpace, Trouble.SECOND_SPACE, "`askew ask --second-space` says yes."),
+    (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
     (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),
     (PlaceError, Trouble.PROFILE, "Look at your places in `askew place list`."),
+    (WishError, Trouble.WISHES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
+    (OtherKind, Trouble.OTHER, "`askew ask` asks for titles, and `askew near` for places."),
     (StaleSpace, Trouble.STALE_SPACE, "Connect again: a new space means a fresh signal."),
     (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
     (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),

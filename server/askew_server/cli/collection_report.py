@@ -31,9 +31,9 @@ def report(model: MetricModel, readings: list[Reading], out: Path) -> None:
     for reading in readings:
         _report_collection(reading)
     click.echo(f"rule         {card.rule.kind}, density: {card.rule.density}")
-    smallest = min(each.n_items for each in card.collections)
-    few = ", the size of the smallest collection" if smallest == card.max_slate_size else ""
-    click.echo(f"largest k    {card.max_slate_size}{few}")
+    small = [each for each in card.collections if each.n_items < card.max_slate_size]
+    few = [f"; of {each.name} {each.n_items}" for each in small]
+    click.echo(f"largest k    {card.max_slate_size}{''.join(few)}")
     click.echo(f"model        {out}")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from askew.rule_kind import RuleKind
 from askew_server.cli.progress import Steps, shown_share, when_stopped
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from askew_server.evaluation.study import Protocol, Study
 
 _WIDE = 120
+_OF_PLACES = ("items", "levels", "people", "draws", "workers")
+_OF_RATINGS = ("ratings", "truths", "epsilons", "dimensions", "min_ratings", "principal")
 SIMULATED = "the embedded films with SIMULATED ratings"
 
 
@@ -55,15 +58,36 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option("--seeds", type=_List(int), help="Such as 0,1,2.")
 @click.option("--truths", type=_List(str), help="Among next,long-tail,rating.")
 @click.option(
-    "--rules", type=_List(RuleKind), help="Among none,naive,offsets,codebook,posterior,buckets."
+    "--rules",
+    type=_List(str),
+    help="Among none,naive,offsets,codebook,posterior,buckets; of places, among codebook,items,"
+    "posterior,nearest,remap,one,area,cell,served,by kind.",
 )
 @click.option("--epsilons", type=_List(float), help="Such as 0.5,1,2,4,8.")
 @click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
 @click.option("--dimensions", type=_List(int), help="Signal dimensions, such as 1,2,4,8.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
-def evaluate(ratings: Path | None, out: Path, **given: Any) -> None:
+@click.option("--places", is_flag=True, help="The rules of maps, lines and rings, in a country.")
+@click.option("--items", type=_List(int), help="With --places, such as 1000,10000,100000.")
+@click.option("--levels", type=_List(str), help="With --places, among county,town,district.")
+@click.option("--people", type=int, help="With --places, 2000 by default.")
+@click.option("--draws", type=int, help="With --places, signals of each person, 5 by default.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="With --places, processes.",
+)
+@click.pass_context
+def evaluate(
+    ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, **given: Any
+) -> None:
     """Compare the ways to answer a signal, always beside the slate that knows nothing.
+
+    With --places: the rules of maps, lines and rings, beside the items nearest to the signal, in a
+    country of real towns with SIMULATED items and people.
 
     A seed splits people into the server's, validation's and clients. Each client's profile is
     encoded, bent by simulated noise and answered by each rule; the client picks. The same
@@ -76,7 +100,42 @@ def evaluate(ratings: Path | None, out: Path, **given: Any) -> None:
     Examples:
       askew-server evaluate
       askew-server evaluate --ratings ml-1m/ratings.dat --seeds 0,1,2
+      askew-server evaluate --places --quick
     """
+    _check(ctx, places=places)
+    if places:
+        return _of_places(out, **given)
+    given["rules"] = _rules(given["rules"])
+    given = {name: value for name, value in given.items() if name not in _OF_PLACES}
+    return _of_ratings(ratings, out, **given)
+
+
+def _check(ctx: click.Context, *, places: bool) -> None:
+    """Raises UsageError for an option of the other study."""
+    for name in _OF_RATINGS if places else _OF_PLACES:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-")
+            goes = "does not go" if places else "goes only"
+            raise click.UsageError(f"--{option} {goes} with --places")
+
+
+def _of_places(out: Path, *, quick: bool, seeds: tuple[int, ...] | None, **given: Any) -> None:
+    from askew_server.cli.evaluate_places import evaluate_places
+
+    if seeds is not None and len(seeds) != 1:
+        raise click.UsageError("--places takes one seed")
+    chosen = {name: given[name] for name in (*_OF_PLACES, "rules", "ks")}
+    evaluate_places(out, quick=quick, seed=seeds[0] if seeds else None, **chosen)
+
+
+def _rules(names: tuple[str, ...] | None) -> tuple[RuleKind, ...] | None:
+    """Raises UsageError for a name that is no rule."""
+    if wrong := sorted(set(names or ()) - set(RuleKind)):
+        raise click.UsageError(f"--rules: {wrong[0]!r} is none of {', '.join(RuleKind)}")
+    return None if names is None else tuple(RuleKind(name) for name in names)
+
+
+def _of_ratings(ratings: Path | None, out: Path, **given: Any) -> None:
     from threadpoolctl import threadpool_limits
 
     from askew_server.evaluation.data import read_table, simulated_table

@@ -29,7 +29,7 @@ from askew.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Titles, column_of, kinds_of, named
-from askew_server.collections.model import MetricModel, Towns
+from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns
 from askew_server.collections.spaces import SpaceFields, fields_of, inside
 from askew_server.model import directory as folder
 from askew_server.model.arrays import LIMIT, ArrayKind, Arrays, decode_arrays, encode_arrays
@@ -238,7 +238,8 @@ def _towns(directory: Path, fields: MetricCardFields, space: MetricSpace) -> Tow
     coordinates, people = arrays["coordinates"], arrays["people"]
     _check_points(_TOWNS, coordinates, space)
     # Written so that NaN is refused too.
-    if not (len(people) == len(coordinates) and (people > 0).all() and np.isfinite(people).all()):
+    counted = (people > 0) & (people <= MOST_PEOPLE)
+    if len(people) != len(coordinates) or not counted.all():
         raise ArtifactError(f"{_TOWNS} does not have a number of people for each town")
     return Towns(coordinates, people, fields.towns)
 

@@ -17,6 +17,7 @@ from askew_server.collections.attribute_columns import (
     value,
 )
 from askew_server.collections.intake import Field
+from askew_server.collections.model import MOST_PEOPLE
 from askew_server.collections.rows import Rows
 from askew_server.collections.spaces import column_names
 
@@ -76,7 +77,9 @@ class Layout:
         """Asks for a number of people."""
         column = self._found(_PEOPLE)
         name = self._number("people", _PEOPLE)
-        self._add(None, "", f"TRY_CAST({name} AS DOUBLE) <= 0", f"its {column} is not above 0")
+        number = f"TRY_CAST({name} AS DOUBLE)"
+        fault = f"({number} <= 0 OR {number} > {MOST_PEOPLE})"
+        self._add(None, "", fault, f"its {column} is not above 0, or above {MOST_PEOPLE:g}")
 
     def attributes(
         self,

@@ -16,12 +16,14 @@ from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Column
 
 NO_DENSITY = "none"
+MOST_PEOPLE = 1e11  # of a town; far more would be infinitely many in 32 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Towns:
     """A public density of people, as points: coordinates (m, d) like a collection's, people (m,)
-    positive. It may come from a csv of towns with their populations, never from who asked.
+    positive, at most MOST_PEOPLE. It may come from a csv of towns with their populations, never
+    from who asked.
     """
 
     coordinates: NDArray[np.float64] = field(repr=False)
@@ -58,8 +60,8 @@ def model_of(
     rule: MetricRuleKind | None = None,
     largest: int = 64,
 ) -> MetricModel:
-    """A model of collections over one space, that answers `largest` items, or as many as the
-    smallest has. rule: else `posterior` with towns and `items` without.
+    """A model of collections over one space, that answers `largest` items, or as many as there
+    are. rule: else `posterior` with towns and `items` without.
 
     Raises OutOfRange for two collections of one name, and ParameterError for a rule that needs
     towns where there are none.
@@ -67,10 +69,10 @@ def model_of(
     if rule is None:
         rule = MetricRuleKind.ITEMS if towns is None else MetricRuleKind.POSTERIOR
     if rule is MetricRuleKind.POSTERIOR and towns is None:
-        raise ParameterError("rule", rule, "another without a list of towns")
+        raise ParameterError("rule", str(rule), "another without a list of towns")
     uses = towns is not None and rule is MetricRuleKind.POSTERIOR
     density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else NO_DENSITY
     cards = tuple([each.card for each in collections])
-    size = min(largest, *map(len, collections))
+    size = min(largest, max(map(len, collections)))
     card = MetricCard(space, cards, size, MetricRule(rule, density))
     return MetricModel(card, {each.card.name: each for each in collections}, towns)

@@ -18,7 +18,6 @@ from askew_server.counting.engines.csv_header import columns_of
 from askew_server.counting.engines.duckdb import pattern_of
 from askew_server.ratings.source import first_bytes
 
-_GEOMETRY_TYPE, _POINT = "the type of its geometry", "Point"
 # Four control characters in a row, which no line has: the reader is to cut nothing.
 _NO_DELIMITER = "\x01\x02\x01\x02"
 _QUOTED = r"""'("(?:[^"]|"")*"|[^",]*),'"""
@@ -125,20 +124,21 @@ def _geojson(path: Path, connection: duckdb.DuckDBPyConnection) -> Rows:
     keys = f"SELECT DISTINCT unnest(json_keys(record, '$.properties')) FROM {relation}"
     properties = sorted(name for [name] in connection.execute(keys).fetchall())
     own = {
-        "id": "$.id",
         "longitude": "$.geometry.coordinates[0]",
         "latitude": "$.geometry.coordinates[1]",
     }
     named = {name: '$.properties."' + name.replace('"', '\\"') + '"' for name in properties}
-    if "id" in properties:  # the feature's own id is optional
-        own.pop("id")
+    ids = "SELECT count(json_extract_string(record, '$.id')) FROM features"
+    found = connection.execute(ids).fetchone()
+    if found != (0,) and "id" not in properties:  # the feature's own id is optional
+        own["id"] = "$.id"
     paths = named | own
 
     def field(column: str) -> str:
         return f"json_extract_string(record, {_literal(paths[column])})"
 
     kind = "json_extract_string(record, '$.geometry.type')"
-    broken = f"({kind} IS DISTINCT FROM '{_POINT}')"
+    broken = f"({kind} IS DISTINCT FROM 'Point')"
     return Rows(path, "feature", tuple(paths), relation, field, broken, "its geometry is no Point")
 
 

@@ -15,9 +15,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from askew.errors import DataError, OutOfRange, ParameterError
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import Region
 from askew_server.model.signed_card import Strict
 
 LATITUDE = ("latitude", "lat")
@@ -32,7 +32,7 @@ class RegionFields(Strict, frozen=True, tag="map", tag_field="kind"):
 
     def space(self) -> MetricSpace:
         """Raises ParameterError as the core does."""
-        return MapSpace(Region(*self.region))
+        return MapSpace(Area(*self.region))
 
 
 class AxisFields(Strict, frozen=True):
@@ -66,7 +66,7 @@ class _AxesFile(Strict, frozen=True):
 def fields_of(space: MetricSpace) -> SpaceFields:
     """What a card says of a space."""
     if isinstance(space, MapSpace):
-        return RegionFields(astuple(space.region))
+        return RegionFields(astuple(space.area))
     return AxesFields([AxisFields(*astuple(axis)) for axis in space.axes])
 
 
@@ -80,7 +80,7 @@ def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
 def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
     """Which of these points, (n, d), lie in the space; NaN lies nowhere."""
     if isinstance(space, MapSpace):
-        return _in_region(space.region, coordinates)
+        return _in_area(space.area, coordinates)
     low, high = np.array([(axis.low, axis.high) for axis in space.axes]).T
     within: Mask = ((coordinates >= low) & (coordinates <= high)).all(axis=1)
     return within
@@ -96,7 +96,7 @@ def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
 def words_of(space: MetricSpace) -> str:
     """The space, for an operator."""
     if isinstance(space, MapSpace):
-        return f"the region {space.region.words}"
+        return f"the region {space.area.words}"
     return ", ".join(f"{a.name} from {a.low:g} to {a.high:g} {a.unit}" for a in space.axes)
 
 
@@ -107,7 +107,7 @@ def space_of_region(text: str) -> MapSpace:
     except ValueError:
         limit = "south/west/north/east in degrees, such as 47/5/55/16"
         raise ParameterError("region", text, limit) from None
-    return MapSpace(Region(south, west, north, east))
+    return MapSpace(Area(south, west, north, east))
 
 
 def space_of_axes(path: Path) -> AxisSpace:
@@ -121,10 +121,10 @@ def space_of_axes(path: Path) -> AxisSpace:
         raise DataError(f"{path}: no file of axes: {error}") from None
 
 
-def _in_region(region: Region, coordinates: NDArray[np.float64]) -> Mask:
+def _in_area(area: Area, coordinates: NDArray[np.float64]) -> Mask:
     latitude, longitude = coordinates[:, 0], coordinates[:, 1]
-    # Of floats as `Region` has it of fractions: a longitude may round onto the edge, no further.
+    # Of floats as `Area` has it of fractions: a longitude may round onto the edge, no further.
     with np.errstate(invalid="ignore"):
-        east = np.mod(longitude - region.west, 360.0)
-        north = (latitude >= region.south) & (latitude <= region.north)
-        return np.asarray(north & (np.abs(longitude) <= 180) & (east <= float(region.width)))
+        east = np.mod(longitude - area.west, 360.0)
+        north = (latitude >= area.south) & (latitude <= area.north)
+        return np.asarray(north & (np.abs(longitude) <= 180) & (east <= float(area.width)))

@@ -42,13 +42,33 @@ CROWDING: Final = 0.8  # the power of a town's people by which the number of its
 Floats = NDArray[np.float64]
 
 
+def scattered(
+    n: int, towns: Towns, region: Region, rng: np.random.Generator, power: float = CROWDING
+) -> Floats:
+    """Coordinates of n places around towns that are drawn by their people to this power, (n, 2) in
+    degrees, to five decimals: about a meter. Raises ParameterError below one place.
+    """
+    if n < 1:
+        raise ParameterError("n", n, "at least 1")
+    weight = towns.people**power
+    town = rng.choice(len(weight), size=n, p=weight / weight.sum())
+    middle, people = towns.coordinates[town], towns.people[town]
+    kilometers = (0.4 + 0.0035 * np.sqrt(people))[:, np.newaxis] * rng.standard_normal((n, 2))
+    of_latitude = np.full(n, float(KM_OF_LATITUDE))
+    of_longitude = float(KM_OF_LONGITUDE) * np.cos(np.radians(middle[:, 0]))
+    found = middle + kilometers / np.column_stack([of_latitude, of_longitude])
+    low, high = (region.south, region.west), (region.north, region.east)
+    clipped: Floats = np.round(np.clip(found, np.array(low), np.array(high)), 5)
+    return clipped
+
+
 def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) -> Collection:
     """`n` SIMULATED places to eat, by cuisine, with prices, hours and free tables.
 
     Deterministic. Raises ParameterError below one place.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
-    coordinates = _scattered(n, towns, region, rng)
+    coordinates = scattered(n, towns, region, rng)
     kind = rng.choice(len(KINDS), size=n, p=[each.share for each in KINDS])
     typical = np.array([each.price for each in KINDS])[kind]
     price = np.round(2 * typical * np.exp(0.25 * rng.standard_normal(n))) / 2
@@ -71,7 +91,7 @@ def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) ->
 def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Collection:
     """`n` SIMULATED pharmacies with their hours and who is on duty. As places_to_eat."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    coordinates = _scattered(n, towns, region, rng)
+    coordinates = scattered(n, towns, region, rng)
     hours = Words(rng.integers(len(SHOP_HOURS), size=n).astype(np.int32), SHOP_HOURS)
     columns: dict[Attribute, Column] = {
         Attribute("hours", AttributeKind.HOURS): hours,
@@ -79,22 +99,6 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
     }
     source = f"SIMULATED pharmacies around real {towns.source}"
     return _collection("pharmacies", source, coordinates, _names(["Pharmacy"] * n, rng), columns)
-
-
-def _scattered(n: int, towns: Towns, region: Region, rng: np.random.Generator) -> Floats:
-    """Coordinates of n places (n, 2) in degrees, to five decimals: about a meter."""
-    if n < 1:
-        raise ParameterError("n", n, "at least 1")
-    weight = towns.people**CROWDING
-    town = rng.choice(len(weight), size=n, p=weight / weight.sum())
-    middle, people = towns.coordinates[town], towns.people[town]
-    kilometers = (0.4 + 0.0035 * np.sqrt(people))[:, np.newaxis] * rng.standard_normal((n, 2))
-    of_latitude = np.full(n, float(KM_OF_LATITUDE))
-    of_longitude = float(KM_OF_LONGITUDE) * np.cos(np.radians(middle[:, 0]))
-    found = middle + kilometers / np.column_stack([of_latitude, of_longitude])
-    low, high = (region.south, region.west), (region.north, region.east)
-    clipped: Floats = np.round(np.clip(found, np.array(low), np.array(high)), 5)
-    return clipped
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:

@@ -7,8 +7,9 @@ the k or the rule that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askew.rule_kind import RuleKind
 from askew_server.evaluation.cells import Cell
@@ -18,74 +19,79 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STYLES = {RuleKind.POSTERIOR: "-", RuleKind.BUCKETS: "--", RuleKind.CODEBOOK: "-."}
-_COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b")
+COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b")
 _RATIO = "score of the picks / best possible"
 
 
 def draw(study: Study, directory: Path) -> list[Path]:
     """Write the pictures as svg; the same study makes the same bytes."""
+
+    def figure(name: str, label: str, panel: Callable[[Study, str, Axes], None]) -> Path:
+        truths = study.protocol.truths
+        drawn = [(truth, partial(panel, study, truth)) for truth in truths]
+        return panels(directory / f"{name}.svg", drawn, label, _RATIO)
+
+    return [
+        figure("epsilon", "epsilon", _against_epsilon),
+        figure("k", "k", _against_k),
+        figure("dimension", "signal dimension", _against_dimension),
+    ]
+
+
+def panels(path: Path, drawn: Sequence[tuple[str, Callable[[Axes], None]]], x: str, y: str) -> Path:
+    """One svg of titled panels side by side, with one legend."""
     import matplotlib as mpl
-
-    # Without these, ids and dates in a picture would differ from run to run.
-    with mpl.rc_context({"svg.hashsalt": "askew", "svg.fonttype": "none", "font.size": 9}):
-        return [
-            _figure(study, directory / "epsilon.svg", "epsilon", _against_epsilon),
-            _figure(study, directory / "k.svg", "k", _against_k),
-            _figure(study, directory / "dimension.svg", "signal dimension", _against_dimension),
-        ]
-
-
-def _figure(study: Study, path: Path, label: str, panel: Callable[[Study, str, Any], None]) -> Path:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    truths = study.protocol.truths
-    figure = Figure(figsize=(3.4 * len(truths) + 1.6, 3.2), layout="constrained")
-    FigureCanvasSVG(figure)
-    for place, truth in enumerate(truths, 1):
-        axes = figure.add_subplot(1, len(truths), place)
-        panel(study, truth, axes)
-        axes.set(title=truth, xlabel=label, ylabel=_RATIO if place == 1 else "")
-        axes.grid(visible=True, alpha=0.3)
-        if place == 1 and axes.has_data():
-            figure.legend(loc="outside right upper", fontsize=7)
-    figure.savefig(path, metadata={"Date": None})
+    # Without these, ids and dates in a picture would differ from run to run.
+    with mpl.rc_context({"svg.hashsalt": "askew", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(3.4 * len(drawn) + 1.6, 3.2), layout="constrained")
+        FigureCanvasSVG(figure)
+        for place, (title, draw_on) in enumerate(drawn, 1):
+            axes = figure.add_subplot(1, len(drawn), place)
+            draw_on(axes)
+            axes.set(title=title, xlabel=x, ylabel=y if place == 1 else "")
+            axes.grid(visible=True, alpha=0.3)
+            if place == 1 and axes.has_data():
+                figure.legend(loc="outside right upper", fontsize=7)
+        figure.savefig(path, metadata={"Date": None})
     return path
 
 
 def _against_epsilon(study: Study, truth: str, axes: Axes) -> None:
-    for color, k in zip(_COLORS, study.protocol.ks, strict=False):
+    for color, k in zip(COLORS, study.protocol.ks, strict=False):
         for rule, style in _STYLES.items():
             found = _cells(study.cells, truth, rule=rule, k=k)
             x = [c.label.epsilon for c in found]
             _line(axes, found, x, f"{rule}, k={k}", (color, style))
         for none in _cells(study.cells, truth, rule=RuleKind.NONE, k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
-    _halving(axes)
+    halving(axes)
 
 
 def _against_k(study: Study, truth: str, axes: Axes) -> None:
     epsilon = _middle(study.protocol.epsilons)
-    for color, rule in zip(_COLORS, _STYLES, strict=False):
+    for color, rule in zip(COLORS, _STYLES, strict=False):
         found = _cells(study.cells, truth, rule=rule, epsilon=epsilon)
         x = [c.label.k for c in found]
         _line(axes, found, x, f"{rule}, epsilon {epsilon:g}", (color, _STYLES[rule]))
     found = _cells(study.cells, truth, rule=RuleKind.NONE)
     axes.plot([c.label.k for c in found], [c.ratio.mean for c in found], "k:", label="no signal")
-    _halving(axes)
+    halving(axes)
 
 
 def _against_dimension(study: Study, truth: str, axes: Axes) -> None:
-    for color, k in zip(_COLORS, study.protocol.ks, strict=False):
+    for color, k in zip(COLORS, study.protocol.ks, strict=False):
         found = _cells(study.by_dimension, truth, k=k)
         label = f"posterior, epsilon {study.protocol.dimension_epsilon:g}, k={k}"
         _line(axes, found, [c.label.dimension for c in found], label, (color, "-"))
         for none in _cells(study.cells, truth, rule=RuleKind.NONE, k=k):
             axes.axhline(none.ratio.mean, color=color, linestyle=":", label=f"no signal, k={k}")
-    _halving(axes)
+    halving(axes)
 
 
-def _halving(axes: Axes) -> None:
+def halving(axes: Axes) -> None:
     """A logarithmic axis with plain numbers."""
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,17 +20,26 @@ _ESTIMATES = ("ratio", "gap", "over_none", "over_naive", "hit", "ndcg")
 
 def as_csv(cells: Iterable[Cell]) -> str:
     """One row a cell; every estimate has a column for its standard error; unknown is empty."""
-    rows = [_row(cell) for cell in cells]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["truth"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_of([_row(cell) for cell in cells], "truth")
 
 
 def as_json(study: Study) -> str:
     """The whole study; numbers that are not known are null."""
-    return json.dumps(_plain(asdict(study)), indent=1) + "\n"
+    return json_of(asdict(study))
+
+
+def csv_of(rows: Sequence[Mapping[str, float | str | None]], first: str) -> str:
+    """Rows with the same headings; first: the first heading, of a table without rows."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [first], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def json_of(value: Any) -> str:
+    """Plain values as text; numbers that are not known are null."""
+    return json.dumps(_plain(value), indent=1) + "\n"
 
 
 def as_lines(study: Study) -> Sequence[tuple[str, ...]]:
@@ -68,7 +77,7 @@ def _signed(estimate: Estimate) -> str:
     return f"{estimate.mean:+.3f} ± {estimate.error:.3f}"
 
 
-def _row(cell: Cell) -> dict[str, str | float | int]:
+def _row(cell: Cell) -> dict[str, float | str | None]:
     guarantee = cell.guarantee
     row: dict[str, Any] = {
         "truth": cell.label.truth,
@@ -85,7 +94,7 @@ def _row(cell: Cell) -> dict[str, str | float | int]:
         estimate = getattr(cell, name)
         row |= {name: estimate.mean, f"{name}_error": estimate.error}
     row["coverage"] = cell.coverage
-    return {name: _text(value) for name, value in row.items()}
+    return row
 
 
 def _text(value: float | str | None) -> str:

@@ -1,4 +1,4 @@
-"""A map as a server names it: the region in which its items lie."""
+"""A map as a server names it: the area in which its items lie."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from askew.errors import OutOfRange
+from askew.metric.area import Area
 from askew.metric.axes import AxisSpace
-from askew.metric.region import Region
 from askew.vectors import VERSION_BYTES
 
 
 @dataclass(frozen=True)
 class MapSpace:
-    """A region. No signal rests on it: it says where the items are, and nothing about noise."""
+    """An area, up to the whole Earth. No signal rests on it: it says where the items are, and
+    nothing about noise.
+    """
 
-    region: Region
+    area: Area
 
     @property
     def dimension(self) -> int:
@@ -27,9 +29,9 @@ class MapSpace:
 
     @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits: a digest of the region."""
-        r = self.region
-        said = ["map", *map(float, (r.south, r.west, r.north, r.east))]
+        """32 hexadecimal digits: a digest of the area."""
+        a = self.area
+        said = ["map", *map(float, (a.south, a.west, a.north, a.east))]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[: 2 * VERSION_BYTES]
 
     def check_item(self, coordinates: Sequence[float]) -> None:

@@ -20,7 +20,11 @@ class Position:
     longitude: float = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.latitude) and isfinite(self.longitude)):
+        try:
+            finite = isfinite(self.latitude) and isfinite(self.longitude)
+        except TypeError:
+            finite = False
+        if not finite:
             raise PlaceError("a position must be two finite numbers of degrees")
         if not (-90 <= self.latitude <= 90 and -180 <= self.longitude <= 180):
             hint = "" if abs(self.latitude) <= 180 else "; both are degrees"

@@ -1,4 +1,4 @@
-"""A part of the Earth between two latitudes and two longitudes, with the plane of its distances.
+"""An area with the plane of its distances.
 
     x = 111.31 c km a degree of longitude from the west edge,   y = 110.57 km a degree of latitude
 
@@ -29,6 +29,7 @@ from math import atan, cos, degrees, floor, hypot, radians, tan
 from typing import Final
 
 from askew.errors import ParameterError, PlaceError
+from askew.metric.area import Area
 from askew.metric.position import Position
 
 KM_OF_LONGITUDE: Final = Fraction(11131, 100)  # at the equator, a degree
@@ -42,39 +43,22 @@ _MAX_HALF = 89.0  # degrees of longitude, after the bulge
 
 
 @dataclass(frozen=True)
-class Region:
-    """South, west, north and east edges in degrees; west > east where it crosses 180 degrees.
+class Region(Area):
+    """An area small enough for a plane.
 
-    A public setting. Raises ParameterError for edges out of range or in the wrong order, and for a
-    region that reaches too near a pole.
+    A public setting. Raises ParameterError as an area does, and for one that reaches too near a
+    pole.
     """
 
-    south: float
-    west: float
-    north: float
-    east: float
-
     def __post_init__(self) -> None:
-        edges = (self.south, self.west, self.north, self.east)
-        # Written so that NaN is refused too.
-        if not (-90 <= self.south < self.north <= 90):
-            raise ParameterError("region", edges, "south, west, north, east with south < north")
-        if not (-180 <= self.west <= 180 and -180 <= self.east <= 180):
-            raise ParameterError("region", edges, "between longitudes from -180 to 180")
-        if self.width == 0:
-            limit = "between two meridians: this one's west and east edges are the same"
-            raise ParameterError("region", edges, limit)
+        super().__post_init__()
         if not self.apex <= MAX_APEX:
             limit = (
                 f"one whose shortest paths stay below {MAX_APEX:g} degrees of latitude: "
                 "this one is too wide, or too near a pole"
             )
+            edges = (self.south, self.west, self.north, self.east)
             raise ParameterError("region", edges, limit)
-
-    @property
-    def width(self) -> Fraction:
-        """Degrees of longitude from the west edge to the east edge."""
-        return (Fraction(self.east) - Fraction(self.west)) % 360
 
     @property
     def apex(self) -> float:
@@ -111,20 +95,6 @@ class Region:
         return Fraction(self.south) + y / KM_OF_LATITUDE, Fraction(self.west) + x / (
             KM_OF_LONGITUDE * c
         )
-
-    @property
-    def words(self) -> str:
-        """The edges, as a person would type them, to the last digit."""
-        edges = (self.south, self.west, self.north, self.east)
-        return "/".join([repr(float(edge)).removesuffix(".0") for edge in edges])
-
-    def contains(self, position: Position) -> bool:
-        """Whether a position lies in it."""
-        return self._has(position.latitude, position.longitude)
-
-    def _has(self, latitude: float, longitude: float) -> bool:
-        inside = (Fraction(longitude) - Fraction(self.west)) % 360 <= self.width
-        return inside and self.south <= latitude <= self.north
 
 
 def crow(a: Position, b: Position, cosine: int) -> float:

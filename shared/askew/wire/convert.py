@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from askew.errors import Malformed, OutOfRange
+from askew.errors import Malformed, OtherKind, OutOfRange
 from askew.local_model import decode_vectors, encode_vectors
 from askew.metric.map_noise import MapNoise
 from askew.metric_card import Card, MetricCard
@@ -130,7 +130,7 @@ def card_from_bytes(data: bytes) -> ModelCard:
     """A card of a space of tastes; its space version is computed here, never taken on trust."""
     message = parse(pb.GetModelCardResponse(), data)
     if message.WhichOneof("kind") == "metric_space":
-        raise OutOfRange("the space of this server", "one of tastes: it has collections")
+        raise OtherKind("this server has collections to ask near a place, and no catalog of titles")
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     rule = message.rule
@@ -150,8 +150,11 @@ def card_from_bytes(data: bytes) -> ModelCard:
 def metric_card_from_bytes(data: bytes) -> MetricCard:
     """A card of a metric space."""
     message = parse(pb.GetModelCardResponse(), data)
-    if message.WhichOneof("kind") != "metric_space":
-        raise OutOfRange("the space of this server", "a map or axes: it has a catalog of tastes")
+    kind = message.WhichOneof("kind")
+    if kind is None:
+        raise OutOfRange("the space of this server", "there")
+    if kind != "metric_space":
+        raise OtherKind("this server has a catalog of titles, and no collections of places")
     return card_from_message(message)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.listing import Attribute, AttributeKind, Listing, Value
+from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
-from askew.metric.region import Region
 from askew.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -66,9 +66,9 @@ def listings_from_messages(messages: Iterable[pb.Listing]) -> tuple[Listing, ...
 
 def _space_to_message(space: MetricSpace) -> pb.MetricSpace:
     if isinstance(space, MapSpace):
-        r = space.region
+        a = space.area
         return pb.MetricSpace(
-            region=pb.Region(south=r.south, west=r.west, north=r.north, east=r.east)
+            region=pb.Region(south=a.south, west=a.west, north=a.north, east=a.east)
         )
     axes = [
         pb.Axis(name=a.name, unit=a.unit, low=a.low, high=a.high, wraps=a.wraps, scale=a.scale)
@@ -82,7 +82,7 @@ def _space_from_message(message: pb.MetricSpace) -> MetricSpace:
         case "region":
             r = message.region
             try:
-                return MapSpace(Region(r.south, r.west, r.north, r.east))
+                return MapSpace(Area(r.south, r.west, r.north, r.east))
             except ParameterError as error:
                 raise OutOfRange(error.name, error.limit) from None
         case "axes":

@@ -70,13 +70,13 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
     spend(data, 1, "2026-11")
     first, second, *words = askew("budget", "--data", data).out.splitlines()
     assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 per unit distance,")
-    assert first.endswith("times the diameter 6: the most between any two people")
+    assert first.endswith("times the diameter: at most 6 between any two people")
     assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1 per")
     text = " ".join(words)
     assert "tell you from a neighbor at distance r at most e^(3 r) better than by guessing" in text
     assert "From anybody at all, however far away, at most e^9: 8,104 to 1" in text  # 8103.08
     assert (
-        "21 to 1 at distance 1, which the server says is the median" in text
+        "21 to 1 at distance 1. For tastes the server says that this is the median" in text
     )  # e^3 = 20.09, rounded up
 
 

@@ -175,6 +175,9 @@ def test_values_on_axes_are_asked_from_and_charged_in_plain_epsilon(
     assert "epsilon 1 per unit distance, at most 3 between any two values" in found.err
     assert "units of distance" in found.out
     assert "of 192 spent" in found.err
+    told = askew("budget", "--data", data).out
+    assert "epsilon 1 per unit distance, times the diameter: at most 3 between any two" in told
+    assert "on axes it is one unit" in told
 
 
 def test_a_copy_goes_to_a_file_of_ones_own_and_comes_back_for_nothing(
@@ -224,6 +227,57 @@ def test_what_is_wrong_is_one_line_without_the_position(
 def test_swapped_degrees_have_a_hint(place: Place) -> None:
     found = place("add", "home", "--region", "DE", stdin=b"13.405, 52.52")
     assert "are latitude and longitude swapped?" in found.err
+
+
+def test_who_has_no_place_and_no_region_hears_what_to_do(askew: Askew, data: Path) -> None:
+    found = askew("near", "places", "--data", data)
+    assert (found.code, found.out) == (1, "")
+    assert "`askew place add` adds one" in found.err
+    found = askew("place", "add", "home", "--data", data, stdin=HOME)
+    assert "region must be set first (--region, ASKEW_REGION or the file)" in found.err
+
+
+def test_what_was_done_to_a_place_is_said(place: Place) -> None:
+    assert "no place is named yet" in place("list").err
+    assert place("add", "home", "--region", "DE", stdin=HOME).code == 0
+    assert "home has moved, and its noisy position" in (
+        place("move", "home", "--region", "DE", stdin=HOME).err
+    )
+    unknown = place("forget", "school")
+    assert unknown.code == 1
+    assert "Forget this place?" not in unknown.err + unknown.out
+
+
+def test_an_unnamed_place_has_no_name(askew: Askew, data: Path) -> None:
+    """Planted bug: the name that was given is passed over, and a fresh signal is charged."""
+    asked = ("near", "places", "--unnamed", "--place", "home", "--region", "DE", "--data", data)
+    found = askew(*asked, stdin=HOME)
+    assert found.code == 2
+    assert not (data / "signals.sqlite").exists()
+
+
+def test_a_server_of_the_other_kind_is_told_as_that(
+    askew: Askew, place: Place, address: str, demo_address: str, data: Path
+) -> None:
+    """Not as one whose answer was refused. Exit code 4: none of its answers are of use here."""
+    place("add", "home", "--region", "DE", stdin=HOME)
+    for command, server, says, instead in (
+        (("near", "food"), demo_address, "has a catalog of titles", "`askew ask`"),
+        (("ask",), address, "has collections to ask near a place", "`askew near`"),
+        (("catalog",), address, "has collections to ask near a place", "`askew near`"),
+    ):
+        where = () if command == ("catalog",) else ("--data", data)
+        found = askew(*command, "--server", server, *where)
+        assert (found.code, found.out) == (4, "")
+        assert says in found.err
+        assert instead in found.err
+        assert "refused" not in found.err
+
+
+def test_k_is_called_as_it_is_typed(askew: Askew, place: Place, address: str, data: Path) -> None:
+    place("add", "home", "--region", "DE", stdin=HOME)
+    found = askew("near", "places", "-k", "65", "--server", address, "--data", data)
+    assert "askew: k must be at most what this server answers" in found.err
 
 
 def test_a_spent_account_of_places_is_exit_code_3(

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from client.places.conftest import BERLIN, MUNICH, SETTINGS, Device
@@ -18,6 +17,7 @@ from askew.metric.axes import Axis, AxisSpace
 from askew.metric.position import Position
 from askew.metric.region import Region
 from askew.ranking import Slate
+from askew_client.device.doctor import check_metric_space
 from askew_client.places.on_axes import AxisErrand
 from askew_client.places.on_map import EARTH_RADIUS, MapAsker
 from askew_client.places.wishes import NO_WISHES, Wishes
@@ -78,8 +78,8 @@ HIDDEN: dict[str, tuple[Position, Wishes, dict[str, float]]] = {
 
 @pytest.mark.parametrize("case", HIDDEN)
 async def test_which_calls_are_made_depends_on_nothing_private(device: Device, case: str) -> None:
-    """One card and one question, whatever came back. Planted bugs: a second question with a larger
-    k because results were far or none passed; filters that leave.
+    """One card and one question, whatever came back. Planted bug: a second question with a larger
+    k because results were far or none passed.
     """
     position, wishes, ratings = HIDDEN[case]
     device.profile.change(lambda p: p.edited({title: (r,) for title, r in ratings.items()}))
@@ -95,7 +95,9 @@ async def test_which_calls_are_made_depends_on_nothing_private(device: Device, c
 async def test_the_bytes_differ_in_the_noisy_position_alone(
     another_device: Callable[[str], Device],
 ) -> None:
-    """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them."""
+    """Two people, the same noise: same length, and the same bytes but for 2 x 4 of them. Planted
+    bugs: filters that leave; a larger k for whoever has wishes.
+    """
     sent = []
     for number, (position, wishes, _) in enumerate(HIDDEN.values()):
         device = another_device(str(number))
@@ -140,14 +142,21 @@ async def test_a_place_that_is_not_named_makes_no_call(device: Device) -> None:
     assert device.server.n_cards == 0
 
 
-@pytest.mark.parametrize("place", [(52.52, 13.405), None, 5, b"home"])
-async def test_what_is_no_place_is_refused_in_words(device: Device, place: Any) -> None:
-    """A pair of numbers is what a program would pass first."""
-    error = await refused(device, place)
-    assert str(error) == "a place is the name of one, a Position or AxisValues"
-    with pytest.raises(PlaceError, match="a place is the name of one"):
-        device.nearby.add("home", place)
-    assert device.server.n_cards == 0
+@pytest.mark.parametrize("spot", [3, (52.52, 13.405), None])
+async def test_a_place_of_a_wrong_type_is_said_before_any_call(device: Device, spot: Spot) -> None:
+    """A pair of numbers is the likeliest mistake of a program."""
+    assert isinstance(await refused(device, spot), ParameterError)
+    with pytest.raises(ParameterError, match="place must be a name, a Position or AxisValues"):
+        device.nearby.add("home", spot)
+    assert (device.server.n_cards, device.signals.charges()) == (0, ())
+
+
+async def test_wishes_of_a_wrong_type_are_said_before_any_call(device: Device) -> None:
+    """Planted bug: they break after the question, which was paid for."""
+    error = await refused(device, BERLIN, wishes={"open_now": True})
+    assert isinstance(error, ParameterError)
+    assert "open_now" not in str(error)
+    assert (device.server.n_cards, device.signals.charges()) == (0, ())
 
 
 async def test_a_collection_that_is_not_there_costs_nothing(device: Device) -> None:
@@ -161,6 +170,20 @@ async def test_more_than_a_server_answers_costs_nothing(device: Device) -> None:
     device.settings = replace(SETTINGS, near_k=51)
     assert isinstance(await refused(device, BERLIN), ParameterError)
     assert device.signals.charges() == ()
+
+
+async def test_a_small_collection_lowers_k_for_nobody_else(device: Device) -> None:
+    """Planted bug: the smallest collection of a server is the most that any answers."""
+    card = device.server.card
+    few = replace(card.collections[1], n_items=7)
+    device.server = NearServer(replace(card, collections=(card.collections[0], few)))
+    outcome = await device.nearby.near("shops", BERLIN)
+    assert isinstance(outcome, Setback)
+    assert "at most what this server answers, 7" in outcome.text
+    assert device.signals.charges() == ()
+    assert isinstance(await device.nearby.near("places", BERLIN), NearAnswer)
+    said = check_metric_space(device.server.card, device.settings).text
+    assert said.endswith(f"places; of fewer items than near_k, {device.settings.near_k}: shops")
 
 
 async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device: Device) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from itertools import permutations
+from typing import Any
 
 import pytest
 
-from askew.errors import ProfileError
+from askew.errors import ProfileError, WishError
 from askew.listing import Attribute, AttributeKind, Listing, Value
 from askew_client.places.opening_hours import is_open
 from askew_client.places.pick import Judged, judged, missing, stars
@@ -90,6 +91,10 @@ FILTERS: dict[str, tuple[Wishes, list[tuple[Value, ...]]]] = {
         [("a", 3.0, "x"), ("a", None, "x")],
     ),
     "kind": (Wishes(only={"cuisine": frozenset({"a"})}), [("a", 1.0, "x"), ("b", 1.0, "x")]),
+    "kind in other letters": (
+        Wishes(only={"cuisine": frozenset({"THAI"})}),
+        [("Thai", 1.0, "x"), ("b", 1.0, "x")],
+    ),
     "open now": (
         Wishes(open_now=True),
         [("a", 1.0, "Mo 11:00-13:00"), ("a", 1.0, "Tu 11:00-13:00")],
@@ -108,6 +113,16 @@ def test_what_does_not_pass_stands_behind_what_does(name: str) -> None:
     ]
 
 
+def test_a_flag_is_wished_for_as_it_is_shown() -> None:
+    """By yes and no. Planted bug: the flag's own name of a value, True."""
+    columns = (Attribute("terrace", AttributeKind.FLAG),)
+    rows: list[tuple[Value, ...]] = [(False,), (True,), (None,)]
+    only = chosen(rows, (1.0, 2.0, 3.0), Wishes(only={"terrace": frozenset({"yes"})}), columns)
+    assert [each.index for each in only if each.passes] == [1]
+    liked = Wishes({"terrace": {"yes": 1.5}})
+    assert [each.index for each in chosen(rows, (1.0, 2.0, 3.0), liked, columns)] == [1, 0, 2]
+
+
 def test_a_live_flag_beats_the_hours() -> None:
     columns = (HOURS, OPEN)
     rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
@@ -120,6 +135,7 @@ def test_a_wish_for_what_a_collection_lacks_lets_nothing_pass_and_is_named() -> 
     assert missing((CUISINE, PRICE), wishes) == ("fee", "view", "opening hours")
     assert missing(COLUMNS, wishes) == ("fee", "view")
     assert missing((OPEN,), Wishes(open_now=True)) == ()
+    assert missing(COLUMNS, Wishes(at_most={"cuisine": 3.0})) == ("cuisine as a number",)
     rows = [("a", 1.0), ("b", 2.0)]
     assert not any(e.passes for e in chosen(rows, (1.0, 2.0), wishes, (CUISINE, PRICE)))
 
@@ -215,3 +231,44 @@ def test_the_strongest_wishes_still_make_an_order() -> None:
 
 def test_wishes_do_not_show_when_they_are_printed() -> None:
     assert repr(Wishes({"cuisine": {"italian": 1.0}}, open_now=True)) == "Wishes()"
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "a key that is none": (
+        "secret = 1",
+        "wishes must be among likes, only, at_most, open_now, ratings, exponent",
+    ),
+    "no TOML": ("secret", "the file of wishes must be TOML"),
+    "a word for a list": ('[only]\nsecret = "x"', "only must be a table of lists of words"),
+    "a word for a number": ('[at_most]\nsecret = "x"', "at_most must be a table of numbers"),
+    "a word for a worth": ('[likes.secret]\nsecret = "x"', "likes must be tables of numbers"),
+    "a word for a flag": ('open_now = "secret"', "open_now must be true or false"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_a_file_of_wishes_is_said(name: str) -> None:
+    text, said = WRONG[name]
+    with pytest.raises(WishError) as refusal:
+        Wishes.from_toml(text)
+    assert said in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"only": {"cuisine": "thai"}},
+        {"only": {"cuisine": {1}}},
+        {"only": "thai"},
+        {"likes": {"cuisine": 3}},
+        {"at_most": {"price": "x"}},
+        {"open_now": "no"},
+        {"ratings": "x"},
+        {"exponent": None},
+    ],
+)
+def test_a_program_whose_wishes_have_a_wrong_type_hears_so_at_once(wishes: dict[str, Any]) -> None:
+    """And not after the question. Planted bug: a word in place of kinds, of which parts pass."""
+    with pytest.raises(WishError):
+        Wishes(**wishes)

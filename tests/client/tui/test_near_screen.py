@@ -149,7 +149,7 @@ async def test_other_wishes_rank_anew_and_nothing_is_sent_for_them(at_home: Near
         last = answer_of(person).results[-1]
         kind = dict(last.values)["kind"]
         await person.press("slash")
-        person.app.screen.query_one("#wishes", Input).value = f"kind = {kind}"
+        person.app.screen.query_one("#wishes", Input).value = f"kind = {str(kind).title()}"
         await person.press("enter")
         assert answer_of(person).results[0].passes
         assert dict(answer_of(person).results[0].values)["kind"] == kind
@@ -161,7 +161,8 @@ async def test_other_wishes_rank_anew_and_nothing_is_sent_for_them(at_home: Near
         assert answer_of(person).pick is None
         person.app.screen.query_one("#wishes", Input).value = "fly me to the moon"
         await person.press("enter")
-        person.reads("this is no wish")
+        person.reads("the wishes cannot be read", "this is no wish", "nothing was sent")
+        assert not person.shows("askew profile list")
     assert len(at_home.network.asked) == 1
 
 

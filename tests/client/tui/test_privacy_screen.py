@@ -43,7 +43,7 @@ async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: De
         await person.press("f3", "a")
         await person.press("f4")
         person.reads("spent 8", "2026-11 one signal, epsilon 2 per unit distance")
-        person.reads("times the diameter 8: the most between any two people")
+        person.reads("times the diameter: at most 8 between any two people")
         person.reads("e^(2 r) better than by guessing", "The next slot begins on 1 December 2026.")
 
 

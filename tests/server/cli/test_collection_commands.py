@@ -15,6 +15,7 @@ import pytest
 
 from askew.hexagonal import HexagonalLattice
 from askew.metric.map_noise import MapNoise
+from askew.metric.map_space import MapSpace
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import convert
 from askew_server.cli import main as cli
@@ -81,7 +82,7 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert "cafes, 30 items" in shown.out
     assert "price: number in EUR" in shown.out
     assert "open: flag, live" in shown.out
-    assert "largest k    10, the size of the smallest collection" in shown.out
+    assert "largest k    30; of bars 10" in shown.out
     card = artifact.load(files / "model").card
     assert (card.rule.kind, card.rule.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated
@@ -95,6 +96,15 @@ def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
     assert card.collection("bars").source == "made up"
 
 
+def test_a_collection_may_lie_anywhere_on_earth(collect: Run, files: Path) -> None:
+    """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
+    assert collect(region="-90/-180/90/180") == 0
+    card = artifact.load(files / "model").card
+    assert card.collection("cafes").n_items == 31
+    assert isinstance(card.space, MapSpace)
+    assert card.space.area.goes_around
+
+
 def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
     assert collect("--rule", "nearest") == 0
     assert artifact.load(files / "model").card.rule.kind == "nearest"
@@ -106,12 +116,12 @@ def test_a_rule_may_be_named(collect: Run, files: Path) -> None:
         ((), "", "name one space: --region S/W/N/E or --axes FILE"),
         (("--axes", "axes.toml"), "47/5/55/16", "name one space"),
         ((), "47/5/55", "--region"),
-        ((), "47/5/89/16", "too near a pole"),
+        ((), "47/5/55/5", "between two meridians"),
         (("--collection", "cafes"), "47/5/55/16", "NAME=FILE"),
         (("--attribute", "prize"), "47/5/55/16", "--attribute"),
         (("--live", "free"), "47/5/55/16", "--live"),
         (("--attribute", "price=money"), "47/5/55/16", "--attribute"),
-        (("--rule", "posterior"), "47/5/55/16", "another without a list of towns"),
+        (("--rule", "posterior"), "47/5/55/16", "another without a list of towns, got 'posterior'"),
         (("--rule", "remap"), "47/5/55/16", "'remap' is not one of"),
         (("--max-slate-size", "0"), "47/5/55/16", "--max-slate-size"),
     ],

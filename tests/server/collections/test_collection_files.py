@@ -81,6 +81,25 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
         assert each.keys.lower.tolist() == readings[0].keys.lower.tolist()  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(("ids", "kept", "has_keys"), [((), 2, False), ((7,), 1, True)])
+def test_a_feature_needs_no_id_unless_another_has_one(
+    tmp_path: Path, ids: tuple[int, ...], kept: int, has_keys: bool
+) -> None:
+    """Planted bug: every GeoJSON file has ids, so one without them has no usable feature."""
+    features: list[dict[str, object]] = [
+        {"geometry": {"type": "Point", "coordinates": [10, 50]}, "properties": {"name": name}}
+        for name in "AB"
+    ]
+    for feature, number in zip(features, ids, strict=False):
+        feature["id"] = number
+    features[-1].setdefault("id", None)
+    path = tmp_path / "cafes.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    reading = read(path)
+    assert (len(reading.collection), reading.keys is not None) == (kept, has_keys)
+    assert reading.omissions.count == 2 - kept
+
+
 def test_a_compressed_csv_is_read(tmp_path: Path) -> None:
     path = tmp_path / "cafes.csv.gz"
     path.write_bytes(gzip.compress(f"{HEADER}\n1,A,{BERLIN}\n".encode()))
@@ -294,11 +313,12 @@ def test_towns_are_read_with_their_people(tmp_path: Path) -> None:
     path = tmp_path / "towns.csv"
     path.write_text(
         "name,latitude,longitude,population\nA,50,10,3e6\nB,50,10,0\nC,50,10,\nD,0,0,5\n"
+        "E,50,10,1e39\n"
     )
     towns, omissions = read_towns(path, GERMANY, "made up")
     assert (towns.people.tolist(), towns.coordinates.tolist()) == ([3e6], [[50, 10]])
     assert sorted(omissions.lines) == [
         "1: it lies outside the region 47/5/55/16 (line 5)",
         "1: its population is no finite number (line 4)",
-        "1: its population is not above 0 (line 3)",
+        "2: its population is not above 0, or above 1e+11 (lines 3, 6)",
     ]

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from askew.hexagonal import GAUGE, NEIGHBORS, RISE
+from askew.metric.area import Area
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.position import MICRODEGREES
-from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
+from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.placement.axes import place_on_axes
 from askew.placement.disutility import Disutility
 from askew.placement.hexagonal import place_on_map
@@ -72,20 +73,20 @@ class Frame(Protocol):
 
 def frame_of(space: MetricSpace) -> Frame:
     """The frame of a space."""
-    return MapFrame(space.region) if isinstance(space, MapSpace) else AxisFrame(space)
+    return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
 
 
 class MapFrame:
-    """A region of the Earth."""
+    """An area of the Earth; one that goes all the way around is a ring of longitudes."""
 
     norm = 2
 
-    def __init__(self, region: Region) -> None:
-        self._corner = np.array([region.south, region.west])
-        self.extent = np.array([region.north - region.south, float(region.width)])
-        middle = np.cos(np.radians(region.south + self.extent[0] / 2))
+    def __init__(self, area: Area) -> None:
+        self._corner = np.array([area.south, area.west])
+        self.extent = np.array([area.north - area.south, float(area.width)])
+        middle = np.cos(np.radians(area.south + self.extent[0] / 2))
         self.units = np.array([_LATITUDE, _LONGITUDE * middle])
-        self.rings = np.zeros(2, np.bool_)
+        self.rings = np.array([False, area.goes_around])
 
     def grid(self, coordinates: Points) -> Points:
         """Longitudes within half a turn of the region's middle."""
@@ -106,8 +107,8 @@ class MapFrame:
         return points
 
     def inside(self, grid: Points) -> Points:
-        """Clamped to the region's edges."""
-        return np.clip(grid, 0.0, self.extent)
+        """Clamped to the area's edges; wrapped at 180 degrees where it has none."""
+        return _inside(grid, self.extent, self.rings)
 
     def epsilon(self, signal: Signal) -> float:
         """Per crow's kilometer."""
@@ -171,10 +172,7 @@ class AxisFrame:
 
     def inside(self, grid: Points) -> Points:
         """Clamped on lines, wrapped on rings."""
-        wrapped = grid % self.extent
-        # A tiny negative number wraps to the extent itself, which is the low end.
-        wrapped = np.where(wrapped >= self.extent, 0.0, wrapped)
-        return np.where(self.rings, wrapped, np.clip(grid, 0.0, self.extent))
+        return _inside(grid, self.extent, self.rings)
 
     def epsilon(self, signal: Signal) -> float:
         """Per unit of distance."""
@@ -211,3 +209,13 @@ class AxisFrame:
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """In units of distance."""
         return place_on_axes(self._space, signal.lattice, k, disutility).offsets
+
+
+def _inside(grid: Points, extent: Points, rings: NDArray[np.bool_]) -> Points:
+    """Clamped into the box; wrapped on rings."""
+    if not rings.any():
+        return np.clip(grid, 0.0, extent)
+    wrapped = grid % extent
+    # A tiny negative number wraps to the extent itself, which is the low end.
+    wrapped = np.where(wrapped >= extent, 0.0, wrapped)
+    return np.where(rings, wrapped, np.clip(grid, 0.0, extent))

@@ -23,7 +23,9 @@ class _Tree:
 
     def __init__(self, frame: Frame, points: Points) -> None:
         self.frame = frame
-        around = np.where(frame.rings, frame.extent, 0.0) if frame.rings.any() else None
+        # On a sphere the ends of a coordinate are one as they are.
+        wraps = frame.norm == 1 and frame.rings.any()
+        around = np.where(frame.rings, frame.extent, 0.0) if wraps else None
         self._tree = cKDTree(points, 32, balanced_tree=False, compact_nodes=False, boxsize=around)
 
     def __len__(self) -> int:

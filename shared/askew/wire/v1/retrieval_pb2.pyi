@@ -282,7 +282,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     n_items: builtins.int
     """How many items the catalog has."""
     max_slate_size: builtins.int
-    """The largest k that is answered."""
+    """The largest k that is answered, by a collection of fewer items as many."""
     source: builtins.str
     """Where the ratings came from, in words."""
     simulated: builtins.bool
@@ -352,7 +352,9 @@ Global___MetricSpace: typing_extensions.TypeAlias = MetricSpace
 
 @typing.final
 class Region(google.protobuf.message.Message):
-    """A part of the Earth: its edges in degrees; west is above east where it crosses 180 degrees."""
+    """A part of the Earth, where items lie: its edges in degrees. West is above east where it crosses 180
+    degrees; -180 to 180 is all the way around. No noise rests on it.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
