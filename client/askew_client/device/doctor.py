@@ -18,10 +18,12 @@ from askew_client.ledger.slots import months_between
 from askew_client.ledger.store import MAX_JUMP, SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
+from askew_client.settings.ranges import LEVELS
 from askew_client.settings.settings import ClientSettings, slot_of
 
 Health = Literal["ok", "warn", "fail"]
 _EARLIEST_YEAR = 2026  # nobody ran this program before
+_UNFREEZE = "`askew budget --unfreeze` accepts the ledger, and books what was lost."
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ def check_named_places(profile: ProfileStore, signals: SignalStore, path: Path) 
         return Finding("places", "fail", str(error))
     if lost:
         text = f"{len(lost)} of {len(places)} have no noisy position in the ledger"
-        return Finding("places", "fail", text, "`askew place move` draws, and charges, a new one.")
+        hint = "`askew place move` draws, and charges, a new one."
+        frozen = path.exists() and signals.account().frozen
+        return Finding("places", "fail", text, _UNFREEZE if frozen else hint)
     return Finding("places", "ok", f"{len(places)} named")
 
 
@@ -91,12 +95,12 @@ def check_ledger(store: SignalStore, path: Path) -> Finding:
         "per km on places"
     )
     if account.frozen:
-        hint = "`askew budget --unfreeze` accepts it, and books what was lost."
-        return Finding("ledger", "fail", f"frozen: {account.frozen}", hint)
+        return Finding("ledger", "fail", f"frozen: {account.frozen}", _UNFREEZE)
     if account.spent >= account.caps.lifetime:
         return Finding("ledger", "warn", spent, "The lifetime cap is reached.")
-    if account.spent_per_km >= account.caps.places_lifetime:
-        return Finding("ledger", "warn", spent, "The lifetime cap of places is reached.")
+    if account.spent_per_km + min(LEVELS.values()) > account.caps.places_lifetime:
+        text = "The lifetime cap of places leaves no new one, at any level."
+        return Finding("ledger", "warn", spent, text)
     return Finding("ledger", "ok", f"{spent}, {len(account.charges)} entries, anchored")
 
 

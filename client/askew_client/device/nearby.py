@@ -127,7 +127,7 @@ class Nearby(PlaceDesk):
         account = self._signals.account()
         slot = slot_of(self._today())
         slot, stored = self._signals.find(asker.space_version, slot, asker.handle)
-        cost = asker.cost(account, slot, fresh=stored is None)
+        cost = asker.cost(account, slot, stored, fresh=stored is None)
         second = stored is None and account.has_other_space(asker.space_version, slot)
         return NearQuote(asker.collection, cost, second)
 
@@ -165,7 +165,10 @@ class Nearby(PlaceDesk):
             sent=asker.sent(remembered.signal),
             true=asker.true,
             cost=asker.cost(
-                self._signals.account(), slot_of(self._today()), fresh=remembered.fresh
+                self._signals.account(),
+                slot_of(self._today()),
+                remembered.signal,
+                fresh=remembered.fresh,
             ),
             axes=asker.axes,
             unit=asker.unit,

@@ -33,8 +33,12 @@ class NearAsker(Asker, Protocol):
     def holds(self, coordinates: Sequence[float]) -> bool:
         """Whether an item lies in the server's space."""
 
-    def cost(self, account: Account, slot: str, *, fresh: bool) -> PlaceCost | AxesCost:
-        """What its signal costs, beside what was spent."""
+    def cost(
+        self, account: Account, slot: str, signal: Signal | None, *, fresh: bool
+    ) -> PlaceCost | AxesCost:
+        """What its signal costs, beside what was spent: by the law that it was drawn by, or (None)
+        by the settings of today, which would draw it.
+        """
 
 
 class Errand(Protocol):

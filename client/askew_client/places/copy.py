@@ -6,11 +6,13 @@ Private: it is written to a file of mode 0600. Without I/O.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from askew.errors import AskewError, PlaceError
 from askew.signal import ANY_SPACE, Signal
+from askew.vectors import VERSION_BYTES
 from askew_client.ledger.record import decode_signal, encode_signal
 from askew_client.ledger.slots import check_slot
 from askew_client.profile.named_place import NamedPlace, check_name
@@ -18,6 +20,7 @@ from askew_client.profile.named_place import NamedPlace, check_name
 FORMAT = 1
 MAX_BYTES = 1 << 16
 _MAX_SIGNALS = 1000
+_SPACE = re.compile(f"([0-9a-f]{{{2 * VERSION_BYTES}}})?")  # a server's axes, or ANY_SPACE
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,18 @@ class Copy:
         if len(of_no_space) != self.place.is_position:
             raise PlaceError("a copy of a position has one noisy position, and here it has not")
 
-    def check_law(self, draw_cap: Fraction) -> None:
-        """Raises PlaceError for a signal that shows more than this device lets one show."""
+    def check_law(self, draw_cap: Fraction, epsilon: Fraction) -> None:
+        """Raises PlaceError for a signal that shows more than this device lets one show: a position
+        by the cap of a draw, a value by the epsilon that this device draws with.
+        """
         for _, signal in self.signals:
-            of_person = signal.space_version == ANY_SPACE
-            if of_person and signal.map_noise.epsilon > draw_cap:
-                limit = f"this device's limit, {float(draw_cap):g} per kilometer"
-                raise PlaceError(f"the position was drawn with a larger epsilon than {limit}")
+            if signal.space_version == ANY_SPACE:
+                drawn, most, measure = signal.map_noise.epsilon, draw_cap, "per kilometer"
+            else:
+                drawn, most, measure = signal.lattice.epsilon, epsilon, "per unit distance"
+            if drawn > most:
+                limit = f"this device's limit, {float(most):g} {measure}"
+                raise PlaceError(f"the copied signal has a larger epsilon than {limit}")
 
     def to_text(self) -> str:
         """One line of JSON."""
@@ -65,8 +73,10 @@ class Copy:
                     for space, slot, record in value["signals"]
                 ]
             )
-            for slot, _ in signals:
+            for slot, signal in signals:
                 check_slot(slot)
+                if _SPACE.fullmatch(signal.space_version) is None:
+                    raise ValueError
             return cls(value["name"], NamedPlace.from_json(value), signals)
-        except (AskewError, ValueError, KeyError, TypeError, RecursionError):
+        except (AskewError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise PlaceError("this is no copy of a place") from None

@@ -18,7 +18,8 @@ from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand
 from askew_client.places.copy import Copy
 from askew_client.places.errands import fresh_errand, named_errand, view_of
-from askew_client.profile.named_place import NamedPlace, Spot, check_name, new_handle
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.named_place import NamedPlace, Spot, new_handle
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.views.near import PlaceCost, PlaceView
@@ -74,22 +75,17 @@ class PlaceDesk:
         Raises PlaceError for a name that is taken and for a position outside the region, and
         BudgetExceeded, in each of which cases nothing was drawn.
         """
-        check_name(name)
-        if name in self._profile.read().places:
-            raise PlaceError("there is a place of this name already; `askew place move` moves it")
-        place = self._drawn(spot)
-        self._profile.change(lambda document: document.with_place(name, place))
+        place = NamedPlace(new_handle(self._bits), spot)
+        self._profile.change(lambda document: self._paid(place, document.with_place(name, place)))
         return self._view(name, place)
 
     def move(self, name: str, spot: Spot) -> PlaceView:
         """The place is elsewhere from now on: a new draw and a new charge. The old position is
         erased; what its signal has told stays told, and stays charged.
         """
-        self._profile.read().place(name)
-        self._profile.check_erasable()  # before it is paid for
-        place = self._drawn(spot)
+        place = NamedPlace(new_handle(self._bits), spot)
         self._profile.change_for_good(
-            lambda document: document.without_place(name).with_place(name, place)
+            lambda document: self._paid(place, document.without_place(name).with_place(name, place))
         )
         return self._view(name, place)
 
@@ -117,7 +113,7 @@ class PlaceDesk:
         if copy.name in self._profile.read().places:
             raise PlaceError("there is a place of this name already; nothing was overwritten")
         copy.check_whole()
-        copy.check_law(self._settings.place_draw_cap)
+        copy.check_law(self._settings.place_draw_cap, self._settings.epsilon)
         for slot, signal in copy.signals:
             self._signals.take_in(signal, slot, copy.place.handle)
         self._profile.change(lambda document: document.with_place(copy.name, copy.place))
@@ -130,14 +126,16 @@ class PlaceDesk:
         if not isinstance(place, str):
             return fresh_errand(place, new_handle(self._bits), self._settings)
         known = self._profile.read().place(place)
-        return named_errand(known, self._stored(known), self._settings)
+        frozen = self._signals.account().frozen
+        return named_errand(known, self._stored(known), frozen, self._settings)
 
-    def _drawn(self, spot: Spot) -> NamedPlace:
-        """A new place, whose signal is paid for and stored if it needs no server."""
-        place = NamedPlace(new_handle(self._bits), spot)
-        errand = fresh_errand(spot, place.handle, self._settings)
+    def _paid(self, place: NamedPlace, document: ProfileDocument) -> ProfileDocument:
+        """The profile with a new place in it, whose signal is paid for and stored if it needs no
+        server. Inside the profile's transaction, so that nobody else pays for the same name.
+        """
+        errand = fresh_errand(place.spot, place.handle, self._settings)
         errand.settle(slot_of(self._today()), self._signals, self._bits)
-        return place
+        return document
 
     def _stored(self, place: NamedPlace) -> Signal | None:
         """The noisy position of a place; None on axes, and where the ledger has none."""

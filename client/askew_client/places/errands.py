@@ -1,11 +1,11 @@
 """From a place to what asks from it: a position on any map, or values on a server's axes.
 
-The one module of the device that knows both kinds of a metric space.
+The one module of the device that tells which of the two kinds of a metric space a server has.
 """
 
 from __future__ import annotations
 
-from askew.errors import ParameterError, PlaceError
+from askew.errors import LedgerFrozen, ParameterError, PlaceError
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace
 from askew.metric.position import Position
@@ -34,13 +34,18 @@ def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:
     return MapAsker(spot, handle, settings.map_noise, settings.plane, settings.near_k)
 
 
-def named_errand(place: NamedPlace, stored: Signal | None, settings: ClientSettings) -> Errand:
+def named_errand(
+    place: NamedPlace, stored: Signal | None, frozen: str | None, settings: ClientSettings
+) -> Errand:
     """What asks from a named place. stored: its noisy position, which is never drawn again.
 
-    Raises PlaceError for a position whose signal the ledger has lost.
+    Raises PlaceError for a position whose signal the ledger has lost, and LedgerFrozen where it may
+    have it and (frozen) is not trusted.
     """
     if isinstance(place.spot, AxisValues):
         return AxisErrand(place.spot, place.handle)
+    if stored is None and frozen:
+        raise LedgerFrozen(f"this place's signal is not trusted: {frozen}")
     if stored is None:
         raise PlaceError(LOST)
     return MapAsker(place.spot, place.handle, stored.map_noise, None, settings.near_k)
@@ -72,4 +77,6 @@ def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Accoun
     if stored is None:
         return PlaceView(name, MAP_AXES, true)
     asker = MapAsker(spot, place.handle, stored.map_noise, None, 1)
-    return PlaceView(name, MAP_AXES, true, asker.sent(stored), asker.cost(account, "", fresh=False))
+    return PlaceView(
+        name, MAP_AXES, true, asker.sent(stored), asker.cost(account, "", stored, fresh=False)
+    )

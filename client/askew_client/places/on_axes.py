@@ -106,12 +106,12 @@ class AxisAsker:
         pairs = zip(self.space.axes, coordinates, strict=True)
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
-    def cost(self, account: Account, slot: str, *, fresh: bool) -> AxesCost:
+    def cost(self, account: Account, slot: str, signal: Signal | None, *, fresh: bool) -> AxesCost:
         """In the account of plain epsilon."""
-        charge = self.charge
+        lattice = self.lattice if signal is None else signal.lattice
         return AxesCost(
-            epsilon_per_distance=self.lattice.epsilon,
-            between_any_two=charge.epsilon,
+            epsilon_per_distance=lattice.epsilon,
+            between_any_two=self.space.loss(lattice).charge.epsilon,
             diameter=float(self.space.diameter),
             spent=account.spent,
             cap=account.caps.lifetime,
@@ -121,8 +121,8 @@ class AxisAsker:
 
 
 def _within(axis: Axis, value: float) -> float:
-    """A value as the axis has it: round a ring, and at the nearest end of a line beyond it."""
-    if axis.wraps:
+    """A value as the axis has it: beyond the ends, round a ring or at the nearest end of a line."""
+    if axis.wraps and not axis.low <= value <= axis.high:
         value = axis.low + (value - axis.low) % (axis.high - axis.low)
     return min(max(value, axis.low), axis.high)
 

@@ -55,7 +55,7 @@ class MapAsker:
 
     def price(self, account: Account) -> PlaceCost:
         """What the noisy position will cost."""
-        return self.cost(account, "", fresh=True)
+        return self.cost(account, "", None, fresh=True)
 
     def on(self, area: Area, collection: str, k: int) -> MapAsker:
         """This position, on a server whose items lie in an area."""
@@ -98,7 +98,17 @@ class MapAsker:
         east = (longitude - self.area.west + _EDGE) % 360
         return north and east <= float(self.area.width) + 2 * _EDGE
 
-    def cost(self, account: Account, slot: str, *, fresh: bool) -> PlaceCost:  # noqa: ARG002
+    def cost(
+        self,
+        account: Account,
+        slot: str,  # noqa: ARG002  # a place's signal is of every month
+        signal: Signal | None,
+        *,
+        fresh: bool,
+    ) -> PlaceCost:
         """In the account of places."""
-        cap = account.caps.places_lifetime
-        return PlaceCost.of(self.noise, account.spent_per_km, cap, fresh=fresh)
+        noise, cap = (
+            self.noise if signal is None else signal.map_noise,
+            account.caps.places_lifetime,
+        )
+        return PlaceCost.of(noise, account.spent_per_km, cap, fresh=fresh)

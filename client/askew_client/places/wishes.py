@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from typing import Any, Final
 
 from askew.errors import WishError
+
+_MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overflowing
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ class Wishes:
         for name, (read, limit) in _READ.items():
             try:
                 object.__setattr__(self, name, read(getattr(self, name)))
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, TypeError, AttributeError, OverflowError):
                 raise WishError(f"{name} must be {limit}") from None
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.at_most.values(), self.ratings]
-        if not all(isfinite(number) for number in numbers):
-            raise WishError("a wish must be worth a finite number")
+        if not all(abs(number) <= _MOST for number in numbers):  # written so that NaN is refused
+            raise WishError(f"a wish must be worth a number of at most {_MOST:g} in size")
         if not 0 < self.exponent <= 4:
             raise WishError("the exponent of the disutility must be above 0 and at most 4")
 

@@ -85,7 +85,7 @@ class ProfileDocument:
         """The profile with one more place. Raises PlaceError for a name that is taken or none."""
         check_name(name)
         if name in self.places:
-            raise PlaceError("there is a place of this name already")
+            raise PlaceError("there is a place of this name already; `askew place move` moves it")
         if len(self.places) >= MAX_PLACES:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
         return replace(self, places={**self.places, name: place})

@@ -87,7 +87,7 @@ def _check_questions(chosen: Mapping[str, Any]) -> None:
         if type(k) is not int or k < 1:
             raise ParameterError(name, k, "a whole number of at least 1")
     level, region = chosen.get("level", "town"), chosen.get("region", "")
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise ParameterError("level", level, f"one of {', '.join(LEVELS)}")
     if not isinstance(region, str):
         raise ParameterError("region", region, "text")

@@ -322,3 +322,16 @@ def test_the_doctor_looks_at_places_and_at_a_server_with_a_map(
     lost = {each["name"]: each for each in findings}["places"]
     assert lost["health"] == "fail"
     assert "1 of 1 have no noisy position" in lost["text"]
+
+
+def test_the_doctor_advises_no_second_draw_where_the_ledger_can_be_accepted(
+    askew: Askew, place: Place, data: Path
+) -> None:
+    """Without its anchor no entry is trusted, and accepting it brings the noisy position back."""
+    place("add", "home", "--region", "DE", stdin=HOME)
+    (data / "anchor" / "signals.json").unlink()
+    findings = json.loads(askew("doctor", "--json", "--data", data, "--server", "127.0.0.1:1").out)
+    (lost,) = [each for each in findings if each["name"] == "places"]
+    assert "1 of 1 have no noisy position" in lost["text"]
+    assert "place move" not in lost["hint"]
+    assert "budget --unfreeze" in lost["hint"]

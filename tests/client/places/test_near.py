@@ -18,6 +18,7 @@ from askew.metric.position import Position
 from askew.metric.region import Region
 from askew.ranking import Slate
 from askew_client.device.doctor import check_metric_space
+from askew_client.places.on_axes import AxisErrand
 from askew_client.places.on_map import EARTH_RADIUS, MapAsker
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import AxisValues, Spot
@@ -264,6 +265,23 @@ async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: De
     assert device.server.requests[0] == device.server.requests[1]
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(4)])
+async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
+    device: Device, epsilon: Fraction
+) -> None:
+    """Planted bug: the cost by the settings of today, for a signal that they did not draw."""
+    on_axes(device).nearby.add("work", MORNING)
+    first = await asked(device, "work")
+    on_axes(device, epsilon=epsilon)
+    again, quote = await asked(device, "work"), await device.nearby.quote("places", "work")
+    assert isinstance(quote, NearQuote)
+    assert again.sent == first.sent
+    for cost in (again.cost, quote.cost):
+        assert isinstance(cost, AxesCost)
+        assert (cost.epsilon_per_distance, cost.between_any_two) == (Fraction(1), Fraction(3))
+        assert not cost.fresh
+
+
 async def test_each_named_value_has_a_signal_of_its_own(device: Device) -> None:
     """Planted bug: one signal for the space, which says that two values are the same."""
     nearby = on_axes(device).nearby
@@ -336,6 +354,17 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
         ends.add((device.server.n_cards, len(device.server.requests[0]), found.cost.fresh))
         assert 0 <= found.true[0] <= 800
     assert len(ends) == 1
+
+
+@pytest.mark.parametrize("value", [-180.0, -0.3, 0.1, 12.7, 180.0])
+def test_a_value_on_a_ring_is_the_drawn_one_to_its_last_digit(value: float) -> None:
+    """Neighboring floats stay neighbors, or they would be told apart more than is promised.
+
+    Planted bug: a turn that rounds a value which lies on the ring already.
+    """
+    ring = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, True, 30.0),))
+    errand = AxisErrand(AxisValues({"bearing": value}), "")
+    assert errand.on(ring, "places", SETTINGS).true == (value,)
 
 
 async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: Device) -> None:

@@ -210,12 +210,23 @@ price = 25
         "exponent = 0",
         "exponent = nan",
         "ratings = []",
+        f"ratings = {10**400}",
+        "ratings = 1e300",
+        "[likes.cuisine]\nthai = -1e13",
+        f"[at_most]\nprice = {10**400}",
     ],
 )
 def test_what_are_no_wishes_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(ProfileError) as refusal:
         Wishes.from_toml(text)
     assert "secret" not in str(refusal.value)
+
+
+def test_the_strongest_wishes_still_make_an_order() -> None:
+    """Planted bug: a worth that overflows to the fourth power, when the question has been sent."""
+    wishes = Wishes({"cuisine": {"italian": 1e12, "thai": -1e12}}, ratings=1e12, exponent=4.0)
+    rows = [("thai", 1.0, None), ("italian", 1.0, None)]
+    assert order(rows, (1.0, 2e4), wishes, rating=lambda _: 1000.0) == [1, 0]
 
 
 def test_wishes_do_not_show_when_they_are_printed() -> None:

@@ -46,6 +46,7 @@ NAN, INFINITY = float("nan"), float("inf")
         {"near_k": 20.0},
         {"level": "density"},
         {"level": ""},
+        {"level": ["town"]},
         {"region": "Atlantis"},
         {"region": "55/5/47/15"},
         {"region": "70/-180/80/170"},
