@@ -41,26 +41,24 @@ class Country:
     @classmethod
     def of(cls, towns: Towns, n_people: int, seed: int) -> Country:
         """People of both crowds, and what a server may know of them. Deterministic."""
-        region = GERMANY
         rng = np.random.default_rng([seed, _PEOPLE])
         crowds: dict[Crowd, Array] = {
-            "all": scattered(n_people, towns, region, rng, power=1.0),
-            "rural": scattered(n_people, towns, region, rng, power=0.0),
+            "all": scattered(n_people, towns, GERMANY, rng, power=1.0),
+            "rural": scattered(n_people, towns, GERMANY, rng, power=0.0),
         }
-        return cls(towns, MapSpace(region), crowds, known_of(towns, seed), seed)
+        return cls(towns, MapSpace(GERMANY), crowds, known_of(towns, seed), seed)
 
     def items(self, n: int) -> Array:
         """As in `Ground`."""
         rng = np.random.default_rng([self.seed, _ITEMS, n])
-        return scattered(n, self.towns, self.space.region, rng)
+        return scattered(n, self.towns, GERMANY, rng)
 
     def signals(self, epsilon: Fraction, crowd: Crowd, draws: int) -> list[Signal]:
         """As in `Ground`."""
-        region = self.space.region
-        noise = MapNoise.in_region(epsilon, region)
+        noise = MapNoise.in_region(epsilon, GERMANY)
         rng = np.random.default_rng([self.seed, _NOISE, crowd == "rural"])
         people = np.repeat(self.crowds[crowd], draws, axis=0)
-        rows = map_signals(noise, region, people, rng).tolist()
+        rows = map_signals(noise, GERMANY, people, rng).tolist()
         return [Signal(ANY_SPACE, noise, tuple(row)) for row in rows]
 
 
