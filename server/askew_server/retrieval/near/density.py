@@ -13,12 +13,12 @@ five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, floor, log2, prod
+from math import ceil, floor, log2, prod, sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter, uniform_filter
 
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near.frame import Frame, Points
@@ -26,8 +26,8 @@ from askew_server.retrieval.near.frame import Frame, Points
 FLOOR = 0.3
 _LOG2_CELLS = 20
 _WINDOW = 2304
-_WRAPPED: Literal["wrap"] = "wrap"
-_REFLECTED: Literal["reflect"] = "reflect"
+Mode = Literal["wrap", "reflect"]  # at the ends of an axis
+WIDE = 32.0  # cells; a normal law beyond it is approximated
 _FINEST = -24  # the level at which a cell of the grid was cut in two this often
 
 
@@ -113,14 +113,31 @@ def _spread(frame: Frame, grid: Points, people: Points) -> NDArray[np.float32]:
     rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
     flat = np.ravel_multi_index(tuple(rows.T), shape)
     classes = np.rint(np.log2(_width(people))).astype(np.int64)
-    modes = [_WRAPPED if ring else _REFLECTED for ring in frame.rings]
+    modes: list[Mode] = ["wrap" if ring else "reflect" for ring in frame.rings]
     total = np.zeros(shape, np.float32)
     for each in np.unique(classes):
         of_class = classes == each
         held = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
         sigma = (2.0**each / (reach / shape)).tolist()
-        total += gaussian_filter(held.reshape(shape), sigma, mode=modes, truncate=3)
+        total += blurred(held.reshape(shape), sigma, modes)
     return total
+
+
+def blurred(
+    people: NDArray[np.float32], sigma: list[float], modes: list[Mode]
+) -> NDArray[np.float32]:
+    """People spread by a normal law of these standard deviations, in cells.
+
+    A wide law is four means in a row, whose work does not grow with it and whose density is off by
+    a part .04 at most; twice as wide as the space is as good as even.
+    """
+    if max(sigma) <= WIDE:
+        return np.asarray(gaussian_filter(people, sigma, mode=modes, truncate=3))
+    widths = [min(each, 2.0 * n) for each, n in zip(sigma, people.shape, strict=True)]
+    sizes = [2 * round((sqrt(3 * each**2 + 1) - 1) / 2) + 1 for each in widths]
+    for _ in range(4):
+        people = uniform_filter(people, sizes, mode=modes)
+    return people
 
 
 def _width(people: Points) -> Points:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, point_of, signal_at
+from scipy.ndimage import gaussian_filter
 
 from askew.hexagonal import HexagonalLattice
 from askew.metric.area import Area
 from askew.metric.map_noise import MapNoise
-from askew.metric.map_space import MapSpace
+from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.region import LEAST_COSINE
 from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density
-from askew_server.retrieval.near.density import FLOOR
+from askew_server.retrieval.near import density as density_module
+from askew_server.retrieval.near.density import FLOOR, WIDE
 from askew_server.retrieval.near.frame import frame_of
 from askew_server.retrieval.near.people import SAMPLES, ByDensity, ByNoise
 
@@ -128,6 +131,55 @@ def test_the_whole_earth_has_no_seam(where: float) -> None:
     ]
     assert 0.1 < beyond[0] < 0.4
     assert beyond[1] > beyond[0]
+
+
+@pytest.fixture
+def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter whose work grows with the width of a law refuses wide ones."""
+
+    def narrow(people: np.ndarray, sigma: list[float], **named: Any) -> np.ndarray:
+        assert max(sigma) <= WIDE
+        return np.asarray(gaussian_filter(people, sigma, **named))
+
+    monkeypatch.setattr(density_module, "gaussian_filter", narrow)
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize(
+    "space",
+    [
+        LINE,
+        RING,
+        MapSpace(Area(50.0, 10.0, 50.001, 10.001)),
+        MapSpace(Area(52.0, 13.0, 52.7, 13.8)),
+    ],
+    ids=["line", "ring", "campus", "city"],
+)
+def test_towns_in_a_narrow_space_are_spread_by_bounded_work(space: MetricSpace) -> None:
+    """Planted bug: work that grows with the width of a town in cells, so that a server of one
+    campus never starts.
+    """
+    frame = frame_of(space)
+    low = np.array([52.0, 13.0] if frame.norm == 2 and frame.extent[0] > 0.1 else [50.0, 10.0])
+    middle = frame.extent / 2 + (low if frame.norm == 2 else 0.0)
+    density = Density.of_towns(frame, Towns(middle[None], np.array([1e7]), "made up"))
+    people = density.window(frame.extent / 2, frame.extent).people
+    assert np.isfinite(people).all()
+    assert people.sum() == pytest.approx(1, rel=1e-3)
+    assert people.min() * people.size >= FLOOR * 0.99
+
+
+@pytest.mark.usefixtures("bounded")
+def test_wide_laws_are_normal_and_those_wider_than_the_space_are_even() -> None:
+    one = np.zeros(4096, np.float32)
+    one[2048] = 1.0
+    found = density_module.blurred(one, [100.0], ["reflect"])
+    away = (np.arange(4096) - 2048) / 100
+    normal = np.exp(-(away**2) / 2) / (100 * np.sqrt(2 * np.pi))
+    assert np.abs(found - normal).max() < 0.04 * normal.max()
+    assert found @ away**2 == pytest.approx(1, rel=0.01)
+    even = density_module.blurred(one, [1e12], ["wrap"])
+    np.testing.assert_allclose(even, 1 / 4096, rtol=0.01)
 
 
 def hostile_laws() -> list[MapNoise]:
