@@ -65,8 +65,10 @@ def top_k(k: int, key: str, server: str, token: IO[str], dataset: str, as_json: 
 
     \b
     Examples:
-      askew-server analyst top-k --token ada.token --dataset films --k 10 --key first
-      askew-server analyst top-k --token - --dataset films --k 10 --key first --json < ada.token
+      askew-server analyst top-k --token ada.token --dataset films \\
+        --k 10 --key first
+      askew-server analyst top-k --token - --dataset films \\
+        --k 10 --key first --json < ada.token
     """
     with _client(server, token) as client:
         answer = client.top_k(dataset, k, key)

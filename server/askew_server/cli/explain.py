@@ -55,7 +55,8 @@ def explain(
     \b
     Examples:
       askew-server explain --k 20 --epsilon 1 --items 5000
-      askew-server explain --k 10 --epsilon 1 --delta 1e-8 --mechanism limited-domain
+      askew-server explain --k 10 --epsilon 1 --delta 1e-8 \\
+        --mechanism limited-domain
       askew-server explain --items 5000 --format json
     """
     from askew_server.release.forecast import COLUMNS

@@ -72,7 +72,8 @@ def open_dataset(
     \b
     Examples:
       askew-server ledger open --dataset films --epsilon 10 --delta 1e-6
-      askew-server ledger open --dataset films --version 2 --epsilon 10 --delta 1e-6
+      askew-server ledger open --dataset films --version 2 \\
+        --epsilon 10 --delta 1e-6
     """
     from askew_server.cli.ledger_rows import standing
 

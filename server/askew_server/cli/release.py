@@ -60,8 +60,10 @@ def release(
     \b
     Examples:
       askew-server release --demo
-      askew-server release --events log.parquet --catalog films.csv --epsilon 1 --dry-run
-      askew-server release --events log.csv --k 10 --epsilon 1 --delta 1e-8 --format json
+      askew-server release --events log.parquet --catalog films.csv \\
+        --epsilon 1 --dry-run
+      askew-server release --events log.csv --k 10 --epsilon 1 --delta 1e-8 \\
+        --format json
     """
     if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
         raise click.UsageError("--demo brings its own events, catalog and budget")

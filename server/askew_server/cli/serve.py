@@ -56,7 +56,8 @@ def serve(
     Examples:
       askew-server serve --model model
       askew-server serve --demo places
-      askew-server serve --model model --releases askew-ledger.sqlite --popularity 1
+      askew-server serve --model model \\
+        --releases askew-ledger.sqlite --popularity 1
     """
     if (model is None) == (demo is None):
         raise click.UsageError("name one model to serve: --model DIR or --demo")

@@ -67,7 +67,8 @@ def serve_releases(
     \b
     Examples:
       askew-server serve-releases
-      askew-server serve-releases --token-key analysts.key --dataset films --events log.parquet
+      askew-server serve-releases --token-key analysts.key \\
+        --dataset films --events log.parquet
     """
     if token_key is not None and None in (dataset, rest["events"]):
         raise click.UsageError("analysts need --dataset and --events")

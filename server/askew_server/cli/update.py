@@ -30,7 +30,8 @@ def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
 
     \b
     Example:
-      askew-server update --model model --ratings new.csv --items movies.csv --out model-2
+      askew-server update --model model --ratings new.csv \\
+        --items movies.csv --out model-2
     """
     from askew_server.model import artifact
     from askew_server.model.catalog_update import update as renew
