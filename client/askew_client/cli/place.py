@@ -6,7 +6,6 @@ environment would be seen by other programs on the machine.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from askew_client.profile.named_place import Spot
     from askew_client.views.near import PlaceView
 
+_LONGEST_COPY = 1 << 16  # characters; what is longer is no copy of a place
 _file = click.option(
     "--file",
     "source",
@@ -144,7 +144,8 @@ def export(context: click.Context, name: str, file: Path, data: Path | None) -> 
 def import_place(context: click.Context, file: Path, data: Path | None) -> None:
     """Take in a place that another device exported: no draw, and no charge."""
     desk = _desk(context, data=data)
-    text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8", errors="replace")
+    with click.open_file(str(file), encoding="utf-8", errors="replace") as opened:
+        text = opened.read(_LONGEST_COPY)
     _tell(f"{desk.take_in(text).name} is here, with the signal that it had there")
 
 

@@ -1,6 +1,6 @@
 """From a place to what asks from it: a position on any map, or values on a server's axes.
 
-The one module of the device that tells which of the two kinds of a metric space a server has.
+Which of the two, a map or axes, is decided here, for all that asks.
 """
 
 from __future__ import annotations

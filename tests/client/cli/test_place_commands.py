@@ -197,6 +197,12 @@ def test_a_copy_goes_to_a_file_of_ones_own_and_comes_back_for_nothing(
     assert "nothing was overwritten" in refused.err
 
 
+def test_a_file_without_an_end_is_no_copy(askew: Askew, tmp_path: Path) -> None:
+    """Planted bug: all of it is read first."""
+    refused = askew("place", "import", "/dev/zero", "--data", tmp_path / "other")
+    assert (refused.code, len(refused.err.splitlines())) == (1, 1)
+
+
 BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
     "no region": (("add", "home"), HOME, 1),
     "no such region": (("add", "home", "--region", "Atlantis"), HOME, 2),
