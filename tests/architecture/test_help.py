@@ -13,13 +13,15 @@ from askew_server.cli.main import cli as server
 WIDTH = 80
 
 
-def helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
-    """The words of each command, and its help."""
-    context = click.Context(command, info_name=name, max_content_width=WIDTH)
+def helps(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
+    """The words of each command, and its help; a context of its own would forget -h for good."""
+    context = click.Context(command, parent, info_name=name, **command.context_settings)
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
         for word, each in command.commands.items():
-            yield from helps(each, f"{name} {word}")
+            yield from helps(each, f"{name} {word}", context)
 
 
 @pytest.mark.parametrize(("command", "name"), [(device, "askew"), (server, "askew-server")])

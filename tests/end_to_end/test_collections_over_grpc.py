@@ -113,12 +113,13 @@ async def test_a_ring_is_asked_over_its_end() -> None:
     assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
 
 
-async def test_a_question_beyond_the_smallest_collection_is_refused() -> None:
+async def test_a_question_beyond_its_collection_is_refused_and_of_no_other() -> None:
     model = model_of(small_map().card.space, [cafes(), posts(n=3)], rule=MetricRuleKind.NEAREST)
     async with serving(model) as transport:
         card = await transport.metric_card()
-        assert len((await transport.retrieve(near(50, 10, k=3), card)).listings) == 3
-        assert await code_of(transport, near(50, 10, k=4)) is grpc.StatusCode.OUT_OF_RANGE
+        assert len((await transport.retrieve(near(50, 10, k=4), card)).listings) == 4
+        beyond = near(50, 10, "posts", k=4)
+        assert await code_of(transport, beyond) is grpc.StatusCode.OUT_OF_RANGE
 
 
 # -- the wrong question ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import NotFound, OutOfRange
+from askew.errors import NotFound, OtherKind
 from askew.listing import Listing
 from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.metric_card import Card, MetricCard
@@ -35,7 +35,7 @@ class LocalPlaces:
 
     async def model_card(self) -> ModelCard:
         """Refused: this is a server of places."""
-        raise OutOfRange("the space of this server", "one of tastes: it has a map")
+        raise OtherKind("this server has collections of places, and no catalog of titles")
 
     async def metric_card(self) -> MetricCard:
         """The card."""
