@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from client.tui.person import SETTINGS, Device, Network, Person
+from mechanisms.streams import ShakeBits
 from textual.widgets import Input
 
 from askew.errors import PlaceError, ProfileError, Unreachable
@@ -97,6 +98,7 @@ def near(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> Near:
     device = Device(pair.card, pair.catalog, tmp_path)
     network = Town(pair.card, pair.catalog, simulated)
     device.network, device.settings = network, replace(SETTINGS, region="DE", near_k=5)
+    device.bits = ShakeBits("near")  # other noise may point to another town
     return Near(device, network)
 
 
