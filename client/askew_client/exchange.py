@@ -48,26 +48,27 @@ class SignalMemory(Protocol):
 
 
 class Asker(Protocol):
-    """What is private, and how it makes a signal. All else of a question is the same for all.
-
-    space_version, handle: what its signal is kept under, beside the slot. charge: what a fresh one
-    costs, by this device's own reckoning. k, collection: what is asked for; public.
-    """
+    """What is private, and how it makes a signal. All else of a question is the same for all."""
 
     @property
-    def space_version(self) -> str: ...  # noqa: D102
+    def space_version(self) -> str:
+        """What its signal is kept under, with the handle and the slot."""
 
     @property
-    def handle(self) -> str: ...  # noqa: D102
+    def handle(self) -> str:
+        """Of a named value or place; else ""."""
 
     @property
-    def charge(self) -> SignalCharge: ...  # noqa: D102
+    def charge(self) -> SignalCharge:
+        """What a fresh signal costs, by this device's own reckoning."""
 
     @property
-    def k(self) -> int: ...  # noqa: D102
+    def k(self) -> int:
+        """Results to ask for; public."""
 
     @property
-    def collection(self) -> str: ...  # noqa: D102
+    def collection(self) -> str:
+        """What is asked; public."""
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh signal, neither charged nor stored."""

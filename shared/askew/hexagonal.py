@@ -44,19 +44,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import asinh, ceil, dist, hypot
+from math import asinh, dist, hypot
 from typing import Final
 
 from askew.errors import ParameterError
-from askew.geometric import TwoSidedGeometric
+from askew.geometric import TwoSidedGeometric, check_lattice, lattice_for
 from askew.randomness import Coins, RandomBits, RationalOdds
 
-MAX_STEP_EXPONENT: Final = 20
-MAX_INVERSE_RATE: Final = 4096
 GAUGE: Final = Fraction(11545, 10000)  # steps a crow's distance of s takes, at most
 RISE: Final = Fraction(13, 15)  # of a row of the lattice over the one below it, in units of s
 NEIGHBORS: Final = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))
-_LEAST_INVERSE_RATE = 1024  # finer lattices buy nothing
 
 Plain = tuple[Fraction, Fraction]
 
@@ -78,12 +75,7 @@ class HexagonalLattice:
     inverse_rate: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.step_exponent <= MAX_STEP_EXPONENT:
-            limit = f"an integer from 0 to {MAX_STEP_EXPONENT}"
-            raise ParameterError("step_exponent", self.step_exponent, limit)
-        if not 1 <= self.inverse_rate <= MAX_INVERSE_RATE:
-            limit = f"an integer from 1 to {MAX_INVERSE_RATE}"
-            raise ParameterError("inverse_rate", self.inverse_rate, limit)
+        check_lattice(self.step_exponent, self.inverse_rate)
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction) -> HexagonalLattice:
@@ -93,12 +85,7 @@ class HexagonalLattice:
         """
         if not Fraction(1, 1024) <= epsilon <= 1024:
             raise ParameterError("epsilon", epsilon, "between 1/1024 and 1024 per kilometer")
-        exponent = next(
-            e
-            for e in range(1, MAX_STEP_EXPONENT + 1)
-            if GAUGE * (1 << e) / epsilon >= _LEAST_INVERSE_RATE
-        )
-        return cls(exponent, ceil(GAUGE * (1 << exponent) / epsilon))
+        return cls(*lattice_for(GAUGE / epsilon))
 
     @property
     def step(self) -> Fraction:

@@ -33,18 +33,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
 
 from askew.errors import ParameterError
-from askew.geometric import TwoSidedGeometric
+from askew.geometric import TwoSidedGeometric, check_lattice, lattice_for
 from askew.privacy import Reach, SignalLoss
 from askew.randomness import Coins, RandomBits, RationalOdds
 
 COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
-MAX_STEP_EXPONENT = 20
-MAX_INVERSE_RATE = 4096
-# Finer lattices buy nothing: 1 / (2 q) of extra noise is already below 0.05 %.
-_LEAST_INVERSE_RATE = 1024
 
 
 @dataclass(frozen=True)
@@ -59,12 +54,7 @@ class Lattice:
     inverse_rate: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.step_exponent <= MAX_STEP_EXPONENT:
-            limit = f"an integer from 0 to {MAX_STEP_EXPONENT}"
-            raise ParameterError("step_exponent", self.step_exponent, limit)
-        if not 1 <= self.inverse_rate <= MAX_INVERSE_RATE:
-            limit = f"an integer from 1 to {MAX_INVERSE_RATE}"
-            raise ParameterError("inverse_rate", self.inverse_rate, limit)
+        check_lattice(self.step_exponent, self.inverse_rate)
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction) -> Lattice:
@@ -75,10 +65,7 @@ class Lattice:
         """
         if not Fraction(1, 1024) <= epsilon <= 1024:
             raise ParameterError("epsilon", epsilon, "between 1/1024 and 1024")
-        exponent = next(
-            s for s in range(1, MAX_STEP_EXPONENT + 1) if (1 << s) / epsilon >= _LEAST_INVERSE_RATE
-        )
-        return cls(exponent, ceil((1 << exponent) / epsilon))
+        return cls(*lattice_for(1 / Fraction(epsilon)))
 
     @property
     def epsilon(self) -> Fraction:

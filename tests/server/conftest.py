@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,32 @@ from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
+from askew_server.cli import main as cli
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.options import TrainingOptions
 
 NAN = float("nan")
+Run = Callable[..., int]
 
 Fields = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in this process and gives its exit code."""
+
+    def command(*arguments: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        return 0
+
+    return command
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,10 @@
 
 Two calls a question, the card and the answer, and one where the card is known. Which calls are
 made, and their bytes, depends on the settings, the collection, which place was chosen, the ledger
-and the replies: never on where the place is, on wishes, filters or ratings, and never on the
-answer: there is no second question because results were far, or because no result passes.
+and the replies: never on where a named place is, on wishes, filters or ratings, and never on the
+answer: there is no second question because results were far, or because no result passes. A
+position without a name that lies outside the region makes no call at all; inside, where it is
+changes nothing.
 """
 
 from __future__ import annotations

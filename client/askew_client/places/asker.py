@@ -13,16 +13,19 @@ from askew_client.views.near import AxesCost, PlaceCost
 
 
 class NearAsker(Asker, Protocol):
-    """An asker that is somewhere. axes: what coordinates are; unit: of distances; true: private."""
+    """An asker that is somewhere."""
 
     @property
-    def axes(self) -> tuple[str, ...]: ...  # noqa: D102
+    def axes(self) -> tuple[str, ...]:
+        """What each coordinate is, in words."""
 
     @property
-    def unit(self) -> str: ...  # noqa: D102
+    def unit(self) -> str:
+        """Of distances."""
 
     @property
-    def true(self) -> tuple[float, ...]: ...  # noqa: D102
+    def true(self) -> tuple[float, ...]:
+        """Where it is. Private."""
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
         """Where a signal of this asker points, in the coordinates of items."""

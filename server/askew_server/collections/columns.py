@@ -80,38 +80,43 @@ class Titles:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """Numbers as float32; NaN is unknown."""
+class _Values:
+    """A column of one array."""
 
-    values: NDArray[np.float32] = field(repr=False)
-    kinds: ClassVar[Kinds] = {"values": (np.dtype(np.float32), 1)}
+    values: NDArray[Any] = field(repr=False)
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> Self:
         """The column of these arrays."""
         return cls(arrays["values"])
 
-    @classmethod
-    def unknown(cls, size: int) -> Self:
-        """A column of nothing known."""
-        return cls(np.full(size, np.nan, np.float32))
-
     @property
     def arrays(self) -> Arrays:
         """What it is saved as."""
         return {"values": self.values}
 
-    def changed(self, rows: Rows, values: Numbers) -> Numbers:
+    def changed(self, rows: Rows, values: Self) -> Self:
         """The column with other values in these rows."""
-        return Numbers(_changed(self.values, rows, values.values))
+        return type(self)(_changed(self.values, rows, values.values))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class Numbers(_Values):
+    """Numbers as float32; NaN is unknown."""
+
+    kinds: ClassVar[Kinds] = {"values": (np.dtype(np.float32), 1)}
+
+    @classmethod
+    def unknown(cls, size: int) -> Self:
+        """A column of nothing known."""
+        return cls(np.full(size, np.nan, np.float32))
 
     def check(self, name: str) -> None:
         """Raises OutOfRange for a number that is not finite."""
         if np.isinf(self.values).any():
             raise OutOfRange(name, "finite numbers")
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def __getitem__(self, item: int) -> Value:
         # By its digits: 23.6 is 23.6 again, and not the float32 beside it.
@@ -119,39 +124,20 @@ class Numbers:
         return None if isnan(value) else value
 
 
-@dataclass(frozen=True, eq=False)
-class Flags:
+class Flags(_Values):
     """1, 0, or UNKNOWN, as int8."""
 
-    values: NDArray[np.int8] = field(repr=False)
     kinds: ClassVar[Kinds] = {"values": (np.dtype(np.int8), 1)}
-
-    @classmethod
-    def of_arrays(cls, arrays: Arrays) -> Self:
-        """The column of these arrays."""
-        return cls(arrays["values"])
 
     @classmethod
     def unknown(cls, size: int) -> Self:
         """A column of nothing known."""
         return cls(np.full(size, UNKNOWN, np.int8))
 
-    @property
-    def arrays(self) -> Arrays:
-        """What it is saved as."""
-        return {"values": self.values}
-
-    def changed(self, rows: Rows, values: Flags) -> Flags:
-        """The column with other values in these rows."""
-        return Flags(_changed(self.values, rows, values.values))
-
     def check(self, name: str) -> None:
         """Raises OutOfRange for anything but 1, 0 and unknown."""
         if ((self.values < UNKNOWN) | (self.values > 1)).any():
             raise OutOfRange(name, "flags")
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def __getitem__(self, item: int) -> Value:
         value = int(self.values[item])

@@ -18,7 +18,6 @@ from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import convert
-from askew_server.cli import main as cli
 from askew_server.collections import artifact
 
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
@@ -26,21 +25,6 @@ USAGE = 2
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 40 items, cafes, bars\n")
 Run = Callable[..., int]
 Shown = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in this process and gives its exit code."""
-
-    def command(*arguments: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            return int(stop.code or 0)
-        return 0
-
-    return command
 
 
 @pytest.fixture

@@ -33,21 +33,6 @@ Files = tuple[Path, Path]
 Run = Callable[..., int]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in this process and gives its exit code."""
-
-    def command(*arguments: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            return int(stop.code or 0)
-        return 0
-
-    return command
-
-
 # -- training -------------------------------------------------------------------------------------
 
 RATINGS = [

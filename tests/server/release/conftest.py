@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +13,6 @@ from server.release.small_log import COUNTS
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.release import PRIVACY_UNIT
-from askew_server.cli import main as cli
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.plan import EventSource, ReleasePlan
@@ -78,21 +76,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "log.csv").write_text("unit,item\n" + rows)
     (tmp_path / "films.csv").write_text("item\n" + "".join(f"film {n}\n" for n in range(9)))
     return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in this process and gives its exit code."""
-
-    def command(*arguments: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["askew-server", *map(str, arguments)])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            return int(stop.code or 0)
-        return 0
-
-    return command
 
 
 @pytest.fixture
