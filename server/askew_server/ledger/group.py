@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from askew.errors import AskewError
 from askew_server.ledger.chain import last_link, seal
 
 _Made = TypeVar("_Made")
@@ -25,10 +26,12 @@ class Waiting(Generic[_Made]):
     settled: bool = field(default=False)
 
     def wants_to_act(self, database: sqlite3.Connection) -> bool:
-        """Whether what it wants is not there yet. An error is its own."""
+        """Whether what it wants is not there yet. A refusal is its own; an error of the disk or the
+        file is everybody's, and raised.
+        """
         try:
             self._made = self.find(database)
-        except Exception as error:
+        except AskewError as error:
             self.fail(error)
         self.settled = self._made is not None or self._error is not None
         return not self.settled
@@ -45,9 +48,7 @@ class Waiting(Generic[_Made]):
             sequence = last_link(database)[0] + 1
             self._made = self.act(database, sequence)
             seal(database, sequence)
-        except sqlite3.Error:  # of the disk or the file: nobody's act is safe
-            raise
-        except Exception as error:
+        except AskewError as error:
             database.execute("ROLLBACK TO act")
             self.fail(error)
         database.execute("RELEASE act")

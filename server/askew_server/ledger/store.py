@@ -91,6 +91,10 @@ class Store:
         return mine.outcome()
 
     def _settle(self, group: Sequence[Waiting[Any]]) -> None:
+        """What fails the transaction fails all that were to act in it, and nobody who was only to
+        be told what is there.
+        """
+        acted = group
         try:
             with self.transaction("BEGIN IMMEDIATE") as database:
                 acted = [each for each in group if each.wants_to_act(database)]
@@ -108,9 +112,12 @@ class Store:
             self._checked = sealed  # these rows were hashed as they are stored
             with self.transaction("BEGIN IMMEDIATE") as database:
                 self._keep(database)
-        except BaseException as error:
-            for each in group:
-                each.fail(error if isinstance(error, Exception) else LedgerError(_STOPPED))
+        except Exception as error:
+            for each in acted:
+                each.fail(error)
+        except BaseException:
+            for each in acted:
+                each.fail(LedgerError(_STOPPED))
             raise
 
     def _bring_anchor_up(self, database: sqlite3.Connection) -> None:

@@ -76,7 +76,8 @@ def text_columns(
     tab = "\t" if text.separator == "\t" else ""
     fields = [f"fields[{at + 1}]" for at in (layout.user, layout.item, layout.rating)]
     plain = f"len(fields) = {text.n_fields} AND NOT regexp_matches(seen, '[^ !#-~{tab}]')"
-    rows = _Rows(source, [text.separator, str(path)], fields, plain, int(text.has_header) + 1)
+    file = glob.escape(str(path.resolve()))  # a name is a pattern to DuckDB
+    rows = _Rows(source, [text.separator, file], fields, plain, int(text.has_header) + 1)
     return _read(rows, path, lines.count - int(text.has_header), counts=counts, progress=progress)
 
 

@@ -12,7 +12,16 @@ from threading import Event, Semaphore
 from typing import Any
 
 import pytest
-from server.ledger.scenes import CAP, UNIT, epsilon_spent, files, new_ledger, pure, request
+from server.ledger.scenes import (
+    CAP,
+    UNIT,
+    charged,
+    epsilon_spent,
+    files,
+    new_ledger,
+    pure,
+    request,
+)
 
 from askew.errors import BudgetExceeded, ChargePending, LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE
@@ -128,6 +137,35 @@ def test_one_key_asked_for_twice_is_one_charge(tmp_path: Path) -> None:
             outcomes = [future.exception(PATIENCE) for future in futures]
         assert sorted(type(each).__name__ for each in outcomes) == ["ChargePending", "NoneType"]
         assert epsilon_spent(ledger) == 1
+
+
+def test_who_asks_for_what_is_stored_gets_it_though_the_others_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: all of a group fail together."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with new_ledger(tmp_path) as ledger:
+        stored = ledger.fulfill(charged(ledger, request("a")).id, b"public")
+        monkeypatch.setattr(Anchor, "announce", full)
+        with together(ledger, [request("a"), request("b")]) as futures:
+            assert futures[0].result(PATIENCE) == stored
+            assert isinstance(futures[1].exception(PATIENCE), LedgerError)
+
+
+def test_an_error_of_the_file_is_told_as_one_wherever_it_comes(tmp_path: Path) -> None:
+    """Planted bug: SQLite's own error, of what is looked for first."""
+
+    def damaged(_: sqlite3.Connection) -> None:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    with (
+        new_ledger(tmp_path) as ledger,
+        pytest.raises(LedgerError, match=r"the ledger .* cannot be used"),
+    ):
+        ledger._store.append(damaged, lambda *_: "")
 
 
 @pytest.mark.parametrize("step", ["announce", "keep"])

@@ -94,6 +94,16 @@ def test_only_lines_that_can_be_counted_are_read_by_columns(
     assert isinstance(found, Columns) is plain
 
 
+def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path) -> None:
+    """Planted bug: the file that the pattern matches is read in place of the one that was named."""
+    path, other = tmp_path / "[ab].csv", tmp_path / "a.csv"
+    path.write_text(f"{HEADER}1,2,3\n")
+    other.write_text(f"{HEADER}9,9,1\n")
+    found = text_columns(path, rating_format(path), counts=False, progress=None)
+    assert found is not None
+    assert (found.people, found.items) == (["1"], ["2"])
+
+
 def test_a_large_file_is_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not to fall back to rows unnoticed."""
     monkeypatch.setattr(reader, "LEAST_BYTES", 0)
