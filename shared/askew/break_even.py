@@ -1,0 +1,93 @@
+"""What asking is worth: ways to be served, and what each gave people kept aside. Public.
+
+    whole    the device holds every item and ranks them itself: nothing is sent
+    shared   the device holds some items, the same for everybody, and ranks those: nothing is sent
+    signal   it also sends one noisy signal, and ranks what comes back beside what it holds
+
+A card proposes one of them. What a signal would cost is not said here: a device reckons it itself,
+from the mechanism and the space.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import isfinite
+from typing import Literal, get_args
+
+from askew.errors import OutOfRange
+
+MechanismName = Literal["geo_laplace", "bucket_rr"]
+MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
+MAX_OFFERS = 256
+MAX_HELD_BYTES = 1 << 40
+
+
+class Way(StrEnum):
+    """How a device is served."""
+
+    WHOLE = "whole"
+    SHARED = "shared"
+    SIGNAL = "signal"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One way, and what it gave.
+
+    mechanism, epsilon, k: of the signal, epsilon being the mechanism's own parameter (per distance
+    for geo_laplace); None, 0 and 0 where nothing is sent. held: how many items the device holds.
+    size: the bytes of those, which everybody fetches alike. ratio: the mean score of the picks over
+    the best possible. gain: its paired difference to `shared` with the starter items, and its
+    standard error; all three in hundredths. worth: how many items for everybody, beyond those held,
+    would give as much as the signal; 0 where nothing is sent, or where none of those tried did.
+    Raises OutOfRange for anything that cannot be so.
+    """
+
+    way: Way
+    held: int
+    size: int
+    ratio: float
+    gain: float = 0.0
+    gain_error: float = 0.0
+    mechanism: MechanismName | None = None
+    epsilon: Fraction = Fraction(0)
+    k: int = 0
+    worth: int = 0
+
+    def __post_init__(self) -> None:
+        sent = self.way is Way.SIGNAL
+        if (self.mechanism in MECHANISMS) != sent or (self.mechanism is None) == sent:
+            raise OutOfRange("the mechanism of an offer", "one where a signal is sent, else none")
+        if sent and not (0 < self.epsilon <= 1024 and 1 <= self.k <= 1024):
+            raise OutOfRange("the signal of an offer", "epsilon and k positive and at most 1024")
+        if not sent and (self.epsilon or self.k or self.worth):
+            raise OutOfRange("an offer without a signal", "without epsilon, k and worth")
+        if self.held < 0 or self.worth < 0 or not 0 <= self.size <= MAX_HELD_BYTES:
+            raise OutOfRange("the sizes of an offer", "at least 0")
+        figures = (self.ratio, self.gain, self.gain_error)
+        if not all(isfinite(x) and abs(x) <= 2 for x in figures) or self.gain_error < 0:
+            raise OutOfRange("the figures of an offer", "finite, at most 2 in size")
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """The table of a card. proposed: the number of the row that the card proposes.
+
+    Raises OutOfRange for an empty or overlong table, or a proposal that is no row of it.
+    """
+
+    offers: tuple[Offer, ...]
+    proposed: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.offers) <= MAX_OFFERS:
+            raise OutOfRange("the offers of a card", f"1 to {MAX_OFFERS}")
+        if not 0 <= self.proposed < len(self.offers):
+            raise OutOfRange("what a card proposes", "one of its offers")
+
+    @property
+    def proposal(self) -> Offer:
+        """What the card proposes."""
+        return self.offers[self.proposed]
