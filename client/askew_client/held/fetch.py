@@ -1,0 +1,76 @@
+"""A file in pieces: its header first, then its body, from where an earlier attempt ended.
+
+The device counts the bytes itself: a body that is longer or shorter than its header says is
+refused, and so is one with another digest. Neither is ever used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from askew.errors import Malformed
+from askew.held_file import HEADER_BYTES, Header, Part
+from askew_client.held.source import HeldSource
+
+
+@dataclass(frozen=True)
+class Draft:
+    """As much of a body as came so far, in a file of its own."""
+
+    path: Path
+
+    @property
+    def length(self) -> int:
+        """Bytes, 0 where there is no file."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def append(self, piece: bytes) -> None:
+        """Add what came next. Raises OSError."""
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "ab") as file:
+            file.write(piece)
+
+    def finish(self, digest: str, path: Path) -> bytes:
+        """The whole body, durably in its final place. Raises Malformed for another digest."""
+        body = self.path.read_bytes()
+        if hashlib.sha256(body).hexdigest() != digest:
+            raise Malformed("what was fetched is not what its header announced")
+        with self.path.open("rb+") as file:
+            os.fsync(file.fileno())
+        self.path.replace(path)
+        return body
+
+    def discard(self) -> None:
+        """Remove it."""
+        self.path.unlink(missing_ok=True)
+
+
+async def look(source: HeldSource, edition: int, part: Part) -> Header:
+    """The header of a file. Raises TransportError or WireError."""
+    return Header.from_bytes(await source.held(edition, part, 0))
+
+
+async def fetch(source: HeldSource, edition: int, part: Part, header: Header, draft: Draft) -> int:
+    """Complete a draft of the body that a header announces; returns how many bytes were fetched.
+
+    After a TransportError the draft keeps what came, for the next attempt. Raises Malformed for a
+    body of another length, OSError.
+    """
+    start = have = await asyncio.to_thread(lambda: draft.length)
+    while have < header.length:
+        piece = await source.held(edition, part, HEADER_BYTES + have)
+        _check_piece(piece, header.length - have)
+        await asyncio.to_thread(draft.append, piece)
+        have += len(piece)
+    return have - start
+
+
+def _check_piece(piece: bytes, left: int) -> None:
+    if not piece:
+        raise Malformed("the file ends before its header says so")
+    if len(piece) > left:
+        raise Malformed("the file is longer than its header says")
