@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from askew.errors import AskewError, NotFound
-from askew.held_file import HEADER_BYTES, PIECE, Part, framed, piece_of
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
 
 MONDAY = 20_780  # 2026-11-23
 DAY = 86_400
 Asked = tuple[int, Part, int]
 
 
-def body_of(word: str, size: int = 3 * PIECE + 5) -> bytes:
+def body_of(word: str, size: int = 3 * PIECE_BYTES + 5) -> bytes:
     """A body that no other word has: by default the smallest that takes four pieces."""
     return (word.encode() * (size // len(word) + 1))[:size]
 
@@ -34,7 +34,7 @@ class FakeSource:
     def of(cls, whole: bytes, starter: bytes | None = None) -> FakeSource:
         """The same bodies in every edition."""
         bodies = {Part.WHOLE: whole, Part.STARTER: whole if starter is None else starter}
-        return cls({(None, part): framed(body) for part, body in bodies.items()})
+        return cls({(None, part): file_of(body) for part, body in bodies.items()})
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece, or the next trouble."""
@@ -49,19 +49,16 @@ class FakeSource:
 
     @property
     def looks(self) -> int:
-        """How many headers were asked for."""
-        return sum(start < HEADER_BYTES for _, _, start in self.heard)
+        """How many heads were asked for."""
+        return sum(start < HEAD_BYTES for _, _, start in self.heard)
 
 
 class Clock:
     """A clock that a test sets, in days since 1970-01-01 and seconds."""
 
-    def __init__(self, day: int, seconds: float = 0.0) -> None:
+    def __init__(self, day: int, seconds: int = 0) -> None:
         self.set(day, seconds)
 
-    def set(self, day: int, seconds: float = 0.0) -> None:
+    def set(self, day: int, seconds: int = 0) -> None:
         """Another time."""
-        self._now = day * DAY + seconds
-
-    def __call__(self) -> float:
-        return self._now
+        self.day, self.now = day, day * DAY + seconds

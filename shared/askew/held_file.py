@@ -1,9 +1,9 @@
-"""The frame of a file that devices hold: its header, and the pieces in which it is fetched.
+"""The files that devices hold: a head that says how long a body is and what its digest is.
 
-    magic "askewhld" 8 | length of the body 8, little-endian | SHA-256 of the body 32 | body
+    file = b"askewhld" | length of the body, 8 bytes, little-endian | SHA-256 of the body | body
 
-The header comes as a piece of its own, so that a device that holds this body already fetches no
-more than 48 bytes. Everything here is public, and the same for everybody.
+The head is a piece of its own: a device that has the same digest already fetches no more. One that
+was interrupted goes on where it stopped. The length is what a server says: whoever fetches counts.
 """
 
 from __future__ import annotations
@@ -14,53 +14,49 @@ from enum import StrEnum
 
 from askew.errors import Malformed
 
-MAGIC = b"askewhld"
-HEADER_BYTES = 48
-PIECE = 1 << 18  # bytes: the longest piece
+_MAGIC = b"askewhld"
+HEAD_BYTES = 48
+PIECE_BYTES = 1 << 18  # the most that one reply brings
 
 
 class Part(StrEnum):
-    """Which file of an edition: every item, or those that a device needs to have a profile."""
+    """What a file holds: every item, or the starter items alone."""
 
     WHOLE = "whole"
     STARTER = "starter"
 
 
 @dataclass(frozen=True)
-class Header:
-    """What a file says of its body: length in bytes, and SHA-256 as 64 hexadecimal digits."""
+class Head:
+    """The first HEAD_BYTES of a file. length: of the body in bytes. digest: its SHA-256."""
 
     length: int
-    digest: str
+    digest: bytes
 
     @classmethod
-    def of(cls, body: bytes) -> Header:
-        """The header of a body."""
-        return cls(len(body), hashlib.sha256(body).hexdigest())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Header:
-        """Raises Malformed for anything but the 48 bytes of a header with a body."""
-        length = int.from_bytes(data[8:16], "little")
-        if len(data) != HEADER_BYTES or data[:8] != MAGIC or not length:
-            raise Malformed("this is no file that a device can hold")
-        return cls(length, data[16:].hex())
-
-    def to_bytes(self) -> bytes:
-        """Its 48 bytes."""
-        return MAGIC + self.length.to_bytes(8, "little") + bytes.fromhex(self.digest)
+    def of(cls, data: bytes) -> Head:
+        """The head of a file, or of its beginning. Raises Malformed."""
+        if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
+            raise Malformed("not the beginning of a file that devices hold")
+        return cls(int.from_bytes(data[8:16], "little"), data[16:HEAD_BYTES])
 
     @property
     def size(self) -> int:
         """Bytes of the whole file."""
-        return HEADER_BYTES + self.length
+        return HEAD_BYTES + self.length
+
+    def check(self, body: bytes) -> None:
+        """Raises Malformed for another body."""
+        if len(body) != self.length or hashlib.sha256(body).digest() != self.digest:
+            raise Malformed("what was fetched is not what its head says")
 
 
-def framed(body: bytes) -> bytes:
-    """The whole file."""
-    return Header.of(body).to_bytes() + body
+def file_of(body: bytes) -> bytes:
+    """The file of a body."""
+    length = len(body).to_bytes(8, "little")
+    return _MAGIC + length + hashlib.sha256(body).digest() + body
 
 
 def piece_of(file: bytes, start: int) -> bytes:
-    """What a device gets that asks from a byte on: the header alone from 0, nothing at the end."""
-    return file[start:HEADER_BYTES] if start < HEADER_BYTES else file[start : start + PIECE]
+    """What a device gets that asks from a byte on: the head alone from 0, nothing at the end."""
+    return file[start : HEAD_BYTES if start < HEAD_BYTES else start + PIECE_BYTES]

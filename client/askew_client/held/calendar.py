@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from askew.editions import LONGEST_DELAY, PERIOD, edition_of, last_day
+from askew.editions import LONGEST_DELAY, PERIOD, last_day
 from askew.randomness import RandomBits
 
 DAY = 86_400  # seconds
@@ -29,18 +29,14 @@ class Turn:
         return self.edition * DAY + self.delay
 
 
-def edition_at(now: float) -> int:
-    """The edition in force at a time, in seconds since 1970-01-01 UTC."""
-    return edition_of(int(now // DAY))
-
-
 def draw_turn(edition: int, bits: RandomBits) -> Turn:
     """A uniform delay of whole seconds, shorter than the longest."""
     return Turn(edition, bits.below(LONGEST_DELAY * DAY))
 
 
-def usable(edition: int, now: float) -> bool:
+def usable(edition: int, day: int) -> bool:
     """Whether questions that name an edition are still answered: the next one comes into force a
-    period later at the earliest. One of a later Monday was fetched by a clock that ran ahead.
+    period later at the earliest. One of a Monday to come was fetched by a clock that ran ahead; by
+    a day it may, since days begin elsewhere first.
     """
-    return edition <= now // DAY <= last_day(edition + PERIOD)
+    return edition - 1 <= day <= last_day(edition + PERIOD)

@@ -1,19 +1,18 @@
-"""A file in pieces: its header first, then its body, from where an earlier attempt ended.
+"""A file in pieces: its head first, then its body, from where an earlier attempt ended.
 
-The device counts the bytes itself: a body that is longer or shorter than its header says is
+The device counts the bytes itself: a body that is longer or shorter than its head says is
 refused, and so is one with another digest. Neither is ever used.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from askew.errors import Malformed
-from askew.held_file import HEADER_BYTES, Header, Part
+from askew.held_file import HEAD_BYTES, Head, Part
 from askew_client.held.source import HeldSource
 
 
@@ -34,11 +33,10 @@ class Draft:
         with os.fdopen(handle, "ab") as file:
             file.write(piece)
 
-    def finish(self, digest: str, path: Path) -> bytes:
-        """The whole body, durably in its final place. Raises Malformed for another digest."""
+    def finish(self, head: Head, path: Path) -> bytes:
+        """The whole body, durably in its final place. Raises Malformed where it is another one."""
         body = self.path.read_bytes()
-        if hashlib.sha256(body).hexdigest() != digest:
-            raise Malformed("what was fetched is not what its header announced")
+        head.check(body)
         with self.path.open("rb+") as file:
             os.fsync(file.fileno())
         self.path.replace(path)
@@ -49,21 +47,24 @@ class Draft:
         self.path.unlink(missing_ok=True)
 
 
-async def look(source: HeldSource, edition: int, part: Part) -> Header:
-    """The header of a file. Raises TransportError or WireError."""
-    return Header.from_bytes(await source.held(edition, part, 0))
+async def look(source: HeldSource, edition: int, part: Part) -> Head:
+    """The head of a file. Raises TransportError or WireError."""
+    beginning = await source.held(edition, part, 0)
+    if len(beginning) != HEAD_BYTES:
+        raise Malformed("a file that devices hold begins with its head alone")
+    return Head.of(beginning)
 
 
-async def fetch(source: HeldSource, edition: int, part: Part, header: Header, draft: Draft) -> int:
-    """Complete a draft of the body that a header announces; returns how many bytes were fetched.
+async def fetch(source: HeldSource, edition: int, part: Part, head: Head, draft: Draft) -> int:
+    """Complete a draft of the body that a head announces; returns how many bytes were fetched.
 
     After a TransportError the draft keeps what came, for the next attempt. Raises Malformed for a
     body of another length, OSError.
     """
     start = have = await asyncio.to_thread(lambda: draft.length)
-    while have < header.length:
-        piece = await source.held(edition, part, HEADER_BYTES + have)
-        _check_piece(piece, header.length - have)
+    while have < head.length:
+        piece = await source.held(edition, part, HEAD_BYTES + have)
+        _check_piece(piece, head.length - have)
         await asyncio.to_thread(draft.append, piece)
         have += len(piece)
     return have - start
@@ -71,6 +72,6 @@ async def fetch(source: HeldSource, edition: int, part: Part, header: Header, dr
 
 def _check_piece(piece: bytes, left: int) -> None:
     if not piece:
-        raise Malformed("the file ends before its header says so")
+        raise Malformed("the file ends before its head says so")
     if len(piece) > left:
-        raise Malformed("the file is longer than its header says")
+        raise Malformed("the file is longer than its head says")

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from askew.errors import AskewError, Malformed, TooSlow, Unreachable
-from askew.held_file import HEADER_BYTES, PIECE, Part
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part
 from askew_client.held.download import Download
 from askew_client.held.source import name_of
 from askew_client.settings.static_host import StaticHost
@@ -47,9 +47,9 @@ class HttpsSource:
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of a file. Raises TransportError or WireError."""
         path = f"{self._host.path}/{name_of(edition, part)}"
-        size = HEADER_BYTES - start if start < HEADER_BYTES else PIECE
+        size = HEAD_BYTES - start if start < HEAD_BYTES else PIECE_BYTES
         # The header alone, or all the rest: one request, however many pieces a body has.
-        last = HEADER_BYTES - 1 if start < HEADER_BYTES else None
+        last = HEAD_BYTES - 1 if start < HEAD_BYTES else None
         if self._download is None or not self._download.goes_on(path, start):
             self._close()
             self._download = Download(self._host, path, start, last)

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askew.errors import ShelfError
-from askew.held_file import Header, Part
+from askew.errors import Malformed, ShelfError
+from askew.held_file import Head, Part
 from askew_client.held.calendar import Turn
 from askew_client.held.fetch import Draft
 from askew_client.storage.private_file import check_own, replace_file
@@ -30,12 +30,12 @@ _WAIT = 0.05  # seconds between two looks at a lock
 
 
 @dataclass(frozen=True)
-class Holding:
-    """A file of an edition, by its header."""
+class Version:
+    """A file of an edition, by its head."""
 
     edition: int
     part: Part
-    header: Header
+    head: Head
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Record:
     """What a device remembers.
 
     held: what lies on the shelf. looked: the last edition that was looked for to the end, well or
-    not. turn: when the next one is looked for. announced: a header that was seen, and whose body
+    not. turn: when the next one is looked for. announced: a head that was seen, and whose body
     has not come whole.
     """
 
-    held: Holding | None = None
+    held: Version | None = None
     looked: int | None = None
     turn: Turn | None = None
-    announced: Holding | None = None
+    announced: Version | None = None
 
 
 @dataclass(frozen=True)
@@ -77,36 +77,38 @@ class Shelf:
     def remember(self, record: Record) -> None:
         """Replace the record. Raises ShelfError."""
         try:
-            replace_file(self.directory / _RECORD, json.dumps(asdict(record)))
+            replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
         except OSError as error:
             raise self._unusable(error) from None
 
-    def body(self, holding: Holding) -> bytes | None:
-        """What lies there of a holding, checked; None where it is not there or damaged."""
-        path = self._path(holding.header)
+    def body(self, version: Version) -> bytes | None:
+        """What lies there of a version, checked; None where it is not there or damaged."""
+        path = self._path(version.head)
         try:
             body = path.read_bytes()
         except OSError:
             return None
-        if Header.of(body) == holding.header:
-            return body
-        path.unlink(missing_ok=True)
-        return None
+        try:
+            version.head.check(body)
+        except Malformed:
+            path.unlink(missing_ok=True)
+            return None
+        return body
 
-    def draft(self, header: Header) -> Draft:
+    def draft(self, head: Head) -> Draft:
         """The draft of a body, new or begun before."""
-        return Draft(self.directory / f"{header.digest}.part")
+        return Draft(self.directory / f"{head.digest.hex()}.part")
 
-    def finish(self, header: Header) -> bytes:
+    def finish(self, head: Head) -> bytes:
         """A whole draft in its place. Raises Malformed where it is another body, ShelfError."""
         try:
-            return self.draft(header).finish(header.digest, self._path(header))
+            return self.draft(head).finish(head, self._path(head))
         except OSError as error:
             raise self._unusable(error) from None
 
-    def tidy(self, *kept: Holding) -> None:
+    def tidy(self, *kept: Version) -> None:
         """Remove every body and draft but those of these holdings."""
-        names = {each.header.digest for each in kept}
+        names = {each.head.digest.hex() for each in kept}
         for path in self.directory.iterdir():
             digest, _, ending = path.name.partition(".")
             ours = re.fullmatch("[0-9a-f]{64}", digest) and ending in {"", "part"}
@@ -137,8 +139,8 @@ class Shelf:
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _path(self, header: Header) -> Path:
-        return self.directory / header.digest
+    def _path(self, head: Head) -> Path:
+        return self.directory / head.digest.hex()
 
     def _unusable(self, error: OSError) -> ShelfError:
         return ShelfError(f"the directory {self.directory} cannot be used: {error.strerror}")
@@ -169,16 +171,16 @@ def _decode(text: bytes) -> Record:
     )
 
 
-def _holding(value: Any) -> Holding | None:
+def _holding(value: Any) -> Version | None:
     if value is None:
         return None
-    digest, length = value["header"]["digest"], _number(value["header"]["length"])
-    if not re.fullmatch("[0-9a-f]{64}", digest):  # it becomes the name of a file
+    digest, length = bytes.fromhex(value["head"]["digest"]), _number(value["head"]["length"])
+    if len(digest) != 32:
         raise ValueError
-    return Holding(_number(value["edition"]), Part(value["part"]), Header(length, digest))
+    return Version(_number(value["edition"]), Part(value["part"]), Head(length, digest))
 
 
 def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 63:
+    if type(value) is not int or not 0 <= value < 1 << 64:
         raise ValueError
     return value

@@ -14,9 +14,9 @@ class HeldSource(Protocol):
     """A way to the files of one server. It is told a date and a place in a file, and no more."""
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
-        """A piece of a file from byte `start` on, at most PIECE long: the header alone from 0,
-        nothing at the end. Raises TransportError or WireError; NotFound where there is no such
-        edition.
+        """A piece of a file from byte `start` on, at most PIECE_BYTES: the head alone from 0,
+        nothing at the end. Raises TransportError or WireError; NotFound where there is no
+        such file.
         """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import static_host
-from held_files import MONDAY, Clock, body_of
+from held_files import MONDAY, body_of
 from static_host import head, ranged, unranged
 
 from askew.editions import PERIOD
@@ -21,7 +21,7 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew.held_file import HEADER_BYTES, PIECE, Part, framed
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
 from askew.randomness import SystemBits
 from askew_client.held import https
 from askew_client.held.https import HttpsSource
@@ -30,7 +30,7 @@ from askew_client.held.shelf import Shelf
 from askew_client.settings.static_host import StaticHost
 
 BODY = body_of("body")
-FILE = framed(BODY)
+FILE = file_of(BODY)
 FILES = {"/askew/2026-11-23.whole": FILE}
 
 
@@ -38,7 +38,7 @@ async def fetched(host: static_host.StaticHost, directory: Path, day: int = MOND
     """What a device holds after a fetch."""
     async with HttpsSource(f"{host.base}/askew/", 5.0, static_host.trust()) as source:
         shelf = Shelf.of(directory, "server:1")
-        return await Keeper(shelf, source, 4_000_000, SystemBits(), now=Clock(day)).held()
+        return await Keeper(shelf, source, 4_000_000, SystemBits()).held(day)
 
 
 @pytest.mark.parametrize("answer", [ranged, unranged], ids=["ranges", "no ranges"])
@@ -56,7 +56,7 @@ async def test_a_file_is_fetched_and_every_byte_of_the_requests_is_known(
         "GET /askew/2026-11-23.whole HTTP/1.1\r\n"
         f"Host: {where}\r\nAccept-Encoding: identity\r\nRange: bytes={part}\r\n"
         "User-Agent: askew\r\n\r\n"
-        for part in ("0-47", f"{HEADER_BYTES}-")
+        for part in ("0-47", f"{HEAD_BYTES}-")
     ]
     # A host that sends all of it at once is asked once.
     assert [each.decode() for each in host.heard] == (said if answer is ranged else said[:1])
@@ -64,7 +64,7 @@ async def test_a_file_is_fetched_and_every_byte_of_the_requests_is_known(
 
 async def test_a_device_that_comes_back_asks_as_one_that_was_never_there(tmp_path: Path) -> None:
     """Whatever the host gave it to remember: cookies, ETags, dates, TLS sessions."""
-    later = {"/askew/2026-12-14.whole": framed(body_of("later"))}
+    later = {"/askew/2026-12-14.whole": file_of(body_of("later"))}
     with static_host.serving(FILES | later) as host:
         await fetched(host, tmp_path / "known")
         asked: list[list[bytes]] = []
@@ -81,29 +81,29 @@ async def test_a_fetch_goes_on_at_the_byte_where_it_broke_off(tmp_path: Path) ->
     def broken(path: str, first: int, last: int | None, file: bytes) -> bytes:
         """Ends in the middle of the second piece, though a length was said."""
         whole = ranged(path, first, last, file)
-        return whole if last is not None else whole[: PIECE + 70_000]
+        return whole if last is not None else whole[: PIECE_BYTES + 70_000]
 
     with static_host.serving(FILES, broken) as host:
         with pytest.raises(Unreachable):
             await fetched(host, tmp_path)
         host.answer = ranged
         found = await fetched(host, tmp_path)
-    assert (found.body, found.fetched) == (BODY, len(BODY) - PIECE)
-    assert f"Range: bytes={HEADER_BYTES + PIECE}-\r\n".encode() in host.heard[-1]
+    assert (found.body, found.fetched) == (BODY, len(BODY) - PIECE_BYTES)
+    assert f"Range: bytes={HEAD_BYTES + PIECE_BYTES}-\r\n".encode() in host.heard[-1]
 
 
 async def test_a_host_without_ranges_is_skipped_through_to_where_a_fetch_broke_off(
     tmp_path: Path,
 ) -> None:
     def broken(path: str, first: int, last: int | None, file: bytes) -> bytes:
-        return unranged(path, first, last, file)[: PIECE + 70_000]
+        return unranged(path, first, last, file)[: PIECE_BYTES + 70_000]
 
     with static_host.serving(FILES, broken) as host:
         with pytest.raises(Unreachable):
             await fetched(host, tmp_path)
         host.answer = unranged
         found = await fetched(host, tmp_path)
-    assert (found.body, found.fetched) == (BODY, len(BODY) - PIECE)
+    assert (found.body, found.fetched) == (BODY, len(BODY) - PIECE_BYTES)
 
 
 ANSWERS: dict[str, tuple[static_host.Answer, type[Exception]]] = {
@@ -168,9 +168,9 @@ def _files(directory: Path) -> list[Path]:
 
 async def test_a_file_that_goes_on_and_on_is_not_read_to_its_end(tmp_path: Path) -> None:
     def endless(path: str, first: int, last: int | None, file: bytes) -> bytes:
-        return ranged(path, first, last, file + bytes(50 * PIECE))
+        return ranged(path, first, last, file + bytes(50 * PIECE_BYTES))
 
-    too_long = pytest.raises(Malformed, match="longer than its header")
+    too_long = pytest.raises(Malformed, match="longer than its head")
     with static_host.serving(FILES, endless) as host, too_long:
         await fetched(host, tmp_path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,10 +21,10 @@ from askew.errors import (
     TransportError,
     Unreachable,
 )
-from askew.held_file import HEADER_BYTES, MAGIC, PIECE, Header, Part, framed
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
 from askew.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.held.calendar import Turn, draw_turn
-from askew_client.held.keeper import Keeper
+from askew_client.held.keeper import HeldFile, Keeper, Refreshed
 from askew_client.held.shelf import Record, Shelf
 
 BUDGET = 4_000_000
@@ -55,15 +55,31 @@ class Delays(RandomBits):
         return (self._left.pop(0) << (8 * count - width)).to_bytes(count)
 
 
-Made = Callable[..., Keeper]
+@dataclass(frozen=True)
+class Device:
+    """A keeper, and the clock that it goes by."""
+
+    keeper: Keeper
+    clock: Clock
+
+    async def held(self) -> HeldFile:
+        """What a question works with now."""
+        return await self.keeper.held(self.clock.day)
+
+    async def refresh(self) -> Refreshed:
+        """What a refresh does now."""
+        return await self.keeper.refresh(self.clock.now)
+
+
+Made = Callable[..., Device]
 
 
 @pytest.fixture
 def keeper(shelf: Shelf, clock: Clock) -> Made:
     """Makes what keeps the files of a source."""
 
-    def made(source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None) -> Keeper:
-        return Keeper(shelf, source, budget, bits or SystemBits(), now=clock, patience=0.0)
+    def made(source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None) -> Device:
+        return Device(Keeper(shelf, source, budget, bits or SystemBits(), patience=0.0), clock)
 
     return made
 
@@ -81,13 +97,13 @@ async def test_the_first_contact_fetches_at_once_and_what_is_held_is_then_used_w
 ) -> None:
     source = FakeSource.of(OLD)
     first = await keeper(source).held()
-    assert (first.body, first.fetched) == (OLD, HEADER_BYTES + len(OLD))
-    assert (first.holding.edition, first.holding.part) == (MONDAY, Part.WHOLE)
-    starts = [0, *range(HEADER_BYTES, HEADER_BYTES + len(OLD), PIECE)]
+    assert (first.body, first.fetched) == (OLD, HEAD_BYTES + len(OLD))
+    assert (first.version.edition, first.version.part) == (MONDAY, Part.WHOLE)
+    starts = [0, *range(HEAD_BYTES, HEAD_BYTES + len(OLD), PIECE_BYTES)]
     assert source.heard == [(MONDAY, Part.WHOLE, start) for start in starts]
     assert names(shelf) == {digest(OLD)}
     again = await keeper(FakeSource({})).held()
-    assert (again.body, again.fetched, again.holding) == (OLD, 0, first.holding)
+    assert (again.body, again.fetched, again.version) == (OLD, 0, first.version)
 
 
 async def test_only_this_account_can_read_and_write_what_is_held(
@@ -102,16 +118,16 @@ async def test_only_this_account_can_read_and_write_what_is_held(
         await keeper(FakeSource.of(OLD)).held()
 
 
-async def test_where_nothing_changed_a_refresh_fetches_the_header_alone(
+async def test_where_nothing_changed_a_refresh_fetches_the_head_alone(
     keeper: Made, clock: Clock, shelf: Shelf
 ) -> None:
     await keeper(FakeSource.of(OLD)).held()
     clock.set(NEXT + LONGEST_DELAY)
     source = FakeSource.of(OLD)
     found = await keeper(source).refresh()
-    assert found.fetched == HEADER_BYTES
+    assert found.fetched == HEAD_BYTES
     assert source.heard == [(NEXT, Part.WHOLE, 0)]
-    assert found.holding.edition == NEXT
+    assert found.version.edition == NEXT
     assert (await keeper(FakeSource({})).held()).body == OLD
     assert names(shelf) == {digest(OLD)}
 
@@ -122,7 +138,7 @@ async def test_another_edition_takes_the_place_of_the_old_one(
     await keeper(FakeSource.of(OLD)).held()
     clock.set(NEXT + LONGEST_DELAY)
     found = await keeper(FakeSource.of(NEW)).refresh()
-    assert found.fetched == HEADER_BYTES + len(NEW)
+    assert found.fetched == HEAD_BYTES + len(NEW)
     assert (await keeper(FakeSource({})).held()).body == NEW
     assert names(shelf) == {digest(NEW)}
 
@@ -130,14 +146,13 @@ async def test_another_edition_takes_the_place_of_the_old_one(
 async def test_no_question_makes_a_device_look_while_what_it_holds_is_answered(
     keeper: Made, clock: Clock
 ) -> None:
-    """Questions at any hour of sixteen days ask the source nothing; then they must."""
+    """Questions on sixteen days ask the source nothing; then they must."""
     await keeper(FakeSource.of(OLD)).held()
     last = MONDAY + 2 * PERIOD + LONGEST_DELAY
     silent = FakeSource.of(NEW)
     for day in range(MONDAY, last + 1):
-        for hour in (0, 12, 23.99):
-            clock.set(day, hour * 3600)
-            assert (await keeper(silent).held()).body == OLD
+        clock.set(day)
+        assert (await keeper(silent).held()).body == OLD
     assert silent.heard == []
     clock.set(last + 1)
     assert (await keeper(silent).held()).body == NEW
@@ -149,6 +164,8 @@ async def test_a_clock_that_ran_ahead_does_not_make_an_edition_of_the_future_usa
 ) -> None:
     await keeper(FakeSource.of(NEW)).held()
     clock.set(MONDAY - 1)
+    assert (await keeper(FakeSource({})).held()).body == NEW  # elsewhere it is Monday already
+    clock.set(MONDAY - 2)
     source = FakeSource.of(OLD)
     assert (await keeper(source).held()).body == OLD
     assert source.heard[0] == (MONDAY - PERIOD, Part.WHOLE, 0)
@@ -181,7 +198,7 @@ async def test_a_device_that_was_off_for_weeks_and_is_answered_still_waits_for_a
     source = FakeSource.of(NEW)
     assert (await keeper(source, bits=Delays(11)).refresh()).fetched == 0
     clock.set(NEXT + PERIOD, 11)
-    assert (await keeper(source, bits=Delays(0)).refresh()).holding.edition == NEXT + PERIOD
+    assert (await keeper(source, bits=Delays(0)).refresh()).version.edition == NEXT + PERIOD
 
 
 def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
@@ -197,13 +214,13 @@ def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
 async def test_a_fetch_goes_on_where_it_broke_off_without_another_look(
     keeper: Made, shelf: Shelf
 ) -> None:
-    """Another header would be another guess of which device this is."""
+    """Another head would be another guess of which device this is."""
     source = FakeSource.of(OLD)
     source.troubles = [None, None, Unreachable("gone")]
     with pytest.raises(Unreachable):
         await keeper(source).held()
-    assert (await keeper(source).held()).fetched == len(OLD) - PIECE
-    assert [start for _, _, start in source.heard[2:4]] == [HEADER_BYTES + PIECE] * 2
+    assert (await keeper(source).held()).fetched == len(OLD) - PIECE_BYTES
+    assert [start for _, _, start in source.heard[2:4]] == [HEAD_BYTES + PIECE_BYTES] * 2
     assert source.looks == 1
     assert names(shelf) == {digest(OLD)}
 
@@ -219,7 +236,7 @@ async def test_what_is_held_stays_in_use_while_its_successor_breaks_off(
         await keeper(source).refresh()
     silent = FakeSource({})
     found = await keeper(silent).held()
-    assert (found.body, found.holding.edition, silent.heard) == (OLD, MONDAY, [])
+    assert (found.body, found.version.edition, silent.heard) == (OLD, MONDAY, [])
     await keeper(source).refresh()
     assert ((await keeper(silent).held()).body, source.looks) == (NEW, 1)
 
@@ -233,21 +250,21 @@ async def test_a_piece_left_over_from_another_edition_is_dropped(
         await keeper(source).held()
     assert names(shelf) == {f"{digest(OLD)}.part"}
     clock.set(NEXT)
-    assert (await keeper(FakeSource.of(NEW)).held()).fetched == HEADER_BYTES + len(NEW)
+    assert (await keeper(FakeSource.of(NEW)).held()).fetched == HEAD_BYTES + len(NEW)
     assert names(shelf) == {digest(NEW)}
 
 
 # What is done to a piece, by what is then said of it.
 LIES = {
-    "not what its header announced": lambda piece, start: piece.replace(b"o", b"0"),
-    "ends before": lambda piece, start: b"" if start > PIECE else piece,
+    "not what its head says": lambda piece, start: piece.replace(b"o", b"0"),
+    "ends before": lambda piece, start: b"" if start > PIECE_BYTES else piece,
     "longer than": lambda piece, start: piece + b"." if len(piece) == 5 else piece,
-    "is longer than": lambda piece, start: bytes(PIECE) if start else piece,
+    "is longer than": lambda piece, start: bytes(PIECE_BYTES) if start else piece,
 }
 
 
 @pytest.mark.parametrize("lie", LIES)
-async def test_a_body_that_is_not_what_its_header_says_is_removed_and_never_used(
+async def test_a_body_that_is_not_what_its_head_says_is_removed_and_never_used(
     keeper: Made, shelf: Shelf, lie: str
 ) -> None:
     source = FakeSource.of(OLD)
@@ -255,7 +272,9 @@ async def test_a_body_that_is_not_what_its_header_says_is_removed_and_never_used
     with pytest.raises(Malformed, match=lie):
         await keeper(source).held()
     assert names(shelf) == set()
-    assert len(source.heard) <= 2 + len(OLD) // PIECE + 1  # an endless one is not read to an end
+    assert (
+        len(source.heard) <= 2 + len(OLD) // PIECE_BYTES + 1
+    )  # an endless one is not read to an end
     source.spoil = lambda piece, start: piece
     assert (await keeper(source).held()).body == OLD
 
@@ -278,7 +297,7 @@ async def test_a_refused_file_is_not_asked_for_again_in_its_edition_while_anothe
     assert (len(source.heard), source.looks) == (heard, 1)
     source.spoil = lambda piece, start: piece
     clock.set(NEXT + PERIOD + LONGEST_DELAY)
-    assert (await keeper(source).refresh()).holding.edition == NEXT + PERIOD
+    assert (await keeper(source).refresh()).version.edition == NEXT + PERIOD
 
 
 async def test_a_server_gets_one_guess_of_what_an_outdated_device_held(
@@ -288,52 +307,51 @@ async def test_a_server_gets_one_guess_of_what_an_outdated_device_held(
     await keeper(FakeSource.of(OLD)).held()
     clock.set(MONDAY + 10 * PERIOD)
     wrong = FakeSource.of(NEW)
-    wrong.spoil = LIES["not what its header announced"]
-    wrong.files[None, Part.WHOLE] = framed(body_of("wrong"))
+    wrong.spoil = LIES["not what its head says"]
+    wrong.files[None, Part.WHOLE] = file_of(body_of("wrong"))
     with pytest.raises(Malformed):
         await keeper(wrong).held()
     right = FakeSource.of(OLD)
-    assert (await keeper(right).held()).fetched == HEADER_BYTES + len(OLD)
+    assert (await keeper(right).held()).fetched == HEAD_BYTES + len(OLD)
 
 
-HEADERS = {
-    "other magic": b"ASKEWHLD" + framed(OLD)[8:HEADER_BYTES],
-    "no body": MAGIC + bytes(8) + bytes.fromhex(digest(b"")),
-    "too short": framed(OLD)[: HEADER_BYTES - 1],
+HEADS = {
+    "other magic": b"ASKEWHLD" + file_of(OLD)[8:HEAD_BYTES],
+    "too short": file_of(OLD)[: HEAD_BYTES - 1],
     "nothing": b"",
-    "a whole file at once": framed(OLD),
+    "a whole file at once": file_of(OLD),
 }
 
 
-@pytest.mark.parametrize("header", HEADERS)
-async def test_a_header_that_is_none_is_refused(keeper: Made, shelf: Shelf, header: str) -> None:
+@pytest.mark.parametrize("head", HEADS)
+async def test_a_head_that_is_none_is_refused(keeper: Made, shelf: Shelf, head: str) -> None:
     source = FakeSource.of(OLD)
-    source.spoil = lambda piece, start: HEADERS[header]
+    source.spoil = lambda piece, start: HEADS[head]
     with pytest.raises(Malformed):
         await keeper(source).held()
     assert names(shelf) == set()
 
 
 async def test_a_whole_file_beyond_the_budget_is_left_for_the_starter(keeper: Made) -> None:
-    """The budget counts every byte of the file; its header tells how long it is."""
+    """The budget counts every byte of the file; its head tells how long it is."""
     source = FakeSource.of(OLD, starter=NEW[:1000])
-    size = HEADER_BYTES + len(OLD)
+    size = HEAD_BYTES + len(OLD)
     assert (await keeper(source, budget=size - 1).held()).body == NEW[:1000]
     assert source.heard == [
         (MONDAY, Part.WHOLE, 0),
         (MONDAY, Part.STARTER, 0),
-        (MONDAY, Part.STARTER, HEADER_BYTES),
+        (MONDAY, Part.STARTER, HEAD_BYTES),
     ]
 
 
 async def test_a_whole_file_of_just_the_budget_is_held(keeper: Made) -> None:
-    found = await keeper(FakeSource.of(OLD, starter=NEW), budget=HEADER_BYTES + len(OLD)).held()
-    assert (found.body, found.holding.part) == (OLD, Part.WHOLE)
+    found = await keeper(FakeSource.of(OLD, starter=NEW), budget=HEAD_BYTES + len(OLD)).held()
+    assert (found.body, found.version.part) == (OLD, Part.WHOLE)
 
 
 async def test_a_server_may_offer_the_starter_alone(keeper: Made) -> None:
-    source = FakeSource({(None, Part.STARTER): framed(NEW)})
-    assert (await keeper(source).held()).holding.part is Part.STARTER
+    source = FakeSource({(None, Part.STARTER): file_of(NEW)})
+    assert (await keeper(source).held()).version.part is Part.STARTER
 
 
 async def test_a_server_without_this_edition_is_asked_for_it_again_later(
@@ -344,13 +362,13 @@ async def test_a_server_without_this_edition_is_asked_for_it_again_later(
     for _ in range(2):
         with pytest.raises(NotFound):
             await keeper(FakeSource({})).refresh()
-    assert (await keeper(FakeSource.of(NEW)).refresh()).holding.edition == NEXT
+    assert (await keeper(FakeSource.of(NEW)).refresh()).version.edition == NEXT
 
 
 async def test_more_than_the_budget_is_never_fetched(keeper: Made) -> None:
-    """However long a header says that its body is."""
-    endless = Header(2**64 - 1, "0" * 64).to_bytes()
-    source = FakeSource({(None, part): endless + bytes(PIECE) for part in Part})
+    """However long a head says that its body is."""
+    endless = b"askewhld" + b"\xff" * 8 + bytes(32)
+    source = FakeSource({(None, part): endless + bytes(PIECE_BYTES) for part in Part})
     with pytest.raises(ParameterError, match=f"byte_budget must be at least {2**64 + 47}"):
         await keeper(source).held()
     assert source.heard == [(MONDAY, part, 0) for part in Part]
@@ -370,20 +388,20 @@ async def test_damage_is_seen_before_use_and_fetched_again(
     await keeper(FakeSource.of(OLD)).held()
     DAMAGE[damage](shelf.directory / digest(OLD))
     found = await keeper(FakeSource.of(OLD)).held()
-    assert (found.body, found.fetched) == (OLD, HEADER_BYTES + len(OLD))
+    assert (found.body, found.fetched) == (OLD, HEAD_BYTES + len(OLD))
     assert names(shelf) == {digest(OLD)}
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"held": null}', "[" * 100_000, '{"held":{"header":{"digest":"../x"}}}'],
+    ["", "{", "[]", '{"held": null}', "[" * 100_000, '{"held":{"head":{"digest":"../x"}}}'],
 )
 async def test_a_record_that_cannot_be_read_is_none(keeper: Made, shelf: Shelf, text: str) -> None:
     await keeper(FakeSource.of(OLD)).held()
     (shelf.directory / "record.json").write_text(text)
     assert shelf.record() == Record()
     found = await keeper(FakeSource.of(OLD)).held()
-    assert (found.body, found.fetched) == (OLD, HEADER_BYTES)  # the file itself is as it was
+    assert (found.body, found.fetched) == (OLD, HEAD_BYTES)  # the file itself is as it was
 
 
 async def test_a_record_survives_being_written(keeper: Made, shelf: Shelf) -> None:
@@ -397,14 +415,14 @@ async def test_a_record_survives_being_written(keeper: Made, shelf: Shelf) -> No
 
 
 async def test_of_two_that_fetch_at_once_one_fetches_and_the_other_waits_for_it(
-    shelf: Shelf, clock: Clock
+    shelf: Shelf,
 ) -> None:
     """Planted bug: without the lock both append to one draft."""
     source = FakeSource.of(OLD)
-    both = [Keeper(shelf, source, BUDGET, SystemBits(), now=clock) for _ in range(2)]
-    found = await asyncio.gather(*(each.held() for each in both))
+    both = [Keeper(shelf, source, BUDGET, SystemBits()) for _ in range(2)]
+    found = await asyncio.gather(*(each.held(MONDAY) for each in both))
     assert [each.body for each in found] == [OLD, OLD]
-    assert sorted(each.fetched for each in found) == [0, HEADER_BYTES + len(OLD)]
+    assert sorted(each.fetched for each in found) == [0, HEAD_BYTES + len(OLD)]
     assert source.looks == 1
 
 
@@ -417,18 +435,18 @@ async def test_one_that_fetches_for_too_long_is_named_as_the_reason(
     assert (await keeper(FakeSource.of(OLD)).held()).body == OLD
 
 
-async def test_each_server_has_a_shelf_of_its_own(tmp_path: Path, clock: Clock) -> None:
+async def test_each_server_has_a_shelf_of_its_own(tmp_path: Path) -> None:
     """Of one address the same, of others others."""
     shelves = {Shelf.of(tmp_path, server).directory for server in ("a:1", "a:1", "b:1", "a:11")}
     assert len(shelves) == 3
     for server, body in (("a.example:1", OLD), ("b.example:1", NEW)):
         shelf = Shelf.of(tmp_path, server)
-        found = await Keeper(shelf, FakeSource.of(body), BUDGET, SystemBits(), now=clock).held()
+        found = await Keeper(shelf, FakeSource.of(body), BUDGET, SystemBits()).held(MONDAY)
         assert found.body == body
 
 
-async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, clock: Clock) -> None:
+async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "held").write_text("a file")
     shelf = Shelf.of(tmp_path / "held", "a.example:1")
     with pytest.raises(ShelfError, match="cannot be used"):
-        await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits(), now=clock).held()
+        await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits()).held(MONDAY)
