@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.editions import FIRST
-from askew.errors import LedgerError, Malformed, ParameterError, WireError
+from askew.errors import LedgerError, Malformed, WireError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge, SignalLoss
@@ -24,6 +23,7 @@ from askew.signal import Query, Signal, TasteMechanism
 from askew.vectors import Profile, fold_in
 from askew_client.ledger.record import Remembered
 from askew_client.settings.settings import ClientSettings
+from askew_client.ways.mechanism import mechanism_for
 
 
 class SignalMemory(Protocol):
@@ -197,24 +197,3 @@ class Exchange:
             raise Malformed("the answer scores items in another way than the catalog does")
         shared = self.catalog.shared_slate
         return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
-
-
-def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:
-    """The mechanism by which these settings ask this server.
-
-    Raises ParameterError when the server cannot answer them, or where the noise on a point would
-    say more than this device allows: the space is too wide, or one rating moves a point too far.
-    """
-    if settings.k > card.max_slate_size:
-        limit = f"at most what this server answers, {card.max_slate_size}"
-        raise ParameterError("k", settings.k, limit)
-    mechanism, reach = settings.mechanism_in(card.space.n_buckets), card.space.encoder.reach()
-    if isinstance(mechanism, Lattice):
-        _check("the feature space's diameter", reach.diameter, settings.max_diameter)
-        _check("how far one rating moves a point", reach.one_rating, settings.max_one_rating)
-    return mechanism
-
-
-def _check(name: str, distance: Fraction, most: float) -> None:
-    if distance > most:
-        raise ParameterError(name, float(distance), f"at most this device's limit, {most:g}")

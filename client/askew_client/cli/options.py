@@ -80,6 +80,15 @@ mechanism = click.option(
     type=click.Choice(["geo_laplace", "bucket_rr"]),
     help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
 )
+way = click.option(
+    "--way",
+    type=click.Choice(["auto", "whole", "shared", "signal"]),
+    help="Rank what is held whole, rank what everybody holds, or send a signal too."
+    "  [default: auto]",
+)
+accept = click.option(
+    "--accept", help="Your yes to what a server proposes and is dearer, as `askew ask` wrote it."
+)
 lifetime_cap = click.option(
     "--lifetime-cap",
     type=RationalNumber(),

@@ -24,7 +24,7 @@ from askew_client.device import present, what_if
 from askew_client.device.budget_view import budget_of
 from askew_client.device.model import Model
 from askew_client.device.nearby import Nearby
-from askew_client.exchange import Exchange, Question, mechanism_for
+from askew_client.exchange import Exchange, Question
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
@@ -45,6 +45,7 @@ from askew_client.views.values import (
     Rated,
     Title,
 )
+from askew_client.ways.mechanism import mechanism_for
 
 
 class Companion(ProfileDesk):

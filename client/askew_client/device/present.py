@@ -18,7 +18,7 @@ from askew.ranking import Ranking, Slate
 from askew.signal import Signal, TasteMechanism
 from askew.titles import TitleIndex
 from askew.vectors import RatingScale
-from askew_client.exchange import Exchange, Question, mechanism_for
+from askew_client.exchange import Exchange, Question
 from askew_client.ledger.account import Account
 from askew_client.ledger.record import Remembered
 from askew_client.profile.document import Liking
@@ -33,6 +33,7 @@ from askew_client.views.values import (
     Result,
     Title,
 )
+from askew_client.ways.mechanism import mechanism_for
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
