@@ -70,7 +70,8 @@ async def _space(network: Transport, config: Config) -> Finding:
     from askew_client.transport.held import FetchedAnew
 
     try:
-        held = await FetchedAnew(network).holding(datetime.date.today())
+        library = FetchedAnew(network, config.settings.byte_budget)
+        held = await library.holding(datetime.date.today())
         return check_space(held.card, config.settings)
     except OtherKind:
         return check_metric_space(await network.metric_card(), config.settings)

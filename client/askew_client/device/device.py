@@ -43,6 +43,7 @@ from askew_client.views.values import (
     PastAnswer,
     Quote,
     Rated,
+    Refreshed,
     Title,
 )
 from askew_client.ways.mechanism import mechanism_for
@@ -81,6 +82,20 @@ class Companion(ProfileDesk):
         """
         try:
             return (await self._fetch()).connection
+        except AskewError as error:
+            return setback_of(error)
+
+    async def refresh(self) -> Refreshed | Setback:
+        """Look for the current edition of what is held, if its turn has come by the calendar.
+
+        For a timer. Nothing that a person does takes part in when it looks; what is found serves
+        from the next question on.
+        """
+        try:
+            found = await self._library.refresh()
+            if self._model is not None and found.fetched:
+                await self._fetch()
+            return found
         except AskewError as error:
             return setback_of(error)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from askew.errors import Malformed
+from askew.errors import Malformed, OtherKind
 from askew.held_file import HEAD_BYTES, Head, Part
 from askew_client.held.source import HeldSource
 
@@ -33,10 +34,13 @@ class Draft:
         with os.fdopen(handle, "ab") as file:
             file.write(piece)
 
-    def finish(self, head: Head, path: Path) -> bytes:
-        """The whole body, durably in its final place. Raises Malformed where it is another one."""
+    def finish(self, head: Head, check: Callable[[bytes], object], path: Path) -> bytes:
+        """The whole body, durably in its final place. Raises Malformed where it is another one than
+        its head announced, and as `check` does.
+        """
         body = self.path.read_bytes()
         head.check(body)
+        check(body)
         with self.path.open("rb+") as file:
             os.fsync(file.fileno())
         self.path.replace(path)
@@ -50,6 +54,8 @@ class Draft:
 async def look(source: HeldSource, edition: int, part: Part) -> Head:
     """The head of a file. Raises TransportError or WireError."""
     beginning = await source.held(edition, part, 0)
+    if not beginning:
+        raise OtherKind("this server has no items for devices to hold")
     if len(beginning) != HEAD_BYTES:
         raise Malformed("a file that devices hold begins with its head alone")
     return Head.of(beginning)

@@ -14,6 +14,8 @@ to guess.
 from __future__ import annotations
 
 import asyncio
+import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from askew.editions import PERIOD, edition_of
@@ -23,7 +25,8 @@ from askew.randomness import RandomBits
 from askew_client.held.calendar import DAY, Turn, draw_turn, usable
 from askew_client.held.fetch import fetch, look
 from askew_client.held.shelf import Record, Shelf, Version
-from askew_client.held.source import HeldSource
+from askew_client.held.source import HeldSource, date_of
+from askew_client.views.values import Refreshed
 
 _PATIENCE = 60.0
 
@@ -37,30 +40,24 @@ class HeldFile:
     fetched: int = 0
 
 
-@dataclass(frozen=True)
-class Refreshed:
-    """What a refresh did. fetched: bytes, its looks included; next_look: in seconds since 1970."""
-
-    version: Version
-    fetched: int
-    next_look: int
-
-
 class Keeper:
-    """Keeps one server's files. byte_budget: what one of them may have, with its head. patience:
-    seconds to wait for another program that fetches. Days count from 1970-01-01.
+    """Keeps one server's files. byte_budget: what one of them may have, with its head. check:
+    raises Malformed for a body that is of no use. patience: seconds to wait for another program
+    that fetches. Days count from 1970-01-01.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
         shelf: Shelf,
         source: HeldSource,
         byte_budget: int,
         bits: RandomBits,
+        *,
+        check: Callable[[bytes], object],
         patience: float = _PATIENCE,
     ) -> None:
         self._shelf, self._source, self._budget = shelf, source, byte_budget
-        self._bits, self._patience = bits, patience
+        self._bits, self._check, self._patience = bits, check, patience
 
     async def held(self, day: int) -> HeldFile:
         """What is held, fetched first where nothing usable is. Raises AskewError."""
@@ -81,8 +78,7 @@ class Keeper:
             found = await asyncio.to_thread(self._usable, day)
             if found is None or (await asyncio.to_thread(self._turn, day)).time <= now:
                 found = await self._renewed(day)
-            turn = await asyncio.to_thread(self._turn, day)
-            return Refreshed(found.version, found.fetched, turn.time)
+            return _told(found, await asyncio.to_thread(self._turn, day))
 
     def _usable(self, day: int) -> HeldFile | None:
         """What lies on the shelf, if questions that name its edition are still answered."""
@@ -146,7 +142,7 @@ class Keeper:
         head, draft = version.head, self._shelf.draft(version.head)
         try:
             fetched = await fetch(self._source, version.edition, version.part, head, draft)
-            return await asyncio.to_thread(self._shelf.finish, head), fetched
+            return await asyncio.to_thread(self._shelf.finish, head, self._check), fetched
         except Malformed:
             draft.discard()
             raise
@@ -157,3 +153,11 @@ class Keeper:
         """Remember, and remove what nobody needs any more."""
         self._shelf.remember(record)
         self._shelf.tidy(*(each for each in (record.held, record.announced) if each is not None))
+
+
+def _told(file: HeldFile, turn: Turn) -> Refreshed:
+    """What a person is shown of a file, and of when its successor is looked for."""
+    version = file.version
+    next_look = datetime.datetime.fromtimestamp(turn.time, datetime.UTC)
+    day = date_of(version.edition)
+    return Refreshed(day, str(version.part), version.head.size, file.fetched, next_look)

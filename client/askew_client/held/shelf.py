@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -99,10 +99,10 @@ class Shelf:
         """The draft of a body, new or begun before."""
         return Draft(self.directory / f"{head.digest.hex()}.part")
 
-    def finish(self, head: Head) -> bytes:
-        """A whole draft in its place. Raises Malformed where it is another body, ShelfError."""
+    def finish(self, head: Head, check: Callable[[bytes], object]) -> bytes:
+        """A whole draft in its place, after both checks. Raises Malformed, ShelfError."""
         try:
-            return self.draft(head).finish(head, self._path(head))
+            return self.draft(head).finish(head, check, self._path(head))
         except OSError as error:
             raise self._unusable(error) from None
 

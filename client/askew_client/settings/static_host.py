@@ -29,7 +29,7 @@ class StaticHost:
         """The directory that an address names: https://host[:port][/path], or http:// on this
         machine alone. Raises ParameterError for more, such as a user's name, a query or a fragment.
         """
-        found = _BASE.fullmatch(base)
+        found = _BASE.fullmatch(base) if isinstance(base, str) else None
         scheme, host, port, path = found.groups() if found else ("", "", "", "")
         number = int(port) if port else _PORTS.get(scheme, 0)
         secret = scheme == "https" or is_loopback(host)

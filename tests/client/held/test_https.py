@@ -38,7 +38,7 @@ async def fetched(host: static_host.StaticHost, directory: Path, day: int = MOND
     """What a device holds after a fetch."""
     async with HttpsSource(f"{host.base}/askew/", 5.0, static_host.trust()) as source:
         shelf = Shelf.of(directory, "server:1")
-        return await Keeper(shelf, source, 4_000_000, SystemBits()).held(day)
+        return await Keeper(shelf, source, 4_000_000, SystemBits(), check=len).held(day)
 
 
 @pytest.mark.parametrize("answer", [ranged, unranged], ids=["ranges", "no ranges"])

@@ -24,8 +24,10 @@ from askew.errors import (
 from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of
 from askew.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.held.calendar import Turn, draw_turn
-from askew_client.held.keeper import HeldFile, Keeper, Refreshed
+from askew_client.held.keeper import HeldFile, Keeper
 from askew_client.held.shelf import Record, Shelf
+from askew_client.held.source import date_of
+from askew_client.views.values import Refreshed
 
 BUDGET = 4_000_000
 OLD, NEW = body_of("old"), body_of("new")
@@ -74,12 +76,19 @@ class Device:
 Made = Callable[..., Device]
 
 
+def _any_body(body: bytes) -> None:
+    """Whatever it is."""
+
+
 @pytest.fixture
 def keeper(shelf: Shelf, clock: Clock) -> Made:
     """Makes what keeps the files of a source."""
 
     def made(source: FakeSource, budget: int = BUDGET, bits: RandomBits | None = None) -> Device:
-        return Device(Keeper(shelf, source, budget, bits or SystemBits(), patience=0.0), clock)
+        return Device(
+            Keeper(shelf, source, budget, bits or SystemBits(), check=_any_body, patience=0.0),
+            clock,
+        )
 
     return made
 
@@ -127,7 +136,7 @@ async def test_where_nothing_changed_a_refresh_fetches_the_head_alone(
     found = await keeper(source).refresh()
     assert found.fetched == HEAD_BYTES
     assert source.heard == [(NEXT, Part.WHOLE, 0)]
-    assert found.version.edition == NEXT
+    assert found.edition == date_of(NEXT)
     assert (await keeper(FakeSource({})).held()).body == OLD
     assert names(shelf) == {digest(OLD)}
 
@@ -181,12 +190,13 @@ async def test_a_refresh_waits_for_its_turn_and_draws_it_once_however_often_it_i
     for seconds in range(0, delay, 9_999):
         clock.set(NEXT, seconds)
         found = await keeper(source, bits=Delays()).refresh()
-        assert (found.fetched, found.next_look) == (0, NEXT * DAY + delay)
+        assert (found.fetched, found.next_look.timestamp()) == (0, NEXT * DAY + delay)
     assert source.heard == []
     clock.set(NEXT, delay)
     assert (await keeper(source, bits=Delays(7)).refresh()).fetched
     clock.set(NEXT + 6, DAY - 1)
-    assert (await keeper(source, bits=Delays()).refresh()).next_look == (NEXT + PERIOD) * DAY + 7
+    found = await keeper(source, bits=Delays()).refresh()
+    assert found.next_look.timestamp() == (NEXT + PERIOD) * DAY + 7
 
 
 async def test_a_device_that_was_off_for_weeks_and_is_answered_still_waits_for_a_turn(
@@ -198,7 +208,7 @@ async def test_a_device_that_was_off_for_weeks_and_is_answered_still_waits_for_a
     source = FakeSource.of(NEW)
     assert (await keeper(source, bits=Delays(11)).refresh()).fetched == 0
     clock.set(NEXT + PERIOD, 11)
-    assert (await keeper(source, bits=Delays(0)).refresh()).version.edition == NEXT + PERIOD
+    assert (await keeper(source, bits=Delays(0)).refresh()).edition == date_of(NEXT + PERIOD)
 
 
 def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
@@ -279,6 +289,20 @@ async def test_a_body_that_is_not_what_its_head_says_is_removed_and_never_used(
     assert (await keeper(source).held()).body == OLD
 
 
+async def test_a_body_that_is_of_no_use_is_removed_like_another_one(
+    shelf: Shelf, keeper: Made
+) -> None:
+    """Before what was held is removed for it."""
+
+    def refuse(body: bytes) -> None:
+        raise Malformed("it is of no use")
+
+    source = FakeSource.of(OLD)
+    with pytest.raises(Malformed, match="of no use"):
+        await Keeper(shelf, source, BUDGET, SystemBits(), check=refuse).held(MONDAY)
+    assert names(shelf) == set()
+
+
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_refused_file_is_not_asked_for_again_in_its_edition_while_another_is_held(
     keeper: Made, clock: Clock, lie: str
@@ -297,7 +321,7 @@ async def test_a_refused_file_is_not_asked_for_again_in_its_edition_while_anothe
     assert (len(source.heard), source.looks) == (heard, 1)
     source.spoil = lambda piece, start: piece
     clock.set(NEXT + PERIOD + LONGEST_DELAY)
-    assert (await keeper(source).refresh()).version.edition == NEXT + PERIOD
+    assert (await keeper(source).refresh()).edition == date_of(NEXT + PERIOD)
 
 
 async def test_a_server_gets_one_guess_of_what_an_outdated_device_held(
@@ -362,7 +386,7 @@ async def test_a_server_without_this_edition_is_asked_for_it_again_later(
     for _ in range(2):
         with pytest.raises(NotFound):
             await keeper(FakeSource({})).refresh()
-    assert (await keeper(FakeSource.of(NEW)).refresh()).version.edition == NEXT
+    assert (await keeper(FakeSource.of(NEW)).refresh()).edition == date_of(NEXT)
 
 
 async def test_more_than_the_budget_is_never_fetched(keeper: Made) -> None:
@@ -419,7 +443,7 @@ async def test_of_two_that_fetch_at_once_one_fetches_and_the_other_waits_for_it(
 ) -> None:
     """Planted bug: without the lock both append to one draft."""
     source = FakeSource.of(OLD)
-    both = [Keeper(shelf, source, BUDGET, SystemBits()) for _ in range(2)]
+    both = [Keeper(shelf, source, BUDGET, SystemBits(), check=_any_body) for _ in range(2)]
     found = await asyncio.gather(*(each.held(MONDAY) for each in both))
     assert [each.body for each in found] == [OLD, OLD]
     assert sorted(each.fetched for each in found) == [0, HEAD_BYTES + len(OLD)]
@@ -441,7 +465,9 @@ async def test_each_server_has_a_shelf_of_its_own(tmp_path: Path) -> None:
     assert len(shelves) == 3
     for server, body in (("a.example:1", OLD), ("b.example:1", NEW)):
         shelf = Shelf.of(tmp_path, server)
-        found = await Keeper(shelf, FakeSource.of(body), BUDGET, SystemBits()).held(MONDAY)
+        found = await Keeper(
+            shelf, FakeSource.of(body), BUDGET, SystemBits(), check=_any_body
+        ).held(MONDAY)
         assert found.body == body
 
 
@@ -449,4 +475,4 @@ async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> No
     (tmp_path / "held").write_text("a file")
     shelf = Shelf.of(tmp_path / "held", "a.example:1")
     with pytest.raises(ShelfError, match="cannot be used"):
-        await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits()).held(MONDAY)
+        await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).held(MONDAY)
