@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from askew.errors import Malformed, OtherKind
+from askew.errors import Malformed, NotFound
 from askew.held_file import HEAD_BYTES, Head, Part
 from askew_client.held.source import HeldSource
 
@@ -55,7 +55,7 @@ async def look(source: HeldSource, edition: int, part: Part) -> Head:
     """The head of a file. Raises TransportError or WireError."""
     beginning = await source.held(edition, part, 0)
     if not beginning:
-        raise OtherKind("this server has no items for devices to hold")
+        raise NotFound("file to hold")
     if len(beginning) != HEAD_BYTES:
         raise Malformed("a file that devices hold begins with its head alone")
     return Head.of(beginning)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from askew.editions import PERIOD, edition_of
 from askew.errors import Malformed, NotFound, ParameterError, ShelfError
-from askew.held_file import HEAD_BYTES, Part
+from askew.held_file import HEAD_BYTES, Head, Part
 from askew.randomness import RandomBits
 from askew_client.held.calendar import DAY, Turn, draw_turn, usable
 from askew_client.held.fetch import fetch, look
@@ -118,18 +118,20 @@ class Keeper:
         """What the edition offers this device, and the bytes that it took to see."""
         if before is not None and before.edition == edition and before.head.size <= self._budget:
             return before, 0
-        seen = 0
+        seen: list[Head] = []
+        missing = NotFound("edition")
         for part in Part:
             try:
                 head = await look(self._source, edition, part)
-            except NotFound:
-                if part is Part.STARTER:
-                    raise
+            except NotFound as error:
+                missing = error
                 continue
-            seen += HEAD_BYTES
+            seen.append(head)
             if head.size <= self._budget:
-                return Version(edition, part, head), seen
-        limit = f"at least {head.size}, the bytes that a device of this server must hold"
+                return Version(edition, part, head), HEAD_BYTES * len(seen)
+        if not seen:
+            raise missing
+        limit = f"at least {seen[-1].size}, the bytes that a device of this server must hold"
         raise ParameterError("byte_budget", self._budget, limit)
 
     async def _body(self, record: Record, version: Version) -> tuple[bytes, int]:

@@ -44,8 +44,8 @@ class Transport(Protocol):
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
 
-        Empty beyond the end. The version is named by its Monday. Raises OtherKind where there is no
-        such file.
+        The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
+        NotFound where there is no such file.
         """
 
     async def metric_card(self) -> MetricCard:

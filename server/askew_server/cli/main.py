@@ -15,6 +15,7 @@ from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
 from askew_server.cli.ledger import ledger
+from askew_server.cli.publish import publish
 from askew_server.cli.rehearse import rehearse
 from askew_server.cli.release import release
 from askew_server.cli.releases import releases
@@ -58,6 +59,7 @@ for command in (
     evaluate,
     explain,
     ledger,
+    publish,
     rehearse,
     release,
     releases,

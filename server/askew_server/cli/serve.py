@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from askew.editions import FIRST
+from askew_server.cli.editions import DATED_MODEL
 from askew_server.cli.options import SERVE_PORT, address_of, existing, listening_options
 from askew_server.cli.saved_model import load, of_tastes
 
@@ -20,7 +23,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
+@click.option(
+    "--model",
+    "models",
+    type=DATED_MODEL,
+    multiple=True,
+    help="Model directory, or DIR@2026-11-23: from that Monday on. Repeatable, for old versions.",
+)
 @click.option(
     "--demo",
     is_flag=False,
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
 )
 @listening_options(SERVE_PORT)
 def serve(
-    model: Path | None,
+    models: tuple[tuple[Path, int], ...],
     demo: str | None,
     releases: Path | None,
     popularity: int | None,
@@ -47,6 +56,9 @@ def serve(
     With --releases, the stored releases of a ledger are served beside, read-only; with
     --popularity, one of them orders what a device shows before it knows anything.
 
+    What devices hold is as old as a week. So an old version is served beside the new one, until
+    two days and a week after the new one came into force: --model old --model new@2026-11-23.
+
     A model of collections is served with its live values: what `update-live` writes is swapped in
     within a second, or at once on SIGHUP.
 
@@ -55,12 +67,13 @@ def serve(
     \b
     Examples:
       askew-server serve --model model
+      askew-server serve --model old --model new@2026-11-30
       askew-server serve --demo places
       askew-server serve --model model \\
         --releases askew-ledger.sqlite --popularity 1
     """
-    if (model is None) == (demo is None):
-        raise click.UsageError("name one model to serve: --model DIR or --demo")
+    if bool(models) == bool(demo):
+        raise click.UsageError("name a model to serve: --model DIR or --demo")
     if popularity is not None and releases is None:
         raise click.UsageError("--popularity names a release of the ledger in --releases")
     from askew_server.network.process import serve as run
@@ -69,7 +82,7 @@ def serve(
     from askew_server.retrieval.served import serving_of
     from askew_server.retrieval.snapshot import SnapshotHolder
 
-    served = _model(model, demo)
+    served = _models(models, demo)
     services: list[Service] = []
     if releases is not None:
         from askew_server.network.popularity_service import PopularityService
@@ -78,24 +91,48 @@ def serve(
         reader = ReleaseReader(existing(releases))
         services.append(PopularityService(reader))
         if popularity is not None:
-            served = _popular_first(of_tastes(served), reader, popularity)
+            served = [
+                replace(each, model=_popular_first(of_tastes(each.model), reader, popularity))
+                for each in served
+            ]
+    servings = [serving_of(each.model, each.directory) for each in served]
+    for serving in servings:
+        serving.refresh(lambda line: click.echo(line, err=True))
+    dated = zip(servings, served, strict=True)
+    holder = SnapshotHolder(*[replace(one.snapshot, since=each.since) for one, each in dated])
+    [words] = [each.model.words for each in served if each.since == holder.current.since]
 
     def announce(bound: int) -> None:
-        click.echo(f"listening on {host}:{bound}, {served.words}")
+        click.echo(f"listening on {host}:{bound}, {words}")
 
-    serving = serving_of(served, model)
-    serving.refresh(lambda line: click.echo(line, err=True))
-    holder = SnapshotHolder(serving.snapshot)
     services.append(RetrievalService(holder))
+    serving = servings[0]  # the only one, where there are live values
     beside = SnapshotWatch(serving, holder).run if serving.changes else None
     place = address_of(host, port)
     asyncio.run(run(services, place, announce, with_parent=with_parent, beside=beside))
 
 
-def _model(directory: Path | None, demo: str | None) -> Model:
-    """The model of a directory, or a demo's."""
-    if directory is not None:
-        return load(directory)
+@dataclass(frozen=True)
+class _Served:
+    """A model, where it came from, and the Monday from which on it is in force."""
+
+    model: Model
+    directory: Path | None = None
+    since: int = FIRST
+
+
+def _models(models: Sequence[tuple[Path, int]], demo: str | None) -> list[_Served]:
+    """The models of directories, or a demo's. Raises ParameterError for versions of collections."""
+    if demo is not None:
+        return [_Served(_demo(demo))]
+    served = [_Served(load(directory), directory, since) for directory, since in models]
+    if len(served) > 1 or served[0].since != FIRST:
+        for each in served:
+            of_tastes(each.model)
+    return served
+
+
+def _demo(demo: str) -> Model:
     if demo == "places":
         from askew_server.demo.places_model import places_model
 

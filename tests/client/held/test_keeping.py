@@ -342,7 +342,6 @@ async def test_a_server_gets_one_guess_of_what_an_outdated_device_held(
 HEADS = {
     "other magic": b"ASKEWHLD" + file_of(OLD)[8:HEAD_BYTES],
     "too short": file_of(OLD)[: HEAD_BYTES - 1],
-    "nothing": b"",
     "a whole file at once": file_of(OLD),
 }
 
@@ -476,3 +475,13 @@ async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> No
     shelf = Shelf.of(tmp_path / "held", "a.example:1")
     with pytest.raises(ShelfError, match="cannot be used"):
         await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).held(MONDAY)
+
+
+@pytest.mark.parametrize("part", Part)
+async def test_a_server_with_one_file_that_is_beyond_the_budget_says_how_long_it_is(
+    keeper: Made, part: Part
+) -> None:
+    """Or a device would be told that there is nothing to hold."""
+    source = FakeSource({(None, part): file_of(OLD)})
+    with pytest.raises(ParameterError, match=f"at least {HEAD_BYTES + len(OLD)}, the bytes"):
+        await keeper(source, budget=100).held()
