@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from askew.errors import ArtifactError
-from askew_server.cli.editions import MONDAY, iso_date
+from askew_server.cli.editions import edition_of_text, text_of_edition
 from askew_server.cli.saved_model import load, of_tastes
 
 
@@ -16,13 +16,13 @@ from askew_server.cli.saved_model import load, of_tastes
 @click.option(
     "--edition",
     required=True,
-    type=MONDAY,
+    metavar="MONDAY",
     help="The Monday from which on devices look for it, as 2026-11-23.",
 )
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Directory of the static host."
 )
-def publish(model: Path, edition: int, out: Path) -> None:
+def publish(model: Path, edition: str, out: Path) -> None:
     """Write what devices hold of a model, for any static HTTPS host.
 
     Devices look once a week for DATE.whole, or DATE.starter where that is too long for them. So a
@@ -36,9 +36,10 @@ def publish(model: Path, edition: int, out: Path) -> None:
     """
     from askew.wire.held import held_files
 
+    name = text_of_edition(edition_of_text("edition", edition))
     found = of_tastes(load(model))
     for part, file in held_files(found.card, found.catalog).items():
-        path = out / f"{iso_date(edition)}.{part}"
+        path = out / f"{name}.{part}"
         new = _write_once(path, file)
         click.echo(f"{path}  {len(file):,} bytes{'' if new else ', as it was'}")
 

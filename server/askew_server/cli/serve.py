@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.editions import FIRST
-from askew_server.cli.editions import DATED_MODEL
+from askew_server.cli.editions import dated
 from askew_server.cli.options import SERVE_PORT, address_of, existing, listening_options
 from askew_server.cli.saved_model import load, of_tastes
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from askew_server.model.item_model import ItemModel
     from askew_server.network.grpc_server import Service
     from askew_server.published.reader import ReleaseReader
+    from askew_server.retrieval.snapshot import Serving
 
 
 @click.command()
 @click.option(
     "--model",
     "models",
-    type=DATED_MODEL,
     multiple=True,
-    help="Model directory, or DIR@2026-11-23: from that Monday on. Repeatable, for old versions.",
+    metavar="DIR[@MONDAY]",
+    help="Model directory; with @2026-11-23, in force from that Monday on. May be repeated.",
 )
 @click.option(
     "--demo",
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 )
 @listening_options(SERVE_PORT)
 def serve(
-    models: tuple[tuple[Path, int], ...],
+    models: tuple[str, ...],
     demo: str | None,
     releases: Path | None,
     popularity: int | None,
@@ -56,33 +57,32 @@ def serve(
     With --releases, the stored releases of a ledger are served beside, read-only; with
     --popularity, one of them orders what a device shows before it knows anything.
 
-    What devices hold is as old as a week. So an old version is served beside the new one, until
-    two days and a week after the new one came into force: --model old --model new@2026-11-23.
-
     A model of collections is served with its live values: what `update-live` writes is swapped in
     within a second, or at once on SIGHUP.
+
+    With several models of tastes, a device is answered from the one that was in force on the Monday
+    that it last looked. An old one is answered for a week and two days after the next came.
 
     Speaks plain text: on any address but this machine's own, put a TLS proxy in front.
 
     \b
     Examples:
       askew-server serve --model model
-      askew-server serve --model old --model new@2026-11-30
       askew-server serve --demo places
+      askew-server serve --model old --model new@2026-11-23
       askew-server serve --model model \\
         --releases askew-ledger.sqlite --popularity 1
     """
-    if bool(models) == bool(demo):
-        raise click.UsageError("name a model to serve: --model DIR or --demo")
+    if bool(models) == (demo is not None):
+        raise click.UsageError("name one model to serve: --model DIR or --demo")
     if popularity is not None and releases is None:
         raise click.UsageError("--popularity names a release of the ledger in --releases")
     from askew_server.network.process import serve as run
     from askew_server.network.retrieval_service import RetrievalService
     from askew_server.network.snapshot_watch import SnapshotWatch
-    from askew_server.retrieval.served import serving_of
     from askew_server.retrieval.snapshot import SnapshotHolder
 
-    served = _models(models, demo)
+    versions = _versions(models, demo)
     services: list[Service] = []
     if releases is not None:
         from askew_server.network.popularity_service import PopularityService
@@ -91,49 +91,56 @@ def serve(
         reader = ReleaseReader(existing(releases))
         services.append(PopularityService(reader))
         if popularity is not None:
-            served = [
-                replace(each, model=_popular_first(of_tastes(each.model), reader, popularity))
-                for each in served
-            ]
-    servings = [serving_of(each.model, each.directory) for each in served]
-    for serving in servings:
-        serving.refresh(lambda line: click.echo(line, err=True))
-    dated = zip(servings, served, strict=True)
-    holder = SnapshotHolder(*[replace(one.snapshot, since=each.since) for one, each in dated])
-    [words] = [each.model.words for each in served if each.since == holder.current.since]
+            versions = [each.popular_first(reader, popularity) for each in versions]
+
+    servings = [each.serving() for each in versions]
+    holder = SnapshotHolder(*(serving.snapshot for serving in servings))
 
     def announce(bound: int) -> None:
+        words = " and ".join(each.model.words for each in versions)
         click.echo(f"listening on {host}:{bound}, {words}")
 
     services.append(RetrievalService(holder))
-    serving = servings[0]  # the only one, where there are live values
-    beside = SnapshotWatch(serving, holder).run if serving.changes else None
+    beside = SnapshotWatch(servings[0], holder).run if servings[0].changes else None
     place = address_of(host, port)
     asyncio.run(run(services, place, announce, with_parent=with_parent, beside=beside))
 
 
 @dataclass(frozen=True)
-class _Served:
-    """A model, where it came from, and the Monday from which on it is in force."""
+class _Version:
+    """A model, its directory if it has one, and the Monday from which on it is in force."""
 
     model: Model
-    directory: Path | None = None
-    since: int = FIRST
+    directory: Path | None
+    since: int
+
+    def serving(self) -> Serving:
+        """Ready to be served."""
+        from askew_server.retrieval.served import serving_of
+
+        serving = serving_of(self.model, self.directory, self.since)
+        serving.refresh(lambda line: click.echo(line, err=True))
+        return serving
+
+    def popular_first(self, reader: ReleaseReader, charge: int) -> _Version:
+        """With a release as the popularity prior."""
+        return replace(self, model=_popular_first(of_tastes(self.model), reader, charge))
 
 
-def _models(models: Sequence[tuple[Path, int]], demo: str | None) -> list[_Served]:
-    """The models of directories, or a demo's. Raises ParameterError for versions of collections."""
+def _versions(models: Sequence[str], demo: str | None) -> list[_Version]:
+    """The models of directories, or a demo's. Raises ParameterError for several of places."""
     if demo is not None:
-        return [_Served(_demo(demo))]
-    served = [_Served(load(directory), directory, since) for directory, since in models]
-    if len(served) > 1 or served[0].since != FIRST:
-        for each in served:
-            of_tastes(each.model)
-    return served
+        return [_Version(_demo(demo), None, FIRST)]
+    named = [dated(text) for text in models]
+    versions = [_Version(load(directory), directory, since) for directory, since in named]
+    if len(versions) > 1 or versions[0].since != FIRST:
+        for each in versions:
+            of_tastes(each.model)  # places have nothing that a device holds
+    return versions
 
 
-def _demo(demo: str) -> Model:
-    if demo == "places":
+def _demo(name: str) -> Model:
+    if name == "places":
         from askew_server.demo.places_model import places_model
 
         return places_model()
