@@ -84,7 +84,9 @@ class FeatureSpace:
         if self.buckets is not None and self.buckets.directions.shape[1] != D:
             raise OutOfRange("the directions of buckets", f"of dimension {D}")
         if self.n_buckets and self.n_buckets not in BUCKET_COUNTS:
-            raise OutOfRange("the number of buckets", f"one of {', '.join(map(str, BUCKET_COUNTS))}")
+            raise OutOfRange(
+                "the number of buckets", f"one of {', '.join(map(str, BUCKET_COUNTS))}"
+            )
 
     @property
     def dimension(self) -> int:

@@ -156,9 +156,8 @@ class Companion(ProfileDesk):
 
     async def _fetch(self) -> Model:
         self._model = Model.of(await self._library.holding(self._today()))
-        catalog = self._model.catalog
         self._known = self._model.index
-        self._labels = {number: item.label for number, item in enumerate(catalog.items)}
+        self._titles = self._model.search.titles
         self._transport.mark()
         return self._model
 
