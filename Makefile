@@ -23,8 +23,12 @@ help:
 demo: $(STAMP)
 	@$(BIN)/askew demo
 
+# Bytecode is kept even where the environment says otherwise: the suite starts hundreds of processes,
+# and each would compile our modules anew. Threads of BLAS would wait for each other's cores.
+QUICK = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1
+
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+	$(QUICK) $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 # With them, java and PostgreSQL, `make test` counts on real engines; see .ci/run.
 engines: $(VENV)/.engines
