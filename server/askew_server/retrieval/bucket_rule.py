@@ -1,26 +1,30 @@
 """The rule `buckets` for the people of a prior: `askew.retrieval.buckets`.
 
-A device that answers at other odds than the model's gets the same slates. They fit it a little
-less, and its guarantee is the same, because a slate is post-processing.
+A device chooses its own odds, so there are slates for a range of them, made before the first
+question: the odds that the model was trained for, and EPSILONS around them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from askew.encoder import Buckets
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.buckets import BucketRule, labels_of, slates_of
+from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.posterior import Prior
 from askew_server.prior.people import PriorPeople
 
+EPSILONS = tuple(map(Fraction, ("1/2", "1", "2", "3", "4", "6", "8")))
+
 
 def bucket_rule_of(
-    people: PriorPeople, prior: Prior, buckets: Buckets, epsilon: Fraction, most: int
+    people: PriorPeople, prior: Prior, buckets: Buckets, epsilon: Fraction, shared: Sequence[int]
 ) -> BucketRule:
-    """Slates of `most` items for these people at this epsilon. O(M) greedy choices."""
-    response = RandomizedResponse.for_epsilon(len(buckets), epsilon)
+    """Slates for these people, at this epsilon and others. shared: the zero-information order."""
     label = labels_of(buckets, people.tastes.astype(np.float64))
-    return BucketRule(prior.items[slates_of(label, prior.scores, response, most)])
+    epsilons = sorted({epsilon, *EPSILONS})
+    odds = (RandomizedResponse.for_epsilon(len(buckets), each).odds for each in epsilons)
+    return bucket_rule(prior, label, len(buckets), shared, odds)

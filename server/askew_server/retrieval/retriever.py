@@ -31,8 +31,8 @@ class Retriever:
         self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
         if prior is not None and known is not None and buckets is not None:
-            most = card.max_slate_size
-            self._by_bucket = bucket_rule_of(prior, known, buckets, Fraction(rule.epsilon), most)
+            shared, epsilon = catalog.shared_slate, Fraction(rule.epsilon)
+            self._by_bucket = bucket_rule_of(prior, known, buckets, epsilon, shared)
 
     @property
     def snapshot(self) -> Snapshot:
