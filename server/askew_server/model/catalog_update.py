@@ -55,7 +55,9 @@ def _update(
     boosts = boosts_of(people.likes, options.boost_exponent)
     slate = shared_slate(tastes, vectors * boosts[:, None], rng)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
-    card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
+    card = card_of(
+        space, catalog, model.card.rule, source, len(catalog), simulated=model.card.simulated
+    )
     prior = model.prior and model.prior.with_items(known, old, len(keys))
     counts, median = people.counts(), model.median_distance
     return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median)

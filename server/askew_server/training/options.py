@@ -26,7 +26,8 @@ class TrainingOptions:
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.encoder`. rule: how to answer,
     or auto for what does best for people kept aside. learned: signal directions learned for epsilon
-    and k, not principal axes.
+    and k, not principal axes. starter: how many items a device holds that does not hold all, or
+    None for as many as make a small file.
     Raises ParameterError for a value out of range.
     """
 
@@ -42,6 +43,7 @@ class TrainingOptions:
     rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
     seed: int = 0
+    starter: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.signal_dimension <= MAX_DIMENSION:
@@ -55,6 +57,8 @@ class TrainingOptions:
             raise ParameterError("seed", self.seed, "from 0 to 4294967295")
         if self.counts is not None and not 0 < self.counts < float("inf"):
             raise ParameterError("counts", self.counts, "above 0 and finite")
+        if self.starter is not None and self.starter < 1:
+            raise ParameterError("starter", self.starter, "at least 1")
         for name in ("min_ratings", "least_likes"):
             if not 1 <= getattr(self, name) <= 10_000:
                 raise ParameterError(name, getattr(self, name), "from 1 to 10000")
