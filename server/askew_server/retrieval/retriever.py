@@ -19,7 +19,8 @@ class Retriever:
 
     The card names the rule that did best. A signal of the other mechanism, which is the device's to
     choose, gets the best that there is for it: with a prior, `posterior` or `buckets`; without one,
-    `codebook` or the shared slate.
+    `codebook` or the shared slate. No answer names a starter item: it is chosen for what it adds to
+    those.
     """
 
     def __init__(self, card: ModelCard, catalog: Catalog, prior: PriorPeople | None = None) -> None:
@@ -27,8 +28,9 @@ class Retriever:
         self.card = card
         self.catalog = catalog
         rule, buckets = card.rule, card.space.buckets
-        known = None if prior is None else prior.prior(catalog)
-        self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known)
+        held = card.n_held
+        known = None if prior is None else prior.prior(catalog, held)
+        self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known, held=held)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
         if prior is not None and known is not None and buckets is not None:
             shared, epsilon = catalog.shared_slate, Fraction(rule.epsilon)

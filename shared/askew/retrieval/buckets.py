@@ -88,7 +88,8 @@ def bucket_rule(  # noqa: PLR0913 - the people, the slates and the range
     """
     anybody, odds = pool_rows(prior, shared), list(map(float, range_of_odds))
     everybody = _Crowd.of(prior, np.arange(len(prior)), limit)
-    masses = np.bincount(label, weights=prior.weights, minlength=n_buckets)
+    masses: Array = np.zeros(n_buckets)
+    np.add.at(masses, label, prior.weights)
     orders = np.tile(anybody, (1 + len(odds), n_buckets, 1))
     own, general = np.empty(orders.shape), np.empty(orders.shape)
     for bucket, mass in enumerate(masses.tolist()):
@@ -101,7 +102,7 @@ def bucket_rule(  # noqa: PLR0913 - the people, the slates and the range
             if row:
                 share = own_share(odds[row - 1], mass)
                 orders[row, bucket] = senders.order(share, len(anybody))
-            own[row, bucket], general[row, bucket] = senders.worth(orders[row, bucket])
+            own[row, bucket], general[row, bucket] = senders.worth(orders[row, bucket].tolist())
     return BucketRule(prior.items[orders], own, general, masses)
 
 
@@ -135,7 +136,7 @@ class _Senders:
         weights = np.concatenate([np.float32(share) * own, np.float32(1 - share) * everybody])
         return cover(self._scores, weights, k)
 
-    def worth(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def worth(self, rows: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What the first k of these rows are worth to each crowd, for every k."""
         own, everybody = self._crowds
         return (

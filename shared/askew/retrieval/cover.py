@@ -56,7 +56,8 @@ def covered_by_each(
 ) -> NDArray[np.float32]:
     """What the first row, the first two, and so on, achieve, (len(rows),)."""
     reached = np.maximum.accumulate(scores[list(rows)], axis=0)
-    return np.vecdot(reached, weights).astype(np.float32)
+    worth: NDArray[np.float32] = np.vecdot(reached, weights).astype(np.float32)
+    return worth
 
 
 def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
