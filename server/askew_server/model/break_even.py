@@ -19,9 +19,8 @@ a table of the same rows with other sizes is as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -32,13 +31,15 @@ from askew.model_card import Catalog, ModelCard
 from askew_server.model.kept_aside import Gains
 from askew_server.model.measured_signals import Signals, Terms
 from askew_server.model.rule_choice import RuleQuestion, is_clear
+from askew_server.model.shared_slate import shared_slate
+from askew_server.training.factors import Tastes
 
 FileSize = Callable[[ModelCard, Catalog], int]
 """How many bytes the file has that a device holds, of a card and of these items."""
 
 SLATES = (5, 8, 20)
 SHARED = (8, 25, 64, 200)
-MOST_WORTH = 256  # items for everybody that a signal is compared with
+_MOST_WORTH = 256  # items for everybody that a signal is compared with
 _UNMEASURED = 1  # bytes
 _SLACK = 16  # bytes that another proposal may take
 
@@ -61,19 +62,15 @@ class Comparison:
         sizes = sorted({*SHARED, held} - {0, n})
         offers = [Offer(Way.WHOLE, n, _UNMEASURED, 1.0)]
         offers += [self._shared(size) for size in sizes if size <= len(self.order)]
-        fallback = next((at for at, each in enumerate(offers) if each.held == held), 0)
-        rows = [row for terms in self._rows for row in self._of(terms)]
+        proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
         candidate = self._candidate()
-        for offer, clear in rows:
-            named = (Terms(offer.mechanism, offer.epsilon), offer.k)
-            if clear and offer.gain > 0 and named == (candidate, self.question.k):
-                fallback = len(offers)
-            offers.append(offer)
-        return BreakEven(tuple(offers), fallback)
-
-    @cached_property
-    def _rows(self) -> list[Terms]:
-        return self.signals.rows(self.question.epsilon)
+        for terms in self.signals.rows(self.question.epsilon):
+            for offer, clear in self._of(terms):
+                may_be_proposed = terms == candidate and offer.k == self.question.k
+                if may_be_proposed and clear and offer.gain > 0:
+                    proposed = len(offers)
+                offers.append(offer)
+        return BreakEven(tuple(offers), proposed)
 
     @property
     def _sizes(self) -> list[int]:
@@ -126,10 +123,15 @@ class Comparison:
         return terms[int(np.argmax(gains))] if terms else None
 
 
-def order_of(held: int, slate: Sequence[int], more: Sequence[int]) -> NDArray[np.int64]:
-    """The items for everybody: those held, the shared slate, and what follows it."""
-    known = set(slate)
-    return np.array([*range(held), *slate, *(item for item in more if item not in known)], np.int64)
+def order_for_everybody(
+    tastes: Tastes, catalog: Catalog, held: int, seed: int
+) -> NDArray[np.int64]:
+    """The items held, the shared slate, and what one would show to anybody after those."""
+    rng = np.random.default_rng([seed, 12])
+    more = shared_slate(tastes, catalog.scoring, rng, held, most=_MOST_WORTH)
+    known = set(catalog.shared_slate)
+    further = [item for item in more if item not in known]
+    return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
 
 
 def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:

@@ -95,6 +95,11 @@ class BreakEvenFields(Strict, frozen=True):
     offers: list[OfferFields]
     proposed: Annotated[int, Meta(ge=0)]
 
+    @classmethod
+    def of(cls, table: BreakEven) -> BreakEvenFields:
+        """The table of the core."""
+        return cls([OfferFields.of(each) for each in table.offers], table.proposed)
+
     def table(self) -> BreakEven:
         """The core's table. Raises as it does."""
         return BreakEven(tuple([each.offer() for each in self.offers]), self.proposed)
@@ -141,7 +146,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             simulated=self.simulated,
             rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
             n_starter=self.n_starter,
-            break_even=self.break_even and self.break_even.table(),
+            break_even=None if self.break_even is None else self.break_even.table(),
         )
 
 
@@ -171,14 +176,10 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
-        break_even=card.break_even and _fields_of(card.break_even),
+        break_even=None if card.break_even is None else BreakEvenFields.of(card.break_even),
         files={name: describe(data) for name, data in files.items()},
         card_sha256=UNSIGNED,
     )
-
-
-def _fields_of(table: BreakEven) -> BreakEvenFields:
-    return BreakEvenFields([OfferFields.of(each) for each in table.offers], table.proposed)
 
 
 def encode_items(keys: Sequence[str], items: Sequence[Item]) -> bytes:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from askew.errors import DataError, OutOfRange
 from askew.item_codes import rounded
 from askew.model_card import Catalog
-from askew_server.model.item_model import ItemModel, boosts_of, card_of, items_of
+from askew_server.model.catalog_items import boosts_of, items_of
+from askew_server.model.item_model import ItemModel, card_of
 from askew_server.model.shared_slate import shared_slate
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.factors import fold_in_items, fold_in_people, people_of, snapshot

@@ -12,27 +12,25 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from askew.encoder import Encoder
 from askew.errors import DataError, OutOfRange
-from askew.item_codes import rounded_boosts
-from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
+from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
-from askew_server.model.break_even import MOST_WORTH, Comparison, FileSize, order_of, sized
+from askew_server.model.break_even import Comparison, FileSize, order_for_everybody, sized
+from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.kept_aside import Figure, Groups, groups_of
 from askew_server.model.measured_signals import Signals
 from askew_server.model.rule_choice import Choice, RuleQuestion, choose
 from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
-from askew_server.model.starter import starter_order, starter_size
+from askew_server.model.starter import starter_first
 from askew_server.prior.people import PriorPeople
 from askew_server.prior.source import PriorSource, Trained, check_needs
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.directions import Purpose, learned_directions
-from askew_server.training.disclosure import like_classes
 from askew_server.training.factors import Tastes, fold_in_people, snapshot
-from askew_server.training.item_vectors import Expressed, LearnedVectors, VectorSource
+from askew_server.training.item_vectors import LearnedVectors, VectorSource
 from askew_server.training.options import TrainingOptions
 from askew_server.training.pool import favorites, pool_of
 from askew_server.training.space_fit import fit_space
@@ -115,7 +113,7 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     simulated: bool,
 ) -> ItemModel:
     step("item vectors")
-    told, n_starter = _starter_first(vectors.express(table, options), rows)
+    told, n_starter = starter_first(vectors.express(table, options), rows)
     held = 0 if n_starter == len(told.keys) else n_starter
     options, people = told.options, told.people
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
@@ -149,10 +147,9 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     if file_size is not None:
         step("what asking is worth")
         signals = Signals.of_choice(choice, space.encoder, catalog, groups, options.seed)
-        rng = np.random.default_rng([options.seed, 12])
-        more = shared_slate(tastes, scoring, rng, held, most=MOST_WORTH)
-        table_of = Comparison(question, signals, order_of(held, slate, more))
-        card = sized(replace(card, break_even=table_of.table()), catalog, file_size)
+        order = order_for_everybody(tastes, catalog, held, options.seed)
+        table_of = Comparison(question, signals, order).table()
+        card = sized(replace(card, break_even=table_of), catalog, file_size)
     return ItemModel(
         card,
         catalog,
@@ -163,24 +160,6 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
         choice.figures,
         fitted.median_distance,
     )
-
-
-def _starter_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
-    """The items in the order in which devices hold them, and how many are starter items; as they
-    are where devices hold all.
-    """
-    options = told.options
-    items, likes = items_of(told.keys, rows), told.people.likes
-    size = starter_size(options.starter, items, told.vectors.shape[1])
-    if size == len(items):
-        return told, size
-    profiles = snapshot(told.people, options.seed)
-    tastes = fold_in_people(profiles, told.vectors, options.least_likes)
-    scoring = told.vectors * boosts_of(likes, options.boost_exponent)[:, None]
-    rng = np.random.default_rng([options.seed, 13])
-    first = shared_slate(tastes, scoring, rng, most=MOST_WORTH)
-    order = starter_order(first, likes.sum(axis=0), scoring)
-    return told.in_order(order), size
 
 
 def _directions(
@@ -216,17 +195,6 @@ def _choice(
     return choose(question, encoder, catalog, groups)
 
 
-def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
-    """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
-    boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
-    return rounded_boosts(boosts.astype(np.float32))
-
-
-def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
-    """What is publicly known of items by key; an item without a row is named by its key."""
-    return tuple(_item(key, rows) for key in keys)
-
-
 def card_of(  # noqa: PLR0913
     space: FeatureSpace,
     catalog: Catalog,
@@ -241,21 +209,9 @@ def card_of(  # noqa: PLR0913
         space=space,
         catalog_version=catalog.version,
         n_items=len(catalog),
-        max_slate_size=min(SLATE_LIMIT, len(catalog)),
+        max_slate_size=min(SLATE_LIMIT, len(catalog.shared_slate)),
         source=source,
         simulated=simulated,
         rule=rule,
         n_starter=n_starter,
     )
-
-
-def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
-    row = rows.get(key)
-    if row is None:
-        return Item(_plain(f"item {key}"))
-    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres[:MAX_GENRES])))
-
-
-def _plain(text: str) -> str:
-    """Text that every device accepts: a no-break space becomes a space, a zero width one goes."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.break_even import MechanismName
 from askew.encoder import Buckets, Encoder
@@ -20,7 +21,7 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
+from askew.retrieval.buckets import bucket_rule, labels_of
 from askew.retrieval.posterior import Prior
 from askew.rule_kind import RuleKind
 from askew_server.model.kept_aside import Gains, Groups, KeptAside
@@ -46,6 +47,25 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
+class _Bucketed:
+    """Buckets, and the people of a prior in them: label (m,)."""
+
+    buckets: Buckets
+    prior: Prior = field(repr=False)
+    label: NDArray[np.int64] = field(repr=False)
+
+    def gains(
+        self, people: KeptAside, epsilon: Fraction, sizes: Sequence[int], shared: Sequence[int]
+    ) -> Mapping[int, Gains]:
+        """As the server answers, at odds that it has slates for."""
+        response = RandomizedResponse.for_epsilon(len(self.buckets), epsilon)
+        rule = bucket_rule(
+            self.prior, self.label, len(self.buckets), shared[: max(sizes)], [response.odds]
+        )
+        return by_bucket(people, rule, self.buckets, response, sizes)
+
+
+@dataclass(frozen=True, eq=False)
 class Signals:
     """The signals that a server with this rule answers, and how it answers them.
 
@@ -54,10 +74,10 @@ class Signals:
 
     rule: RuleKind
     encoder: Encoder
-    buckets: Buckets | None
     catalog: Catalog
     groups: Groups = field(repr=False)
     prior: Prior | None = field(repr=False)
+    bucketed: _Bucketed | None = field(repr=False)
     seed: int
 
     @classmethod
@@ -65,8 +85,14 @@ class Signals:
         cls, choice: Choice, encoder: Encoder, catalog: Catalog, groups: Groups, seed: int
     ) -> Signals:
         """The signals of a model that serves by this choice."""
-        known = None if groups.prior is None else groups.prior.prior(catalog, groups.held)
-        return cls(choice.rule, encoder, choice.buckets, catalog, groups, known, seed)
+        people = groups.prior
+        if people is None:
+            return cls(choice.rule, encoder, catalog, groups, None, None, seed)
+        prior, bucketed = people.prior(catalog, groups.held), None
+        if choice.buckets is not None:
+            label = labels_of(choice.buckets, people.tastes.astype(np.float64))
+            bucketed = _Bucketed(choice.buckets, prior, label)
+        return cls(choice.rule, encoder, catalog, groups, prior, bucketed, seed)
 
     @property
     def by_point(self) -> RuleKind | None:
@@ -77,52 +103,34 @@ class Signals:
 
     def of(self, plain: Fraction) -> list[Terms]:
         """The terms of each mechanism that come nearest to this plain epsilon from below."""
-        diameter = self.encoder.reach().diameter
-        wanted: list[tuple[MechanismName, Fraction]] = []
-        if self.buckets is not None and self.prior is not None:
-            wanted.append(("bucket_rr", plain))
+        most: dict[MechanismName, Fraction] = {}
+        if self.bucketed is not None:
+            most["bucket_rr"] = plain
         if self.by_point is not None:
-            wanted.append(("geo_laplace", plain / diameter))
-        found = [
-            (name, max((e for e in EPSILONS if e <= most), default=None)) for name, most in wanted
+            most["geo_laplace"] = plain / self.encoder.reach().diameter
+        return [
+            Terms(name, max(each for each in EPSILONS if each <= limit))
+            for name, limit in most.items()
+            if limit >= EPSILONS[0]
         ]
-        return [Terms(name, epsilon) for name, epsilon in found if epsilon is not None]
 
     def rows(self, trained: Fraction) -> list[Terms]:
         """Those to compare, by plain epsilon. trained: the epsilon that the model is for."""
         reach = self.encoder.reach()
-        plain = [*map(Fraction, PLAIN), trained, trained * reach.diameter]
-        found = {terms for each in plain for terms in self.of(each)}
-        found -= {t for t in found if t.mechanism == "bucket_rr" and t.epsilon > max(8, trained)}
-        return sorted(found, key=lambda t: (t.loss(reach).epsilon, t.mechanism))
+        found = {terms for plain in (*PLAIN, trained) for terms in self.of(Fraction(plain))}
+        by_distance = self.of(trained * reach.diameter)
+        found |= {terms for terms in by_distance if terms.mechanism == "geo_laplace"}
+        return sorted(found, key=lambda terms: (terms.loss(reach).epsilon, terms.mechanism))
 
     def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
         """What each of these people has by one signal, for each k, (n,)."""
-        if terms.mechanism == "bucket_rr":
-            return self._by_bucket(people, terms.epsilon, sizes)
-        assert self.by_point is not None
-        rule = point_rule(
-            self.by_point, self.encoder, self.catalog, self.prior, held=self.groups.held
-        )
-        second = people is self.groups.testing
-        rng = np.random.default_rng([self.seed, 11, second, *terms.epsilon.as_integer_ratio()])
-        lattice = Lattice.for_epsilon(terms.epsilon)
-        return by_point(people, rule, self.prior, lattice, sizes, rng)
-
-    def _by_bucket(
-        self, people: KeptAside, epsilon: Fraction, sizes: Sequence[int]
-    ) -> Mapping[int, Gains]:
-        assert self.buckets is not None
-        response = RandomizedResponse.for_epsilon(len(self.buckets), epsilon)
-        return by_bucket(
-            people, self._bucket_rule(response, max(sizes)), self.buckets, response, sizes
-        )
-
-    def _bucket_rule(self, response: RandomizedResponse, most: int) -> BucketRule:
-        """As it serves, at odds that it has slates for."""
-        assert self.buckets is not None
-        assert self.prior is not None
-        assert self.groups.prior is not None
-        label = labels_of(self.buckets, self.groups.prior.tastes.astype(np.float64))
-        shared = self.catalog.shared_slate[:most]
-        return bucket_rule(self.prior, label, len(self.buckets), shared, [response.odds])
+        shared = self.catalog.shared_slate
+        if terms.mechanism == "bucket_rr" and self.bucketed is not None:
+            return self.bucketed.gains(people, terms.epsilon, sizes, shared)
+        if terms.mechanism == "geo_laplace" and self.by_point is not None:
+            held, second = self.groups.held, people is self.groups.testing
+            rule = point_rule(self.by_point, self.encoder, self.catalog, self.prior, held=held)
+            rng = np.random.default_rng([self.seed, 11, second, *terms.epsilon.as_integer_ratio()])
+            lattice = Lattice.for_epsilon(terms.epsilon)
+            return by_point(people, rule, self.prior, lattice, sizes, rng=rng)
+        return {k: people.served(shared[:k]) for k in sizes}  # what nobody looks at

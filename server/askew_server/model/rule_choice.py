@@ -13,7 +13,7 @@ bucket's is the stronger promise. `model.break_even` compares them at equal plai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -29,7 +29,7 @@ from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.kept_aside import Figure, Gains, Groups, KeptAside
 from askew_server.model.simulated_answers import LIMIT, by_point, expected
-from askew_server.training.buckets import SIZES, BucketDesign, design_buckets
+from askew_server.training.buckets import SIZES, design_buckets
 from askew_server.training.quality import Estimate
 
 _STANDARD_ERRORS = 2
@@ -63,22 +63,17 @@ def is_clear(gain: Estimate) -> bool:
 
 def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups) -> Choice:
     """Compare the rules. Deterministic for the question's seed."""
-    known = None if groups.prior is None else groups.prior.prior(catalog, groups.held)
-    played = _Played(question, encoder, catalog, groups, known)
-    kinds = [kind for kind in SERVED if known is not None or not kind.needs_prior]
-    design = played.best_design() if known is not None else None
+    played = _Played.of(question, encoder, catalog, groups)
+    first, second = groups.choosing, groups.testing
+    nothing = second.served(catalog.shared_slate[: question.k])
     figures: dict[str, Figure] = {}
     gains: dict[RuleKind, Estimate] = {}
     chosen_by: dict[RuleKind, float] = {}
-    for kind in kinds:
-        first, second = (
-            played.answered(kind, people, design) for people in (groups.choosing, groups.testing)
-        )
-        nothing = played.shared(groups.testing)
-        chosen_by[kind] = groups.choosing.ratio(first)
-        figures[kind] = groups.testing.figure(second, nothing)
-        gains[kind] = groups.testing.gain(second, nothing)
-    buckets = None if design is None else design.buckets
+    for kind in played.kinds:
+        got = played.answered(kind, second)
+        figures[kind], gains[kind] = second.figure(got, nothing), second.gain(got, nothing)
+        chosen_by[kind] = first.ratio(played.answered(kind, first))
+    buckets = None if played.design is None else played.design.buckets
     return Choice(_best(question, chosen_by, gains), buckets, figures)
 
 
@@ -93,6 +88,19 @@ def _best(
 
 
 @dataclass(frozen=True, eq=False)
+class _Design:
+    """Buckets with a slate of items for each."""
+
+    buckets: Buckets
+    slates: list[list[int]]
+    response: RandomizedResponse
+
+    def gains(self, people: KeptAside) -> Gains:
+        """What each has by one noisy bucket in expectation, (n,)."""
+        return expected(people, self.slates, labels_of(self.buckets, people.tastes), self.response)
+
+
+@dataclass(frozen=True, eq=False)
 class _Played:
     """The rules at the epsilon and k that they are compared for."""
 
@@ -101,44 +109,48 @@ class _Played:
     catalog: Catalog
     groups: Groups
     prior: Prior | None
+    design: _Design | None
 
-    def shared(self, people: KeptAside) -> Gains:
-        """What the zero-information slate gives."""
-        return people.served(self.catalog.shared_slate[: self.question.k])
+    @classmethod
+    def of(
+        cls, question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups
+    ) -> _Played:
+        """With the buckets that serve the first group best in expectation, if there is a prior."""
+        people = groups.prior
+        if people is None:
+            return cls(question, encoder, catalog, groups, None, None)
+        prior, first = people.prior(catalog, groups.held), groups.choosing
+        designs = _designs(question, people.tastes.astype(np.float64), prior)
+        best = max(designs, key=lambda each: float(each.gains(first).sum()), default=None)
+        return cls(question, encoder, catalog, groups, prior, best)
 
-    def answered(self, kind: RuleKind, people: KeptAside, design: BucketDesign | None) -> Gains:
-        """What a rule gives."""
+    @property
+    def kinds(self) -> list[RuleKind]:
+        """The rules that the model's data allow, the simplest first."""
+        missing = {RuleKind.BUCKETS} if self.design is None else set()
+        kinds = [kind for kind in SERVED if self.prior is not None or not kind.needs_prior]
+        return [kind for kind in kinds if kind not in missing]
+
+    def answered(self, kind: RuleKind, people: KeptAside) -> Gains:
+        """What a rule gives each, (n,)."""
+        k = self.question.k
+        if kind.reads == "bucket" and self.design is not None:
+            return self.design.gains(people)
         if kind.reads == "nothing":
-            return self.shared(people)
-        if kind.reads == "bucket" and design is not None:
-            return self._by_design(people, design)
+            return people.served(self.catalog.shared_slate[:k])
         rule = point_rule(kind, self.encoder, self.catalog, self.prior, held=self.groups.held)
-        seed = [self.question.seed, 10, people is self.groups.testing]
-        lattice, k = Lattice.for_epsilon(self.question.epsilon), self.question.k
-        return by_point(people, rule, self.prior, lattice, [k], np.random.default_rng(seed))[k]
+        second = people is self.groups.testing
+        rng = np.random.default_rng([self.question.seed, 10, second])
+        lattice = Lattice.for_epsilon(self.question.epsilon)
+        return by_point(people, rule, self.prior, lattice, [k], rng=rng)[k]
 
-    def best_design(self) -> BucketDesign | None:
-        """The buckets that serve the first group best in expectation."""
-        people, prior, question = self.groups.prior, self.prior, self.question
-        if people is None or prior is None:
-            return None
-        tastes = people.tastes.astype(np.float64)
-        sizes = [size for size in SIZES if size <= len(people)]
-        responses = [RandomizedResponse.for_epsilon(size, question.epsilon) for size in sizes]
-        designs = [
-            design_buckets(tastes, prior.scores, response, question.k, seed=question.seed)
-            for response in responses
-        ]
-        first = self.groups.choosing
-        return max(
-            designs, key=lambda each: float(self._by_design(first, each).sum()), default=None
-        )
 
-    def _by_design(self, people: KeptAside, design: BucketDesign) -> Gains:
-        assert self.prior is not None
-        response = RandomizedResponse.for_epsilon(len(design.buckets), self.question.epsilon)
-        slates = self.prior.items[design.slates].tolist()
-        return expected(people, slates, labels_of(design.buckets, people.tastes), response)
+def _designs(question: RuleQuestion, tastes: Gains, prior: Prior) -> Iterator[_Design]:
+    """Buckets of several numbers, for the people of a prior."""
+    for size in (size for size in SIZES if size <= len(prior)):
+        response = RandomizedResponse.for_epsilon(size, question.epsilon)
+        made = design_buckets(tastes, prior.scores, response, question.k, seed=question.seed)
+        yield _Design(made.buckets, prior.items[made.slates].tolist(), response)
 
 
 def point_rule(

@@ -35,6 +35,7 @@ def by_point(  # noqa: PLR0913
     prior: Prior | None,
     lattice: Lattice,
     sizes: Sequence[int],
+    *,
     rng: np.random.Generator,
 ) -> Mapping[int, Gains]:
     """What each has by one noisy point, for each k, (n,). prior: of a rule that weighs one."""

@@ -8,17 +8,41 @@ size of the scoring vector, which the model tells anyway and which grows with li
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.break_even import DEVICE_BYTES, STARTER_BYTES
 from askew.model_card import Item
+from askew_server.model.catalog_items import boosts_of, items_of
+from askew_server.model.shared_slate import shared_slate
+from askew_server.ratings import ItemRow
 from askew_server.training.disclosure import like_classes
+from askew_server.training.factors import fold_in_people, snapshot
+from askew_server.training.item_vectors import Expressed
 
+_FIRST = 256  # items by the greedy choice, which is as good as all after the first hundred or so
 _HEAD = 1 << 16  # bytes left for the card and the shared slate
 _SAMPLE = 10_000  # items whose words are measured
+
+
+def starter_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
+    """The items in the order in which devices hold them, and how many are starter items; as they
+    are where devices hold all.
+    """
+    options = told.options
+    items, likes = items_of(told.keys, rows), told.people.likes
+    size = starter_size(options.starter, items, told.vectors.shape[1])
+    if size == len(items):
+        return told, size
+    profiles = snapshot(told.people, options.seed)
+    tastes = fold_in_people(profiles, told.vectors, options.least_likes)
+    scoring = told.vectors * boosts_of(likes, options.boost_exponent)[:, None]
+    rng = np.random.default_rng([options.seed, 13])
+    first = shared_slate(tastes, scoring, rng, most=_FIRST)
+    order = starter_order(first, likes.sum(axis=0), scoring)
+    return told.in_order(order), size
 
 
 def starter_order(

@@ -12,6 +12,7 @@ from askew.rule_kind import SERVED, RuleKind
 AUTO = "auto"
 RULES = (AUTO, *(kind.value for kind in SERVED))
 BOOST_EXPONENTS = (0.0, 0.5)
+_MOST = {"min_ratings": 10_000, "least_likes": 10_000, "starter": 1_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,10 @@ class TrainingOptions:
             raise ParameterError("seed", self.seed, "from 0 to 4294967295")
         if self.counts is not None and not 0 < self.counts < float("inf"):
             raise ParameterError("counts", self.counts, "above 0 and finite")
-        if self.starter is not None and self.starter < 1:
-            raise ParameterError("starter", self.starter, "at least 1")
-        for name in ("min_ratings", "least_likes"):
-            if not 1 <= getattr(self, name) <= 10_000:
-                raise ParameterError(name, getattr(self, name), "from 1 to 10000")
+        for name, most in _MOST.items():
+            given = getattr(self, name)
+            if given is not None and not 1 <= given <= most:
+                raise ParameterError(name, given, f"from 1 to {most}")
         try:
             ServingRule(self.kind or RuleKind.NONE, self.epsilon, self.k)
         except OutOfRange as error:

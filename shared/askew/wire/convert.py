@@ -129,7 +129,7 @@ def card_to_bytes(card: Card) -> bytes:
 
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
     """The card of a space of tastes."""
-    rule = card.rule
+    rule, table = card.rule, card.break_even
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
@@ -139,7 +139,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         simulated=card.simulated,
         rule=pb.ServingRule(name=rule.kind, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
         n_starter=card.n_starter,
-        break_even=card.break_even and break_even_to_message(card.break_even),
+        break_even=None if table is None else break_even_to_message(table),
     )
 
 
