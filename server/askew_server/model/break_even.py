@@ -30,7 +30,7 @@ from askew.break_even import DEVICE_BYTES, BreakEven, Offer, Way
 from askew.model_card import Catalog, ModelCard
 from askew_server.model.kept_aside import Gains
 from askew_server.model.measured_signals import Signals, Terms
-from askew_server.model.rule_choice import RuleQuestion, is_clear
+from askew_server.model.rule_choice import is_clear
 from askew_server.model.shared_slate import shared_slate
 from askew_server.training.factors import Tastes
 
@@ -52,7 +52,6 @@ class Comparison:
     a signal may be worth.
     """
 
-    question: RuleQuestion
     signals: Signals
     order: NDArray[np.int64] = field(repr=False)
 
@@ -64,9 +63,9 @@ class Comparison:
         offers += [self._shared(size) for size in sizes if size <= len(self.order)]
         proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
         candidate = self._candidate()
-        for terms in self.signals.rows(self.question.epsilon):
+        for terms in self.signals.rows():
             for offer, clear in self._of(terms):
-                may_be_proposed = terms == candidate and offer.k == self.question.k
+                may_be_proposed = terms == candidate and offer.k == self.signals.question.k
                 if may_be_proposed and clear and offer.gain > 0:
                     proposed = len(offers)
                 offers.append(offer)
@@ -76,7 +75,7 @@ class Comparison:
     def _sizes(self) -> list[int]:
         """The k of the signals, as far as the server answers them."""
         most = len(self.signals.catalog.shared_slate)
-        return sorted({k for k in (*SLATES, self.question.k) if k <= most})
+        return sorted({k for k in (*SLATES, self.signals.question.k) if k <= most})
 
     def _shared(self, size: int) -> Offer:
         people = self.signals.groups.testing
@@ -117,8 +116,8 @@ class Comparison:
 
     def _candidate(self) -> Terms | None:
         """The terms that the first group prefers of those that may be proposed."""
-        people, k = self.signals.groups.choosing, self.question.k
-        terms = self.signals.of(self.question.epsilon)
+        people, k = self.signals.groups.choosing, self.signals.question.k
+        terms = self.signals.of(self.signals.question.epsilon)
         gains = [float(self.signals.gains(people, each, [k])[k].sum()) for each in terms]
         return terms[int(np.argmax(gains))] if terms else None
 

@@ -146,9 +146,9 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
     if file_size is not None:
         step("what asking is worth")
-        signals = Signals.of_choice(choice, space.encoder, catalog, groups, options.seed)
+        signals = Signals.of_choice(choice, question, space.encoder, catalog, groups)
         order = order_for_everybody(tastes, catalog, held, options.seed)
-        table_of = Comparison(question, signals, order).table()
+        table_of = Comparison(signals, order).table()
         card = sized(replace(card, break_even=table_of), catalog, file_size)
     return ItemModel(
         card,

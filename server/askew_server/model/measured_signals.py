@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.break_even import MechanismName
 from askew.encoder import Buckets, Encoder
@@ -21,12 +20,13 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.buckets import bucket_rule, labels_of
+from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import Prior
 from askew.rule_kind import RuleKind
 from askew_server.model.kept_aside import Gains, Groups, KeptAside
-from askew_server.model.rule_choice import Choice, point_rule
+from askew_server.model.rule_choice import Choice, RuleQuestion, point_rule
 from askew_server.model.simulated_answers import by_bucket, by_point
+from askew_server.prior.bucket_rule import bucket_rule_of
 
 EPSILONS = tuple(Fraction(2) ** power for power in range(-3, 5))  # devices take no others
 PLAIN = (1, 2, 4, 8)
@@ -47,29 +47,10 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bucketed:
-    """Buckets, and the people of a prior in them: label (m,)."""
-
-    buckets: Buckets
-    prior: Prior = field(repr=False)
-    label: NDArray[np.int64] = field(repr=False)
-
-    def gains(
-        self, people: KeptAside, epsilon: Fraction, sizes: Sequence[int], shared: Sequence[int]
-    ) -> Mapping[int, Gains]:
-        """As the server answers, at odds that it has slates for."""
-        response = RandomizedResponse.for_epsilon(len(self.buckets), epsilon)
-        rule = bucket_rule(
-            self.prior, self.label, len(self.buckets), shared[: max(sizes)], [response.odds]
-        )
-        return by_bucket(people, rule, self.buckets, response, sizes)
-
-
-@dataclass(frozen=True, eq=False)
 class Signals:
     """The signals that a server with this rule answers, and how it answers them.
 
-    prior: its people without those kept aside. seed: of the simulated noise.
+    prior, by_bucket: of its people without those kept aside. question: what the model is for.
     """
 
     rule: RuleKind
@@ -77,22 +58,26 @@ class Signals:
     catalog: Catalog
     groups: Groups = field(repr=False)
     prior: Prior | None = field(repr=False)
-    bucketed: _Bucketed | None = field(repr=False)
-    seed: int
+    buckets: Buckets | None = field(repr=False)
+    by_bucket: BucketRule | None = field(repr=False)
+    question: RuleQuestion
 
     @classmethod
     def of_choice(
-        cls, choice: Choice, encoder: Encoder, catalog: Catalog, groups: Groups, seed: int
+        cls,
+        choice: Choice,
+        question: RuleQuestion,
+        encoder: Encoder,
+        catalog: Catalog,
+        groups: Groups,
     ) -> Signals:
         """The signals of a model that serves by this choice."""
-        people = groups.prior
-        if people is None:
-            return cls(choice.rule, encoder, catalog, groups, None, None, seed)
-        prior, bucketed = people.prior(catalog, groups.held), None
-        if choice.buckets is not None:
-            label = labels_of(choice.buckets, people.tastes.astype(np.float64))
-            bucketed = _Bucketed(choice.buckets, prior, label)
-        return cls(choice.rule, encoder, catalog, groups, prior, bucketed, seed)
+        people, buckets, shared = groups.prior, choice.buckets, catalog.shared_slate
+        prior = None if people is None else people.prior(catalog, groups.held)
+        rule = None
+        if people is not None and prior is not None and buckets is not None:
+            rule = bucket_rule_of(people, prior, buckets, question.epsilon, shared)
+        return cls(choice.rule, encoder, catalog, groups, prior, buckets, rule, question)
 
     @property
     def by_point(self) -> RuleKind | None:
@@ -104,7 +89,7 @@ class Signals:
     def of(self, plain: Fraction) -> list[Terms]:
         """The terms of each mechanism that come nearest to this plain epsilon from below."""
         most: dict[MechanismName, Fraction] = {}
-        if self.bucketed is not None:
+        if self.by_bucket is not None:
             most["bucket_rr"] = plain
         if self.by_point is not None:
             most["geo_laplace"] = plain / self.encoder.reach().diameter
@@ -114,9 +99,9 @@ class Signals:
             if limit >= EPSILONS[0]
         ]
 
-    def rows(self, trained: Fraction) -> list[Terms]:
-        """Those to compare, by plain epsilon. trained: the epsilon that the model is for."""
-        reach = self.encoder.reach()
+    def rows(self) -> list[Terms]:
+        """Those to compare, by plain epsilon."""
+        reach, trained = self.encoder.reach(), self.question.epsilon
         found = {terms for plain in (*PLAIN, trained) for terms in self.of(Fraction(plain))}
         by_distance = self.of(trained * reach.diameter)
         found |= {terms for terms in by_distance if terms.mechanism == "geo_laplace"}
@@ -124,13 +109,14 @@ class Signals:
 
     def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
         """What each of these people has by one signal, for each k, (n,)."""
-        shared = self.catalog.shared_slate
-        if terms.mechanism == "bucket_rr" and self.bucketed is not None:
-            return self.bucketed.gains(people, terms.epsilon, sizes, shared)
+        if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:
+            response = RandomizedResponse.for_epsilon(len(self.buckets), terms.epsilon)
+            return by_bucket(people, self.by_bucket, self.buckets, response, sizes)
         if terms.mechanism == "geo_laplace" and self.by_point is not None:
-            held, second = self.groups.held, people is self.groups.testing
+            held, lattice = self.groups.held, Lattice.for_epsilon(terms.epsilon)
             rule = point_rule(self.by_point, self.encoder, self.catalog, self.prior, held=held)
-            rng = np.random.default_rng([self.seed, 11, second, *terms.epsilon.as_integer_ratio()])
-            lattice = Lattice.for_epsilon(terms.epsilon)
+            which = [people is self.groups.testing, *terms.epsilon.as_integer_ratio()]
+            rng = np.random.default_rng([self.question.seed, 11, *which])
             return by_point(people, rule, self.prior, lattice, sizes, rng=rng)
-        return {k: people.served(shared[:k]) for k in sizes}  # what nobody looks at
+        shared = self.catalog.shared_slate  # for what nobody looks at
+        return {k: people.served(shared[:k]) for k in sizes}

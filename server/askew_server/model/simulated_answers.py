@@ -26,7 +26,7 @@ from askew_server.model.kept_aside import Gains, KeptAside
 from askew_server.training.simulated_noise import lattice_signals
 
 NO_VERSION = "00" * 16  # nobody receives these signals
-LIMIT = 1024  # people of a prior that an answer weighs here; a server weighs more, and does better
+LIMIT = 512  # people of a prior that an answer weighs here; a server weighs more, and does better
 
 
 def by_point(  # noqa: PLR0913
