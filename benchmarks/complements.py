@@ -1,10 +1,12 @@
 """What a signal adds where devices hold some items already, in ratings of your own.
 
     .venv/bin/python benchmarks/complements.py RATINGS [--held 20] [-k 5] [--min-ratings 20]
-        [--epsilon 4 ...] [--truth next ...] [--seeds 3]
+        [--epsilon 4 ...] [--truth next ...] [--seeds 3] [--principal]
 
-The rows are those of `askew_server.evaluation.complements`. A difference is to the best items for
-anybody, as many as are held and served together; after it is its standard error over people.
+--principal leaves out the search for signal directions, which takes most of the time and which
+only `posterior` gains by. The rows are those of `askew_server.evaluation.complements`. A difference
+is to the best items for anybody, as many as are held and served together; after it is its standard
+error over people.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ def asked() -> tuple[Path, Question]:
     parser.add_argument("--epsilon", type=float, nargs="+", default=Question.epsilons)
     parser.add_argument("--truth", choices=TRUTHS, nargs="+", default=Question.truths)
     parser.add_argument("--seeds", type=int, default=len(Question.seeds))
+    parser.add_argument("--principal", action="store_true")
     given = parser.parse_args(sys.argv[1:])
     question = Question(
         truths=tuple(given.truth),
@@ -36,6 +39,7 @@ def asked() -> tuple[Path, Question]:
         k=given.k,
         epsilons=tuple(given.epsilon),
         min_ratings=given.min_ratings,
+        learned=not given.principal,
     )
     return given.ratings, question
 

@@ -47,7 +47,9 @@ _LEARNED_FOR = 5  # k of the signal directions
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared. held, k: numbers of items. trained_for: the epsilon of the buckets."""
+    """What is compared. held, k: numbers of items. trained_for: the epsilon of the buckets.
+    learned: signal directions learned rather than principal.
+    """
 
     truths: tuple[TruthName, ...] = ("next", "long-tail")
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -58,6 +60,7 @@ class Question:
     epsilons: tuple[float, ...] = (1.0, 2.0, 4.0)
     sizes: tuple[int, ...] = SIZES
     min_ratings: int = 20
+    learned: bool = True
 
 
 @dataclass(frozen=True)
@@ -175,17 +178,17 @@ def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got
         yield "starter", 0.0, of(alone(where.held))
     yield "shared", 0.0, of(where.got(np.tile(where.others.shared[:k], (n, 1))))
     for epsilon in question.epsilons:
-        slates, plain = _posterior(where.others, epsilon, k)
+        slates, plain = _posterior(where.others, epsilon, k, learned=question.learned)
         yield "posterior", epsilon, of(where.got(slates), plain)
     for epsilon, slates in _buckets(where.others, question):
         yield "buckets", epsilon, of(where.got(slates), epsilon)
     yield "whole", 0.0, of(alone(np.arange(n_items)))
 
 
-def _posterior(others: Scene, epsilon: float, k: int) -> tuple[Items, float]:
+def _posterior(others: Scene, epsilon: float, k: int, *, learned: bool) -> tuple[Items, float]:
     """Each client's slate (n, k), and the plain epsilon of their signal."""
     dimension = min(dimension_for(epsilon), others.dealt.vectors.shape[1])
-    space = others.space(dimension, epsilon, _LEARNED_FOR, learned=True)
+    space = others.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
     signals = rules.Signals.drawn(others, space, epsilon)
     slates = rules.posterior_slates(others, signals, (k,))[k]
     return slates, signals.guarantee().any_two or 0.0

@@ -27,6 +27,7 @@ from askew_server.training.factors import Tastes, divisors
 from askew_server.training.pool import favorites, pool_of
 
 _CHUNK = 1024
+_Columns = NDArray[np.int64] | slice
 _AT_ONCE = 1 << 24  # scores: 64 MiB
 
 
@@ -79,28 +80,28 @@ class PriorPeople:
 
     def scores(self, scoring: NDArray[np.float32]) -> NDArray[np.float32]:
         """What items (n_items, D) are worth to them, (m, n_items): 0 where seen or disliked."""
-        return self._scores(scoring, np.arange(len(scoring)))
+        return self._scores(scoring, slice(None))
 
     def gains(
-        self, scoring: NDArray[np.float32], items: NDArray[np.int64], held: int
+        self, scoring: NDArray[np.float32], items: _Columns, held: int
     ) -> NDArray[np.float32]:
-        """What these of the items would add to the first `held`, which they have, (len(items), m):
-        the score less that of the best of those, or 0.
+        """What these of the items would add to the first `held`, which they have, (n, m): the score
+        less that of the best of those, or 0.
         """
-        best = self._scores(scoring, np.arange(held)).max(axis=1, initial=0)
+        best = self._scores(scoring, slice(held)).max(axis=1, initial=0)
         return gains(self._scores(scoring, items).T, best)
 
     def prior(self, catalog: Catalog, held: int = 0) -> Prior:
         """Their favorites of a catalog, as the rules weigh them. held: how many items, the first
         ones, people have already; the pool and the shared slate are of the others.
         """
-        others = np.arange(held, len(catalog))
-        counts = np.zeros(len(others), dtype=np.int64)
+        others = slice(held, len(catalog))
+        counts = np.zeros(len(catalog) - held, dtype=np.int64)
         parts = self._parts(len(catalog))
         for rows in parts:  # all of a large catalog at once would not fit
             counts += favorites(self.only(rows).gains(catalog.scoring, others, held).T)
         shared = np.array(catalog.shared_slate, dtype=np.int64)
-        pool = np.union1d(others[pool_of(counts, least=len(shared))], shared)
+        pool = np.union1d(held + pool_of(counts, least=len(shared)), shared)
         scores = np.empty((len(pool), len(self)), dtype=np.float32)
         for rows in parts:
             scores[:, rows] = self.only(rows).gains(catalog.scoring, pool, held)
@@ -112,11 +113,9 @@ class PriorPeople:
         starts = range(0, len(self), size)
         return [np.arange(start, min(start + size, len(self))) for start in starts]
 
-    def _scores(
-        self, scoring: NDArray[np.float32], items: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
+    def _scores(self, scoring: NDArray[np.float32], items: _Columns) -> NDArray[np.float32]:
         found: NDArray[np.float32] = np.maximum(self.tastes @ scoring[items].T, 0)
-        seen = self.seen[:, items].tocoo()
+        seen = self.seen[:, np.arange(len(scoring))[items]].tocoo()
         found[seen.row, seen.col] = 0
         return found.astype(np.float32, copy=False)
 

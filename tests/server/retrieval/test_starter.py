@@ -44,7 +44,7 @@ def retriever_of(
 
 def scores_of_people(catalog: Catalog) -> NDArray[np.float64]:
     """What every item is worth to each person, (m, n_items): nothing where seen or disliked."""
-    found = np.maximum(TASTES @ catalog.scoring.T, 0).astype(np.float64)
+    found: NDArray[np.float64] = np.maximum(TASTES @ catalog.scoring.T, 0).astype(np.float64)
     found[SEEN] = 0
     return found
 
