@@ -72,6 +72,9 @@ class ModelCard:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
         if not 1 <= self.n_starter <= self.n_items:
             raise OutOfRange("the number of starter items", "from 1 to the number of items")
+        table = self.break_even
+        if table is not None and any(each.held > self.n_items for each in table.offers):
+            raise OutOfRange("the items that an offer holds", "at most the number of items")
         check_text("the source of a model", self.source)
 
     @property

@@ -56,6 +56,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
+@click.option(
+    "--starter",
+    type=click.IntRange(1),
+    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -73,6 +78,7 @@ def train(
     rule: str,
     principal: bool,
     vectors_from: Path | None,
+    starter: int | None,
     seed: int,
     prior: PriorOptions,
 ) -> None:
@@ -88,6 +94,7 @@ def train(
     """
     from threadpoolctl import threadpool_limits
 
+    from askew.wire.held import held_to_bytes
     from askew_server.model import artifact
     from askew_server.model.item_model import train as fit
     from askew_server.training.disclosure import FIXED, LEARNED
@@ -106,6 +113,7 @@ def train(
         rule=rule,
         learned=not principal,
         seed=seed,
+        starter=starter,
     )
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
@@ -122,6 +130,7 @@ def train(
             source=source_of(table),
             prior=people,
             vectors=vectors,
+            file_size=lambda card, items: len(held_to_bytes(card, items)),
             step=lambda name: steps.step(f"training: {name}"),
         )
         steps.step("writing the model")

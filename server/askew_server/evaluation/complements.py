@@ -31,9 +31,9 @@ from askew_server.evaluation import rules
 from askew_server.evaluation.scene import SLATE_LIMIT, Dealt, Scene
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TruthName
+from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
-from askew_server.retrieval.bucket_rule import bucket_rule_of
 from askew_server.training.buckets import SIZES
 from askew_server.training.options import dimension_for
 from askew_server.training.pool import favorites, pool_of

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from askew.errors import DataError, OutOfRange
 from askew.item_codes import rounded
 from askew.model_card import Catalog
-from askew_server.model.item_model import ItemModel, boosts_of, card_of, items_of
+from askew_server.model.catalog_items import boosts_of, items_of
+from askew_server.model.item_model import ItemModel, card_of
 from askew_server.model.shared_slate import shared_slate
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.factors import fold_in_items, fold_in_people, people_of, snapshot
@@ -55,7 +56,9 @@ def _update(
     boosts = boosts_of(people.likes, options.boost_exponent)
     slate = shared_slate(tastes, vectors * boosts[:, None], rng)
     catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
-    card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
+    card = card_of(
+        space, catalog, model.card.rule, source, len(catalog), simulated=model.card.simulated
+    )
     prior = model.prior and model.prior.with_items(known, old, len(keys))
     counts, median = people.counts(), model.median_distance
     return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median)

@@ -23,9 +23,14 @@ _CHUNK = 4096
 
 
 def shared_slate(
-    tastes: Tastes, scoring: NDArray[np.float32], rng: np.random.Generator, held: int = 0
+    tastes: Tastes,
+    scoring: NDArray[np.float32],
+    rng: np.random.Generator,
+    held: int = 0,
+    *,
+    most: int = SLATE_LIMIT,
 ) -> tuple[int, ...]:
-    """At most SLATE_LIMIT items of scoring vectors (n_items, D). held: how many items, the first
+    """At most so many items of scoring vectors (n_items, D). held: how many items, the first
     ones, everybody has already; the slate is of the others, for what they add to those.
     """
     tastes = tastes.some(_MEASURED_PEOPLE, rng)
@@ -38,7 +43,7 @@ def shared_slate(
     ]
     pool = held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
     added = gains(_scores(tastes, scoring, pool), best)
-    return tuple(int(pool[row]) for row in greedy(-added, min(SLATE_LIMIT, len(pool))))
+    return tuple(int(pool[row]) for row in greedy(-added, min(most, len(pool))))
 
 
 def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:

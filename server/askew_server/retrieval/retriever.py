@@ -9,8 +9,8 @@ from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import RetrievalRule, SharedSlate, rule_of
 from askew.signal import Query
+from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
-from askew_server.retrieval.bucket_rule import bucket_rule_of
 from askew_server.retrieval.snapshot import Snapshot
 
 
