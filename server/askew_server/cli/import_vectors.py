@@ -139,11 +139,13 @@ def import_vectors(
 
 
 def _scale(limits: tuple[float, float], like_from: float | None) -> RatingScale:
+    given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
     try:
         usual = RatingScale.between(*limits)
         return usual if like_from is None else RatingScale(*limits, like_from)
     except OutOfRange as error:
-        raise ParameterError("scale, like_from", (*limits, like_from), error.limit) from None
+        [(name, value)] = given.items()
+        raise ParameterError(name, value, error.limit) from None
 
 
 def _say(given: GivenItems, fold_in: str) -> None:

@@ -19,7 +19,7 @@ from askew_server.embeddings.reading import Vectors
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.disclosure import in_words
-from askew_server.training.item_vectors import FixedVectors
+from askew_server.training.item_vectors import ImportedVectors
 from askew_server.training.options import TrainingOptions
 
 
@@ -58,6 +58,6 @@ def import_model(
         source = f"vectors of another model, with likes SIMULATED from those of {of} users"
     table = as_ratings(likes, items, options.scale)
     training = replace(options.training, ranking_dimension=folded.shape[1])
-    given = FixedVectors(items.keys, folded, options.scale)
+    given = ImportedVectors(items.keys, folded, options.scale)
     model = train(table, rows, training, source=source, simulated=True, vectors=given, step=step)
     return model, table
