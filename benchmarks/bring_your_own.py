@@ -27,6 +27,7 @@ from askew_server.cli.main import cli
 from askew_server.embeddings.geometry import FoldIn, for_devices
 from askew_server.evaluation.data import read_table
 from askew_server.model import artifact
+from askew_server.model.item_model import ItemModel
 from askew_server.training.factors import People, divisors, people_of
 from askew_server.training.item_vectors import often_rated
 from askew_server.training.rating_scale import scale_of
@@ -198,7 +199,7 @@ class Judges:
         return float(scores[:, list(slate)].max(axis=1).sum() / scores.max(axis=1).sum())
 
 
-def imported(vectors: Path, items: Path, out: Path, *more: str) -> artifact.ItemModel:
+def imported(vectors: Path, items: Path, out: Path, *more: str) -> ItemModel:
     """The model that the command makes of them."""
     given = ["--item-vectors", str(vectors), "--items", str(items), "--out", str(out)]
     cli(["import", *given, *more], standalone_mode=False)

@@ -58,3 +58,12 @@ def test_a_rotation_of_the_given_vectors_changes_no_score(fold_in: FoldIn) -> No
 def test_vectors_that_do_not_fill_their_dimensions_stay_finite() -> None:
     flat = np.column_stack([VECTORS, np.zeros(40), VECTORS[:, 0]])
     assert np.isfinite(for_devices(flat, FoldIn.RIDGE)).all()
+
+
+def test_coordinates_stay_where_they_are() -> None:
+    """Columns at right angles are only stretched, in their order: no axes are put in their place."""
+    columns, _ = np.linalg.qr(VECTORS)
+    uneven = columns * [1, 8, 2, 5, 3, 1]
+    vectors = for_devices(uneven, FoldIn.RIDGE)
+    shares = (vectors * columns).sum(axis=0) / np.linalg.norm(vectors, axis=0)
+    np.testing.assert_allclose(shares, 1, atol=1e-5)

@@ -79,3 +79,13 @@ def test_a_user_without_a_direction_likes_anything() -> None:
     likes = of_users(users=np.zeros((500, 5)))
     counts = np.bincount(likes[:, 1], minlength=len(VECTORS))
     assert counts.min() > 0.5 * counts.mean()
+
+
+def test_a_short_history_is_the_beginning_of_a_long_one() -> None:
+    """So what is liked most comes first: the fewer likes, the better they are."""
+    likes = of_users()
+    scores = USERS @ VECTORS.T
+    standard = scores / scores.std(axis=1, keepdims=True)
+    lengths = np.bincount(likes[:, 0])[likes[:, 0]]
+    liked = standard[likes[:, 0], likes[:, 1]]
+    assert liked[lengths < 30].mean() > liked[lengths > 100].mean() + 0.3
