@@ -156,11 +156,14 @@ def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
 
 
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
+    import datetime
+
     from askew_client.transport.grpc import GrpcTransport
+    from askew_client.transport.held import FetchedAnew
 
     async with GrpcTransport(config.server, config.settings.timeout) as network:
-        found = await network.catalog(await network.model_card())
-    return [(item.label, item.genres) for item in found.items]
+        held = await FetchedAnew(network).holding(datetime.date.today())
+    return [(item.label, item.genres) for item in held.catalog.items]
 
 
 def _passing(ratings: TextIO) -> ProfileStore:

@@ -30,7 +30,7 @@ from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import Library, Transport
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import (
     Answer,
@@ -58,12 +58,14 @@ class Companion(ProfileDesk):
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
+        library: Library,
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
         """`open_companion` in `client` builds one with a real network and real stores."""
         super().__init__(profile)
         self._transport, self._settings = transport, settings
         self._signals, self._bits, self._today = signals, bits, today
+        self._library = library
         self._model: Model | None = None
         self.nearby = Nearby(
             transport, settings, profile=profile, signals=signals, bits=bits, today=today
@@ -137,9 +139,8 @@ class Companion(ProfileDesk):
         self._profile.change(lambda document: document.answered(past))
 
     async def _fetch(self) -> Model:
-        card = await self._transport.model_card()
-        catalog = await self._transport.catalog(card)
-        self._model = Model.of(card, catalog)
+        self._model = Model.of(await self._library.holding(self._today()))
+        catalog = self._model.catalog
         self._known = self._model.index
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._transport.mark()
@@ -162,7 +163,8 @@ class Companion(ProfileDesk):
 
     def _exchange_of(self, likings: Mapping[str, Liking], model: Model) -> Exchange:
         ratings = present.ratings_of(likings, model.index, model.card.space.scale)
-        return Exchange(model.card, model.catalog, self._settings, ratings, model.contributions)
+        parts = model.contributions
+        return Exchange(model.card, model.catalog, self._settings, ratings, parts, model.edition)
 
     def _exchange(self) -> Exchange:
         """This person with the connected model."""

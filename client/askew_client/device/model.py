@@ -12,12 +12,15 @@ from askew.model_card import Catalog, ModelCard
 from askew.titles import TitleIndex
 from askew_client.device import present
 from askew_client.profile.title_search import TitleSearch
+from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A card and its catalog, titles to be searched, and each item's part of a point. Public."""
+    """A card and what the device holds of its catalog, titles to be searched, and each item's part
+    of a point. edition: the version that is held. Public.
+    """
 
     card: ModelCard
     catalog: Catalog
@@ -25,10 +28,12 @@ class Model:
     index: TitleIndex = field(repr=False)
     search: TitleSearch = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
+    edition: int
 
     @classmethod
-    def of(cls, card: ModelCard, catalog: Catalog) -> Self:
+    def of(cls, held: Holding) -> Self:
         """What a server said, prepared for any profile."""
+        card, catalog = held.card, held.catalog
         return cls(
             card,
             catalog,
@@ -36,4 +41,5 @@ class Model:
             TitleIndex(catalog),
             TitleSearch(catalog),
             card.space.encoder.contributions(catalog.vectors),
+            held.edition,
         )

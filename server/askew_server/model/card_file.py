@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
+from askew.item_codes import encode, encode_boosts
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
@@ -47,7 +48,9 @@ class SpaceFields(Strict, frozen=True):
         if len(given) == 1:
             raise ArtifactError("buckets need directions and biases")
         buckets = Buckets(*given) if given else None
-        return FeatureSpace(RatingScale(*self.rating_scale), encoder, buckets, self.metric)
+        return FeatureSpace(
+            RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
+        )
 
 
 class RuleFields(Strict, frozen=True):
@@ -63,12 +66,13 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     """The card of a model of tastes."""
 
     kind: Literal["tastes"]
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     space_version: Version
     catalog_version: Version
     source: str
     simulated: bool
     max_slate_size: Count
+    n_starter: Count
     guarantee_covers: str
     rule: RuleFields
     shapes: dict[str, list[Count]]
@@ -89,6 +93,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             raise ArtifactError("the catalog is not the one that the card names")
         if catalog.vectors.shape[1] != space.ranking_dimension:
             raise ArtifactError("the catalog has another ranking dimension than the space")
+        encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
         return ModelCard(
             space=space,
             catalog_version=catalog.version,
@@ -97,6 +102,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             source=self.source,
             simulated=self.simulated,
             rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
+            n_starter=self.n_starter,
         )
 
 
@@ -105,12 +111,13 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
     card, space, rule = model.card, model.card.space, model.card.rule
     return CardFields(
         kind="tastes",
-        schema_version=3,
+        schema_version=4,
         space_version=space.version,
         catalog_version=card.catalog_version,
         source=card.source,
         simulated=card.simulated,
         max_slate_size=card.max_slate_size,
+        n_starter=card.n_starter,
         guarantee_covers=COVERS,
         rule=RuleFields(rule.kind, rule.epsilon, rule.k, rule.prior),
         shapes=shapes,
