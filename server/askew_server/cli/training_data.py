@@ -15,6 +15,7 @@ from askew.rule_kind import RuleKind
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
 if TYPE_CHECKING:
+    from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
 _SHOWN_REJECTS = 10
@@ -40,6 +41,13 @@ def training_data(
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
     return table, _loaded(read_items, items, "Reading items")
+
+
+def bytes_held(card: ModelCard, catalog: Catalog) -> int:
+    """How many bytes the file has that a device holds, of these items."""
+    from askew.wire.held import held_to_bytes
+
+    return len(held_to_bytes(card, catalog))
 
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:

@@ -133,6 +133,17 @@ def order_for_everybody(
     return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
 
 
+def of_catalog(table: BreakEven, old: ModelCard, new: ModelCard) -> BreakEven:
+    """The same figures for another catalog in the same space, which has other numbers of items.
+
+    Where the whole was proposed and no file of it is small any more, a new training is due.
+    """
+    held = {old.n_starter: new.n_starter, old.n_items: new.n_items}
+    rows = [replace(each, held=held.get(each.held, each.held)) for each in table.offers]
+    kept = [at for at, each in enumerate(rows) if each.held <= new.n_items]
+    return BreakEven(tuple([rows[at] for at in kept]), kept.index(table.proposed))
+
+
 def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
     """The card with the sizes of its files in its table, which proposes `whole` where devices hold
     such a file.
