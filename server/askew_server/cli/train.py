@@ -10,7 +10,7 @@ import click
 from askew_server.cli.prior_options import PriorOptions, prior_options
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.cli.training_data import bytes_held, report, source_of, training_data
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ def train(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew.wire.held import held_to_bytes
     from askew_server.model import artifact
     from askew_server.model.item_model import train as fit
     from askew_server.training.disclosure import FIXED, LEARNED
@@ -130,7 +129,7 @@ def train(
             source=source_of(table),
             prior=people,
             vectors=vectors,
-            file_size=lambda card, items: len(held_to_bytes(card, items)),
+            file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
         steps.step("writing the model")

@@ -15,6 +15,7 @@ from askew.rule_kind import RuleKind
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
 if TYPE_CHECKING:
+    from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
 _SHOWN_REJECTS = 10
@@ -45,6 +46,13 @@ def check_new(out: Path) -> None:
     """Raises ParameterError for an `out` that is there."""
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
+
+
+def bytes_held(card: ModelCard, catalog: Catalog) -> int:
+    """How many bytes the file has that a device holds, of these items."""
+    from askew.wire.held import held_to_bytes
+
+    return len(held_to_bytes(card, catalog))
 
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:

@@ -9,9 +9,10 @@
 Every figure is of people who chose nothing (`model.kept_aside`). Where a device can hold all, the
 signals are measured for one that holds nothing, and the table proposes `whole`. Else it proposes
 one signal if that gains: at the k that was trained for, by the mechanism that the first group
-prefers of those whose plain epsilon is at most the one that was trained for; the second group's
-gain must be above twice its standard error, and not 0 in hundredths. That is one test, so what
-gains nothing is proposed with a chance of at most 2.3 %. Otherwise the table proposes `shared`.
+prefers of those whose plain epsilon is at most the one that was trained for. The second group's
+gain must be above twice its standard error, in hundredths too, by which devices reckon. That is
+one test, so what gains nothing is proposed with a chance of at most 2.3 %. Otherwise the table
+proposes `shared`.
 
 Sizes are those of the very files (`sized`): the table is in the card, and the card in the files, so
 a table of the same rows with other sizes is as long.
@@ -65,8 +66,8 @@ class Comparison:
         candidate = self._candidate()
         for terms in self.signals.rows():
             for offer, clear in self._of(terms):
-                may_be_proposed = terms == candidate and offer.k == self.signals.question.k
-                if may_be_proposed and clear and offer.gain > 0:
+                tested = terms == candidate and offer.k == self.signals.question.k
+                if tested and clear and 2 * offer.gain_error <= offer.gain > 0:
                     proposed = len(offers)
                 offers.append(offer)
         return BreakEven(tuple(offers), proposed)
@@ -131,6 +132,17 @@ def order_for_everybody(
     known = set(catalog.shared_slate)
     further = [item for item in more if item not in known]
     return np.array([*range(held), *catalog.shared_slate, *further], dtype=np.int64)
+
+
+def of_catalog(table: BreakEven, old: ModelCard, new: ModelCard) -> BreakEven:
+    """The same figures for another catalog in the same space, which has other numbers of items.
+
+    Where the whole was proposed and no file of it is small any more, a new training is due.
+    """
+    held = {old.n_starter: new.n_starter, old.n_items: new.n_items}
+    rows = [replace(each, held=held.get(each.held, each.held)) for each in table.offers]
+    kept = [at for at, each in enumerate(rows) if each.held <= new.n_items]
+    return BreakEven(tuple([rows[at] for at in kept]), kept.index(table.proposed))
 
 
 def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:

@@ -1,133 +1,30 @@
-"""What asking is worth: figures against a plain recount, and proposals that chance cannot buy."""
+"""What asking is worth: every figure and size against a plain recount."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from server.model.measured_films import (
+    OPTIONS,
+    file_size,
+    measured,
+    small_table,
+    summary,
+    table_of,
+    tastes_of,
+    who_is_told,
+)
 
-from askew.break_even import DEVICE_BYTES, BreakEven, Offer, Way
+from askew.break_even import Way
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
 from askew.randomized_response import RandomizedResponse
-from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query, Signal
-from askew.vectors import RatingScale
-from askew.wire.held import held_files, held_to_bytes
-from askew_server.demo.simulation import films, simulate
-from askew_server.model.break_even import Comparison, order_for_everybody
-from askew_server.model.item_model import ItemModel, train
-from askew_server.model.kept_aside import groups_of
-from askew_server.model.measured_signals import EPSILONS, Signals, Terms
-from askew_server.model.rule_choice import Choice, RuleQuestion, choose
-from askew_server.model.shared_slate import shared_slate
-from askew_server.model.starter import starter_order, starter_size
+from askew.wire.held import held_files
+from askew_server.model.item_model import train
 from askew_server.prior.people import as_they_are
-from askew_server.prior.source import PriorSource, PublishedRatings
-from askew_server.ratings import RatingTable
 from askew_server.retrieval.retriever import Retriever
-from askew_server.training.factors import (
-    People,
-    Tastes,
-    fold_in_people,
-    people_of,
-    snapshot,
-)
-from askew_server.training.item_vectors import often_rated
-from askew_server.training.options import TrainingOptions
-from askew_server.training.space_fit import fit_space
-
-OPTIONS = TrainingOptions(
-    epsilon=4.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5, rule="auto"
-)
-SCALE = RatingScale(0.5, 5.0, 4.0)
-N_FILMS, N_PEOPLE = 150, 500
-
-
-@cache
-def small_table(n_people: int = N_PEOPLE, seed: int = 1) -> RatingTable:
-    ratings = simulate(films()[:N_FILMS], n_people=n_people, seed=seed)
-    keys = tuple(film.title for film in films()[:N_FILMS])
-    return RatingTable(ratings.person, ratings.item, ratings.rating, n_people, keys)
-
-
-def file_size(card: ModelCard, catalog: Catalog) -> int:
-    return len(held_to_bytes(card, catalog))
-
-
-def too_large(card: ModelCard, catalog: Catalog) -> int:
-    """As if each item had a long description."""
-    return file_size(card, catalog) + 100_000 * len(catalog)
-
-
-def known_people() -> PriorSource:
-    """Other people, whom the server may know."""
-    return PublishedRatings(small_table(250, seed=2), "others")
-
-
-def tastes_of(model: ItemModel) -> Tastes:
-    table = small_table()
-    kept = {key: place for place, key in enumerate(model.keys)}
-    people = people_of(table, often_rated(table, OPTIONS.min_ratings), model.card.space.scale)
-    order = np.argsort([kept[table.item_keys[i]] for i in often_rated(table, OPTIONS.min_ratings)])
-    profiles = snapshot(People(people.likes[:, order], people.seen[:, order]), OPTIONS.seed)
-    return fold_in_people(profiles, model.catalog.vectors, OPTIONS.least_likes)
-
-
-@cache
-def measured(
-    starter: int | None = None, size: Callable[[ModelCard, Catalog], int] = file_size
-) -> ItemModel:
-    options = replace(OPTIONS, starter=starter)
-    prior = known_people() if starter is None else None
-    rule = "auto" if starter is None else "codebook"
-    return train(
-        small_table(), {}, replace(options, rule=rule), source="s", prior=prior, file_size=size
-    )
-
-
-def table_of(model: ItemModel) -> BreakEven:
-    assert model.card.break_even is not None
-    return model.card.break_even
-
-
-def who_is_told(model: ItemModel) -> list[tuple[NDArray[np.float64], int]]:
-    """The people whose figures the table tells: what each item is worth to them, as plain loops
-    have it, and their buckets.
-    """
-    tastes, card = tastes_of(model), model.card
-    order = np.random.default_rng([OPTIONS.seed, 9]).permutation(len(tastes.vectors))
-    fifth = len(order) // 5
-    found = []
-    for row in np.sort(order[fifth : 2 * fifth]).tolist():
-        taste = tastes.vectors[row].astype(np.float32).astype(float)
-        seen = tastes.people.seen[[row]].toarray().ravel()
-        worth = np.array(
-            [
-                0.0 if seen[i] else max(float(model.catalog.scoring[i] @ taste), 0.0)
-                for i in range(len(model.catalog))
-            ]
-        )
-        bucket = card.space.buckets.of(taste) if card.space.buckets is not None else 0
-        found.append((worth, bucket))
-    return found
-
-
-def summary(got: list[float], other: list[float], best: list[float]) -> tuple[float, float, float]:
-    """Ratio, paired gain and its standard error, for a ratio of means."""
-    gain = (sum(got) - sum(other)) / sum(best)
-    rest = [g - o - gain * b for g, o, b in zip(got, other, best, strict=True)]
-    spread = math.sqrt(sum(each**2 for each in rest) / len(rest) - (sum(rest) / len(rest)) ** 2)
-    error = spread / math.sqrt(len(rest)) / (sum(best) / len(best))
-    return sum(got) / sum(best), gain, error
-
 
 # -- every figure, recounted -----------------------------------------------------------------------
 
@@ -169,7 +66,7 @@ def test_a_row_of_points_is_what_the_server_gives_on_average() -> None:
     (row,) = [
         each
         for each in table_of(model).offers
-        if (each.mechanism, each.epsilon, each.k) == ("geo_laplace", 4, 4)
+        if each.mechanism == "geo_laplace" and each.epsilon == 4 and each.k == 4
     ]
     lattice = Lattice.for_epsilon(row.epsilon)
     got = []
@@ -262,119 +159,3 @@ def test_sizes_are_those_of_the_files_that_are_served(starter: int | None) -> No
 
 def test_holding_nothing_takes_no_bytes() -> None:
     assert {each.size for each in table_of(measured()).offers if not each.held} == {0}
-
-
-# -- proposals -------------------------------------------------------------------------------------
-
-
-def test_what_a_device_can_hold_is_proposed_whole() -> None:
-    assert table_of(measured()).proposal.way is Way.WHOLE
-    assert table_of(measured(12)).proposal.way is Way.WHOLE
-
-
-def test_a_signal_that_gains_is_proposed_within_the_epsilon_that_was_trained_for() -> None:
-    """Where a device cannot hold all. By plain epsilon: planted bug, that of geo_laplace taken for
-    one per unit distance, which is three times as dear.
-    """
-    model = measured(None, too_large)
-    proposal, reach = table_of(model).proposal, model.card.space.encoder.reach()
-    assert proposal.way is Way.SIGNAL
-    assert proposal.k == OPTIONS.k
-    assert proposal.gain > 2 * proposal.gain_error
-    assert proposal.mechanism is not None
-    assert Terms(proposal.mechanism, proposal.epsilon).loss(reach).epsilon <= 4
-
-
-def test_devices_can_take_every_epsilon_of_the_table() -> None:
-    for each in table_of(measured()).offers:
-        assert not each.epsilon or each.epsilon in EPSILONS
-
-
-class _Noise:
-    """People whose points say nothing of their tastes: no signal is worth anything."""
-
-    def __init__(self, seed: int, n_people: int = 400, n_items: int = 40) -> None:
-        rng = np.random.default_rng(seed)
-        vectors = rng.normal(size=(n_items, 4)).astype(np.float32)
-        tastes = rng.normal(size=(n_people, 4))
-        seen = csr_array((rng.random((n_people, n_items)) < 0.1).astype(float))
-        likes = csr_array((rng.random((n_people, n_items)) < 0.2).astype(float))
-        people = Tastes(tastes, People(likes, seen), 4)
-        by_likes = fold_in_people(people.people, vectors, 4)
-        self.encoder = fit_space(
-            by_likes, vectors, RatingScale(1, 5, 4), 2, np.random.default_rng(0)
-        ).space.encoder
-        plain = Catalog(
-            tuple(items(n_items)), vectors, np.ones(n_items, np.float32), tuple(range(n_items))
-        )
-        slate = shared_slate(people, plain.scoring, np.random.default_rng(0))
-        self.catalog = replace(plain, shared_slate=slate)
-        prior = as_they_are(people, vectors, self.encoder, "p")
-        self.groups = groups_of(
-            people, self.encoder, self.catalog, prior, own=True, held=0, seed=seed
-        )
-        self.question = RuleQuestion(Fraction(4), 5, SERVED, seed)
-        self.order = order_for_everybody(people, self.catalog, 0, seed)
-
-    def proposal(self, choice: Choice) -> Offer:
-        signals = Signals.of_choice(choice, self.question, self.encoder, self.catalog, self.groups)
-        return Comparison(signals, self.order).table().proposal
-
-
-def items(n: int) -> list[Item]:
-    return [Item(f"item {i}") for i in range(n)]
-
-
-def test_no_rule_serves_and_no_signal_is_proposed_where_nothing_is_gained() -> None:
-    """Of 12 worlds of pure noise, more than two with the chance of .0024 for a test of 2.3 %.
-
-    Planted bugs: the largest figure wins; the people who chose are those who are told.
-    """
-    served, proposed = [], []
-    for seed in range(12):
-        noise = _Noise(seed)
-        without_prior = replace(noise.groups, prior=None)
-        choice = choose(noise.question, noise.encoder, noise.catalog, without_prior)
-        served.append(choice.rule)
-        proposed.append(noise.proposal(Choice(RuleKind.POSTERIOR, None, {})).way)
-    assert sum(rule is not RuleKind.NONE for rule in served) <= 2
-    assert sum(way is Way.SIGNAL for way in proposed) <= 2
-
-
-# -- starter items ---------------------------------------------------------------------------------
-
-
-def test_starter_items_tell_no_exact_counts() -> None:
-    """Within a class of likes the public vectors decide. Planted bug: by likes alone."""
-    scoring = np.diag([1.0, 2.0, 3.0, 4.0, 9.0]).astype(np.float32)
-    likes = np.array([63, 16, 62, 70, 1])  # classes 16, 16, 16, 64 and 1
-    assert starter_order([2], likes, scoring).tolist() == [2, 3, 1, 0, 4]
-
-
-def test_a_catalog_that_devices_hold_has_no_starter() -> None:
-    films = items(1000)
-    assert starter_size(None, films, 32) == 1000
-    assert starter_size(20, films, 32) == 20
-    assert starter_size(5000, films, 32) == 1000
-
-
-def test_the_default_starter_fits_its_bytes() -> None:
-    """With words that pack badly, so that the whole is far beyond what a device takes."""
-    rng = np.random.default_rng(0)
-    words = rng.integers(97, 123, (300_000, 12), dtype=np.uint8)
-    many = [Item(bytes(row).decode()) for row in words]
-    size = starter_size(None, many, 32)
-    assert 60_000 < size < 100_000
-    assert size * (16 + 1 + 7.5) < 2_000_000 < DEVICE_BYTES
-
-
-def test_the_first_items_are_what_anybody_would_be_shown() -> None:
-    """So holding them is worth more than holding as many others."""
-    model = measured(12)
-    people = who_is_told(model)
-    best = sum(max(w) for w, _ in people)
-    ratios = [
-        sum(max(w[start : start + 12]) for w, _ in people) / best for start in (0, 12, 24, 36)
-    ]
-    assert ratios[0] == max(ratios)
-    assert sorted(model.keys) != list(model.keys)

@@ -88,7 +88,7 @@ def test_a_rule_that_gains_is_the_one_that_serves() -> None:
     model = cohort_model()
     assert set(model.figures) == {"none", "offsets", "codebook", "posterior", "buckets"}
     served = model.figures[model.card.rule.kind]
-    assert served.gain > 2 * served.gain_error
+    assert served.gain >= 2 * served.gain_error > 0  # in hundredths
     assert model.figures["none"].gain == 0.0
     # At epsilon 8 a prior pays: both rules that weigh it gain, with 60 people aside.
     assert model.figures["posterior"].gain > model.figures["posterior"].gain_error
