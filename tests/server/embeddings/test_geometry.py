@@ -61,7 +61,7 @@ def test_vectors_that_do_not_fill_their_dimensions_stay_finite() -> None:
 
 
 def test_coordinates_stay_where_they_are() -> None:
-    """Columns at right angles are only stretched, in their order: no axes are put in their place."""
+    """Columns at right angles are only stretched: no axes are put in their place."""
     columns, _ = np.linalg.qr(VECTORS)
     uneven = columns * [1, 8, 2, 5, 3, 1]
     vectors = for_devices(uneven, FoldIn.RIDGE)
