@@ -24,10 +24,10 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from askew_server.cli.main import cli
-from askew_server.embeddings.geometry import FoldIn, for_devices
 from askew_server.evaluation.data import read_table
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
+from askew_server.training.embeddings.geometry import FoldIn, for_devices
 from askew_server.training.factors import People, divisors, people_of
 from askew_server.training.item_vectors import often_rated
 from askew_server.training.rating_scale import scale_of

@@ -16,7 +16,7 @@ from askew_server.ratings import read_items
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
-    from askew_server.embeddings.given import GivenItems  # brings numpy
+    from askew_server.training.embeddings.given import GivenItems  # brings numpy
 
 
 @click.command("import")
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
 @click.option(
     "--user-vectors",
+    "people_vectors",
     type=click.Path(path_type=Path),
     help="Vectors of users, to simulate histories like theirs.",
 )
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 def import_vectors(
     item_vectors: Path,
     items: Path,
-    user_vectors: Path | None,
+    people_vectors: Path | None,
     out: Path,
     fold_in: str,
     scale: tuple[float, float],
@@ -99,12 +100,12 @@ def import_vectors(
     """
     from threadpoolctl import threadpool_limits
 
-    from askew_server.embeddings.geometry import FoldIn
-    from askew_server.embeddings.given import given_items
-    from askew_server.embeddings.reading import read_vectors
     from askew_server.model import artifact
     from askew_server.model.imported import ImportOptions, import_model
     from askew_server.training.disclosure import GIVEN
+    from askew_server.training.embeddings.geometry import FoldIn
+    from askew_server.training.embeddings.given import given_items
+    from askew_server.training.embeddings.reading import read_vectors
     from askew_server.training.options import TrainingOptions
 
     options = ImportOptions(
@@ -123,7 +124,7 @@ def import_vectors(
     )
     check_new(out)
     vectors = read_vectors(item_vectors)
-    users = None if user_vectors is None else read_vectors(user_vectors)
+    people = None if people_vectors is None else read_vectors(people_vectors)
     rows, rejects = read_items(items)
     show_rejects(rejects)
     given = given_items(vectors, rows, rejects.count)
@@ -131,7 +132,7 @@ def import_vectors(
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):
         model, table = import_model(
-            given, users, rows, options, step=lambda name: steps.step(f"import: {name}")
+            given, people, rows, options, step=lambda name: steps.step(f"import: {name}")
         )
         steps.step("writing the model")
         artifact.save(model, out)

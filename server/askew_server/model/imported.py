@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from askew.vectors import RatingScale
-from askew_server.embeddings import histories
-from askew_server.embeddings.geometry import FoldIn, for_devices
-from askew_server.embeddings.given import GivenItems, as_ratings, check_users
-from askew_server.embeddings.reading import Vectors
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.disclosure import in_words
+from askew_server.training.embeddings import histories
+from askew_server.training.embeddings.geometry import FoldIn, for_devices
+from askew_server.training.embeddings.given import GivenItems, as_ratings, check_people
+from askew_server.training.embeddings.reading import Vectors
 from askew_server.training.item_vectors import ImportedVectors
 from askew_server.training.options import TrainingOptions
 
@@ -34,7 +34,7 @@ class ImportOptions:
 
 def import_model(
     items: GivenItems,
-    users: Vectors | None,
+    people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: ImportOptions,
     *,
@@ -45,16 +45,16 @@ def import_model(
     Raises DataError for user vectors of another geometry, and as `train`.
     """
     step("simulated histories")
-    if users is not None:
-        check_users(users, items)
+    if people is not None:
+        check_people(people, items)
     rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors, options.fold_in)
-    if users is None:
+    if people is None:
         likes = histories.made_up(folded, rng)
         source = f"vectors of another model, with SIMULATED likes of {histories.MADE_UP:,} people"
     else:
-        likes = histories.of_users(users.numbers, items.vectors, rng)
-        of = in_words(len(users))
+        likes = histories.of_people(people.numbers, items.vectors, rng)
+        of = in_words(len(people))
         source = f"vectors of another model, with likes SIMULATED from those of {of} users"
     table = as_ratings(likes, items, options.scale)
     training = replace(options.training, ranking_dimension=folded.shape[1])

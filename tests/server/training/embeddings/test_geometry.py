@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew_server.embeddings.geometry import FoldIn, for_devices
+from askew_server.training.embeddings.geometry import FoldIn, for_devices
 
 RNG = np.random.default_rng(16)
 # Of uneven lengths and leaning one way, as factors do.
@@ -61,7 +61,7 @@ def test_vectors_that_do_not_fill_their_dimensions_stay_finite() -> None:
 
 
 def test_coordinates_stay_where_they_are() -> None:
-    """Columns at right angles are only stretched, in their order: no axes are put in their place."""
+    """Columns at right angles are only stretched: no axes are put in their place."""
     columns, _ = np.linalg.qr(VECTORS)
     uneven = columns * [1, 8, 2, 5, 3, 1]
     vectors = for_devices(uneven, FoldIn.RIDGE)

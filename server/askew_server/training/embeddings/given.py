@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from askew.errors import DataError
 from askew.vectors import RatingScale
-from askew_server.embeddings.reading import Vectors
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.fields import BadField, key, key_order
+from askew_server.training.embeddings.reading import Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,9 @@ def given_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
     return GivenItems(named, vectors.numbers[order], len(rows) - len(keys))
 
 
-def check_users(users: Vectors, items: GivenItems) -> None:
+def check_people(people: Vectors, items: GivenItems) -> None:
     """Raises DataError for user vectors of another geometry than the items'."""
-    wanted, found = items.vectors.shape[1], users.numbers.shape[1]
+    wanted, found = items.vectors.shape[1], people.numbers.shape[1]
     if wanted != found:
         raise DataError(f"user vectors have {found} numbers, item vectors {wanted}")
 

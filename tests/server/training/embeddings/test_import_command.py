@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from askew_server.embeddings.geometry import FoldIn, for_devices
 from askew_server.evaluation.data import simulated_table
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
+from askew_server.training.embeddings.geometry import FoldIn, for_devices
 from askew_server.training.factors import people_of
 from askew_server.training.item_vectors import often_rated
 from askew_server.training.rating_scale import scale_of
@@ -32,7 +32,7 @@ DIMENSION = 16
 @cache
 def examples() -> ModuleType:
     """The models of benchmarks/bring_your_own.py."""
-    path = Path(__file__).parents[3] / "benchmarks/bring_your_own.py"
+    path = Path(__file__).parents[4] / "benchmarks/bring_your_own.py"
     spec = importlib.util.spec_from_file_location("bring_your_own", path)
     assert spec is not None
     assert spec.loader is not None

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from askew_server.embeddings import histories
+from askew_server.training.embeddings import histories
 
 RNG = np.random.default_rng(16)
 VECTORS = RNG.normal(size=(400, 5))
@@ -15,7 +15,7 @@ USERS = RNG.normal(size=(700, 5))
 
 
 def of_users(seed: int = 0, users: NDArray[np.float64] = USERS) -> NDArray[np.int64]:
-    return histories.of_users(users, VECTORS, np.random.default_rng(seed))
+    return histories.of_people(users, VECTORS, np.random.default_rng(seed))
 
 
 def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150() -> None:
@@ -29,7 +29,7 @@ def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150()
 
 
 def test_a_history_has_at_most_half_of_a_small_catalog() -> None:
-    likes = histories.of_users(USERS, VECTORS[:10], np.random.default_rng(0))
+    likes = histories.of_people(USERS, VECTORS[:10], np.random.default_rng(0))
     assert np.bincount(likes[:, 0]).tolist() == [5] * len(USERS)
 
 
@@ -46,17 +46,25 @@ def test_people_drawn_a_few_at_a_time_are_drawn_by_the_same_law(
     np.testing.assert_array_equal(of_users(), whole)
 
 
+@pytest.mark.parametrize("length", [2.0**-500, 2.0**500])
+def test_units_do_not_matter(length: float) -> None:
+    """Powers of two, so that not a bit is rounded."""
+    rng = np.random.default_rng(0)
+    likes = histories.of_people(length * USERS, length * VECTORS, rng)
+    np.testing.assert_array_equal(likes, of_users())
+
+
 def test_more_users_than_are_needed_are_sampled() -> None:
     many = np.tile(USERS, (7, 1))
     likes = of_users(users=many)
-    assert int(likes[:, 0].max()) + 1 == histories.MOST_USERS
+    assert int(likes[:, 0].max()) + 1 == histories.MOST_PEOPLE
 
 
 def test_one_like_is_drawn_with_the_odds_that_the_page_states() -> None:
     """Three items, so that histories have one like each: a softmax of scores over .3 deviations."""
     items, user = np.array([[1.0], [0.9], [0.5]]), 2.0
     users = np.full((4000, 1), user)
-    likes = histories.of_users(users, items, np.random.default_rng(3))
+    likes = histories.of_people(users, items, np.random.default_rng(3))
     scores = user * items[:, 0]
     odds = np.exp(scores / (0.3 * scores.std()))
     expected = odds / odds.sum() * len(users)

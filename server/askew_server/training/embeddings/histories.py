@@ -20,20 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 MADE_UP = 2000  # people, where no user vectors are given
-MOST_USERS = 4000
+MOST_PEOPLE = 4000
 _SHORTEST, _LONGEST = 20, 150
-_TEMPERATURE = 0.3  # in standard deviations of a person's scores
+_SOFTNESS = 0.3  # in standard deviations of a person's scores
 _AT_ONCE = 1 << 23  # scores in memory
 Pairs = NDArray[np.int64]
 
 
-def of_users(
-    users: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
+def of_people(
+    people: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
 ) -> Pairs:
-    """Likes (n, 2) of person and item, of at most MOST_USERS of the users (m, D), by chance."""
-    if len(users) > MOST_USERS:
-        users = users[np.sort(rng.choice(len(users), MOST_USERS, replace=False))]
-    return _likes(users, vectors, rng)
+    """Likes (n, 2) of person and item, of at most MOST_PEOPLE of people (m, D), by chance."""
+    if len(people) > MOST_PEOPLE:
+        people = people[np.sort(rng.choice(len(people), MOST_PEOPLE, replace=False))]
+    # Scores far beyond one another's reach are no numbers any more, so both get a unit.
+    return _likes(people / (np.abs(people).max() or 1.0), vectors / np.abs(vectors).max(), rng)
 
 
 def made_up(folded: NDArray[np.float32], rng: np.random.Generator) -> Pairs:
@@ -70,7 +71,7 @@ def _drawn(
     """So many items each, (m, count), in the order in which they were drawn."""
     scores = people @ items.T
     spread = np.maximum(scores.std(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    keys = scores / (_TEMPERATURE * spread) + rng.gumbel(size=scores.shape)
+    keys = scores / (_SOFTNESS * spread) + rng.gumbel(size=scores.shape)
     first = np.argpartition(-keys, count - 1, axis=1)[:, :count]
     order = np.argsort(-np.take_along_axis(keys, first, axis=1), axis=1, kind="stable")
     drawn: Pairs = np.take_along_axis(first, order, axis=1).astype(np.int64)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from askew.errors import DataError
-from askew_server.embeddings import reading
-from askew_server.embeddings.reading import read_vectors
+from askew_server.training.embeddings import reading
+from askew_server.training.embeddings.reading import read_vectors
 
 NUMBERS = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 4.0], [1.0, 1.0, -8.0]], dtype=np.float32)
 KEYS = ("3", "20", "100")

@@ -9,9 +9,9 @@ import pytest
 
 from askew.errors import DataError
 from askew.vectors import RatingScale
-from askew_server.embeddings.given import as_ratings, check_users, given_items
-from askew_server.embeddings.reading import Vectors
 from askew_server.ratings import ItemRow
+from askew_server.training.embeddings.given import as_ratings, check_people, given_items
+from askew_server.training.embeddings.reading import Vectors
 
 ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
 NUMBERS = np.arange(8.0).reshape(4, 2)
@@ -56,9 +56,9 @@ def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected:
 
 def test_users_of_another_geometry_are_refused() -> None:
     items = given_items(Vectors(NUMBERS), ROWS)
-    check_users(Vectors(np.ones((9, 2))), items)
+    check_people(Vectors(np.ones((9, 2))), items)
     with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
-        check_users(Vectors(np.ones((9, 3))), items)
+        check_people(Vectors(np.ones((9, 3))), items)
 
 
 def test_a_like_is_the_highest_rating() -> None:
