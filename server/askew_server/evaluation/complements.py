@@ -188,7 +188,7 @@ def _posterior(others: Scene, epsilon: float, k: int, *, learned: bool) -> tuple
     space = others.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
     signals = rules.Signals.drawn(others, space, epsilon)
     slates = rules.posterior_slates(others, signals, (k,))[k]
-    return slates, signals.guarantee().any_two or 0.0
+    return slates, signals.guarantee().epsilon or 0.0
 
 
 def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]:
