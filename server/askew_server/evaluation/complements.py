@@ -35,7 +35,6 @@ from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
-from askew_server.training.options import dimension_for
 from askew_server.training.pool import favorites, pool_of
 from askew_server.training.quality import Estimate, Outcome, outcome, ratio_of
 from askew_server.training.simulated_noise import response_signals
@@ -184,7 +183,7 @@ def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got
 
 def _posterior(others: Scene, epsilon: float, k: int, *, learned: bool) -> tuple[Items, float]:
     """Each client's slate (n, k), and the plain epsilon of their signal."""
-    dimension = min(dimension_for(epsilon), others.dealt.vectors.shape[1])
+    dimension = others.dimension_for(epsilon)
     space = others.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
     signals = rules.Signals.drawn(others, space, epsilon)
     slates = rules.posterior_slates(others, signals, (k,))[k]
