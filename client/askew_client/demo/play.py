@@ -37,15 +37,15 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
         async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
             await wait_until_healthy(network.channel)
             screen.listening(address)
-            card, catalog, edition = await held_catalog(network, datetime.date.today())
-            likes = _favorites(catalog, card.space)
-            exchange = Exchange(card, catalog, settings, likes, edition=edition)
+            held = await held_catalog(network, datetime.date.today())
+            likes = _favorites(held.catalog, held.card.space)
+            exchange = Exchange(held.card, held.catalog, settings, likes, edition=held.edition)
             screen.person(exchange)
             sent = await _ask(exchange, slot, screen, store, network)
             await _measure(exchange, draws, screen)
             again = query_to_bytes(exchange.ask(slot, store, SystemBits()).query)
             screen.ledger(store.charges(), settings, same_bytes=again == sent)
-            screen.meaning(exchange.loss, card.space.encoder.reach())
+            screen.meaning(exchange.loss, exchange.card.space.encoder.reach())
     screen.closing()
 
 

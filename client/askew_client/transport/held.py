@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 
 from askew.editions import edition_of
 from askew.errors import Malformed, OtherKind
@@ -15,13 +16,25 @@ BYTE_BUDGET = 4_000_000
 _EPOCH = datetime.date(1970, 1, 1)
 
 
+@dataclass(frozen=True, eq=False)
+class HeldCatalog:
+    """A card, the items that a device holds, the version that they are of, and how many bytes they
+    took, by the device's own count.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    edition: int
+    size: int
+
+
 async def held_catalog(
     network: Transport, today: datetime.date, limit: int = BYTE_BUDGET
-) -> tuple[ModelCard, Catalog, int]:
-    """The card, the items that a device holds, and the version that they are of."""
+) -> HeldCatalog:
+    """What a device holds on a day, within `limit` bytes."""
     edition = edition_of((today - _EPOCH).days)
-    card, catalog = held_from_body(await held_body(network, edition, limit))
-    return card, catalog, edition
+    body = await held_body(network, edition, limit)
+    return HeldCatalog(*held_from_body(body), edition, len(body))
 
 
 async def held_body(network: Transport, edition: int, limit: int) -> bytes:
