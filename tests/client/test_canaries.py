@@ -44,6 +44,7 @@ RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Cana
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
 SETTINGS = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(16),

@@ -38,7 +38,13 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 SLOT = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
-    epsilon=Fraction(2), k=4, max_diameter=8.0, max_one_rating=8.0, pace=0.001, timeout=10.0
+    way="signal",
+    epsilon=Fraction(2),
+    k=4,
+    max_diameter=8.0,
+    max_one_rating=8.0,
+    pace=0.001,
+    timeout=10.0,
 )
 
 

@@ -195,7 +195,9 @@ async def _calls_of(
     signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
     device = Companion(
         network,
-        ClientSettings(epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0),
+        ClientSettings(
+            way="signal", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
+        ),
         profile=PassingProfile(),
         signals=signals,
         bits=bits,

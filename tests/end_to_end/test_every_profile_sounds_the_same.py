@@ -37,7 +37,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.views.values import Connection
 
-SETTINGS = ClientSettings(k=4, pace=0.001)
+SETTINGS = ClientSettings(way="signal", k=4, pace=0.001)
 SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 

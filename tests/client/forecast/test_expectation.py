@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 DRAWS = 40
 K4 = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(96),

@@ -173,7 +173,7 @@ def gap_before_the_question(pair: Pair, directory: Path, public: float, private:
     then over its own ratings.
     """
     clock, server = VirtualSelector(), Listener(pair)
-    settings = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
+    settings = ClientSettings(way="signal", k=4, max_diameter=32.0, max_one_rating=32.0)
     device = Companion(
         PacedTransport(server, PACE),
         settings,
@@ -218,7 +218,7 @@ def test_a_catalog_that_takes_nearly_a_beat_tells_no_more(
 def visit(pair: Pair, directory: Path, asks: Callable[[Companion], Any]) -> list[tuple[str, float]]:
     """What a server hears when of a whole visit, closing included."""
     server = Listener(pair)
-    settings = ClientSettings(k=4, pace=PACE, max_diameter=32.0, max_one_rating=32.0)
+    settings = ClientSettings(way="signal", k=4, pace=PACE, max_diameter=32.0, max_one_rating=32.0)
 
     async def play() -> None:
         opened = open_companion(

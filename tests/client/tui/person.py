@@ -34,6 +34,7 @@ from askew_client.tui.app import AskewApp
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(48),

@@ -28,7 +28,7 @@ async def demo(
 ) -> AsyncIterator[Person]:
     """The demo's person, with ten ratings, two directions and eight results."""
     monkeypatch.setattr("askew_client.client.SystemBits", SteadyBits)
-    app = AskewApp(lambda: simulated_companion(ClientSettings()), note="demo")
+    app = AskewApp(lambda: simulated_companion(ClientSettings(way="signal")), note="demo")
     app.animation_level = "none"
     async with app.run_test(size=request.param, notifications=False) as pilot:
         person = Person(app, pilot, Network.__new__(Network))
