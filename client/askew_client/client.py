@@ -51,6 +51,8 @@ async def open_companion(
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
+    from askew_client.transport.held import FetchedAnew  # with protobuf
+
     places = paths.places(directory)
     bits = SystemBits()
     signals = SignalStore(places.ledger, settings.caps, places.anchor)
@@ -58,7 +60,14 @@ async def open_companion(
     async with _network(server, settings, transport) as network:
         paced = PacedTransport(network, settings.pace)
         try:
-            yield Companion(paced, settings, profile=store, signals=signals, bits=bits)
+            yield Companion(
+                paced,
+                settings,
+                profile=store,
+                signals=signals,
+                bits=bits,
+                library=FetchedAnew(paced, settings.byte_budget),
+            )
         finally:
             await paced.turn()  # closing is seen as well as a call
 

@@ -163,10 +163,11 @@ async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
     import datetime
 
     from askew_client.transport.grpc import GrpcTransport
-    from askew_client.transport.held import held_catalog
+    from askew_client.transport.held import FetchedAnew
 
     async with GrpcTransport(config.server, config.settings.timeout) as network:
-        held = await held_catalog(network, datetime.date.today(), config.settings.byte_budget)
+        library = FetchedAnew(network, config.settings.byte_budget)
+        held = await library.holding(datetime.date.today())
     return [(item.label, item.genres) for item in held.catalog.items]
 
 

@@ -75,12 +75,13 @@ async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
 
     from askew.errors import OtherKind
     from askew_client.device.doctor import check_metric_space, check_space, check_way
-    from askew_client.transport.held import held_catalog
+    from askew_client.transport.held import FetchedAnew
     from askew_client.ways.choice import Held
 
     settings = config.settings
     try:
-        found = await held_catalog(network, datetime.date.today(), settings.byte_budget)
+        library = FetchedAnew(network, settings.byte_budget)
+        found = await library.holding(datetime.date.today())
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
     held = Held(len(found.catalog), found.size)

@@ -32,8 +32,7 @@ from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.met import Met
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.transport.held import held_catalog
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import Library, Transport
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import (
     Answer,
@@ -65,12 +64,14 @@ class Companion(ProfileDesk):
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
+        library: Library,
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
         """`open_companion` in `client` builds one with a real network and real stores."""
         super().__init__(profile)
         self._transport, self._settings = transport, settings
         self._signals, self._bits, self._today = signals, bits, today
+        self._library = library
         self._model: Model | None = None  # without the items that were met
         self._met: tuple[Met, Model] | None = None  # with them, the last time
         self.nearby = Nearby(
@@ -165,8 +166,7 @@ class Companion(ProfileDesk):
         return answer
 
     async def _fetch(self) -> Model:
-        limit = self._settings.byte_budget
-        self._model = Model.of(await held_catalog(self._transport, self._today(), limit))
+        self._model = Model.of(await self._library.holding(self._today()))
         self._met = None
         self._know(self._model)
         self._transport.mark()

@@ -19,7 +19,7 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.held import HeldCatalog
+from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
 from askew_client.ways.choice import Held
 
@@ -43,7 +43,7 @@ class Model:
     places: Mapping[str, int] = field(repr=False)
 
     @classmethod
-    def of(cls, held: HeldCatalog) -> Self:
+    def of(cls, held: Holding) -> Self:
         """What a server said, prepared for any profile."""
         card, catalog = held.card, held.catalog
         return cls(
