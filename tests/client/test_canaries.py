@@ -33,6 +33,7 @@ from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.problems import Setback
 from askew_client.views.values import Answer
@@ -113,12 +114,12 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     server = ("--server", demo_address)
     runs = [
         watched("profile", "import", "-", stdin=RATED),
-        watched("ask", *server),
-        watched("ask", *server, "--json"),
+        watched("ask", *server, "--way", "signal"),
+        watched("ask", *server, "--way", "signal", "--json"),
         watched("budget"),
         watched("doctor", *server),
         watched("ask", "--server", "127.0.0.1:1"),
-        watched("ask", *server, "-k", "65"),
+        watched("ask", *server, "--way", "signal", "-k", "65"),
         watched("ask", *server, "--max-nothing"),
     ]
     picked = json.loads(runs[2][0])["pick"]
@@ -157,6 +158,7 @@ def companion(network: LocalTransport, directory: Path) -> Companion:
     return Companion(
         network,
         SETTINGS,
+        library=FetchedAnew(network),
         profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
         signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
         bits=SystemBits(),
