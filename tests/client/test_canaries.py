@@ -232,7 +232,8 @@ def test_a_title_is_text_and_never_markup_in_the_demo(pair: Pair) -> None:
 
 async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:
     catalog = hostile(pair)
-    device = companion(LocalTransport(pair.card, catalog), tmp_path)
+    card = replace(pair.card, catalog_version=catalog.version)
+    device = companion(LocalTransport(card, catalog), tmp_path)
     device.like(f"{HOSTILE} 9")
     answer = await device.ask()
     assert isinstance(answer, Answer)

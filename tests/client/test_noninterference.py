@@ -126,7 +126,8 @@ def _seen_from_outside(
     play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
 ) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
-    pair.retrieve(Query(_frozen(pair), 4, edition=FIRST))  # the server, in this process too, reads its codebook
+    # The server, which is in this process too, reads its codebook.
+    pair.retrieve(Query(_frozen(pair), 4, edition=FIRST))
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}

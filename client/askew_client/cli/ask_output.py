@@ -34,7 +34,7 @@ def as_lines(found: Answer) -> Iterator[str]:
 
 def _way_lines(found: Answer) -> Iterator[str]:
     """How it was answered, and what that cost."""
-    yield f"({found.way.name}: {found.way.why})"
+    yield f"({found.way.name}: {found.way.reason})"
     for note in found.way.notes:
         yield f"({note})"
     if found.cost is not None:
@@ -82,7 +82,7 @@ def as_json(found: Answer) -> dict[str, object]:
         "came": [result.title.label for result in found.results if result.came],
         "used_ratings": found.used,
         "unused_ratings": found.unused,
-        "way": {"name": found.way.name, "why": found.way.why, "notes": list(found.way.notes)},
+        "way": {"name": found.way.name, "why": found.way.reason, "notes": list(found.way.notes)},
         "accept": found.way.accept or None,
         "fresh": found.departure is not None and found.departure.fresh,
         "cost": None if found.cost is None else _cost_as_json(found.cost),

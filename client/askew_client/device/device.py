@@ -174,10 +174,11 @@ class Companion(ProfileDesk):
 
     def _quote(self, model: Model) -> Quote:
         card, taken = model.card, choose(self._settings, model.card, model.held)
-        slot, stored = slot_of(self._today()), None
-        if taken.way is Way.SIGNAL:
-            mechanism_for(card, taken.settings)  # what no ledger needs to be opened for
-            slot, stored = self._signals.find(card.space.version, slot)
+        slot = slot_of(self._today())
+        if taken.way is not Way.SIGNAL:
+            return present.free_quote(taken, card, slot)
+        mechanism_for(card, taken.settings)  # what no ledger needs to be opened for
+        slot, stored = self._signals.find(card.space.version, slot)
         return present.quote_of(taken, card, self._signals.account(), slot, stored)
 
     def _way(self) -> TakenWay | None:

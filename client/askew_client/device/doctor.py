@@ -56,7 +56,7 @@ def check_way(card: ModelCard, settings: ClientSettings, held: Held) -> Finding:
         taken = in_words(choose(settings, card, held), card)
     except ParameterError as error:
         return Finding("way", "fail", str(error), "Take another way, or change the setting.")
-    return Finding("way", "ok", f"{taken.name}: {taken.why}", " ".join(taken.notes))
+    return Finding("way", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))
 
 
 def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:

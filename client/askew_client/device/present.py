@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from askew.break_even import Way
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.privacy import SignalLoss
@@ -183,22 +182,32 @@ def cost_after(asked: Exchange, remembered: Remembered) -> Cost:
 def quote_of(
     taken: Taken, card: ModelCard, account: Account, slot: str, stored: Signal | None
 ) -> Quote:
-    """What a question costs, before it is asked."""
-    settings, way, spent_this_slot = taken.settings, in_words(taken, card), account.spent_in(slot)
-    cost, fresh = None, False
-    if taken.way is Way.SIGNAL:
-        now, fresh = mechanism_for(card, settings), stored is None
-        mechanism = now if stored is None else stored.of_tastes
-        wanted = now.privacy_loss(card.space.encoder.reach())
-        cost = cost_of(card, mechanism, wanted, account.spent, settings)
+    """What a question with a signal costs, before it is asked."""
+    settings, spent_this_slot = taken.settings, account.spent_in(slot)
+    now = mechanism_for(card, settings)
+    mechanism = now if stored is None else stored.of_tastes
+    wanted = now.privacy_loss(card.space.encoder.reach())
     return Quote(
-        way=way,
-        cost=cost,
+        way=in_words(taken, card),
+        cost=cost_of(card, mechanism, wanted, account.spent, settings),
         slot=slot,
-        fresh=fresh,
-        second_space=fresh and spent_this_slot > 0,
+        fresh=stored is None,
+        second_space=stored is None and spent_this_slot > 0,
         spent_this_slot=spent_this_slot,
         monthly_cap=settings.monthly_cap,
+    )
+
+
+def free_quote(taken: Taken, card: ModelCard, slot: str) -> Quote:
+    """The same where nothing would be sent: no ledger is opened for it."""
+    return Quote(
+        way=in_words(taken, card),
+        cost=None,
+        slot=slot,
+        fresh=False,
+        second_space=False,
+        spent_this_slot=Fraction(0),
+        monthly_cap=taken.settings.monthly_cap,
     )
 
 

@@ -6,8 +6,9 @@ import datetime
 from dataclasses import dataclass
 
 from askew.editions import edition_of
-from askew.errors import Malformed, OtherKind
+from askew.errors import AskewError, Malformed, OtherKind
 from askew.held_file import HEAD_BYTES, Head, Part
+from askew.model_card import Catalog, ModelCard
 from askew.wire.held import held_from_body
 from askew_client.transport.protocol import Holding, Transport
 
@@ -26,7 +27,15 @@ class FetchedAnew:
         """All that the server lets devices hold within the limit."""
         edition = edition_of((day - _EPOCH).days)
         body = await held_body(self.network, edition, self.limit)
-        return Holding(*held_from_body(body), edition, HEAD_BYTES + len(body))
+        return Holding(*_read(body), edition, HEAD_BYTES + len(body))
+
+
+def _read(body: bytes) -> tuple[ModelCard, Catalog]:
+    """The card and the items of a body. Raises Malformed for any other."""
+    try:
+        return held_from_body(body)
+    except AskewError as error:
+        raise Malformed(f"what this server wants to be held was refused: {error}") from None
 
 
 async def held_body(network: Transport, edition: int, limit: int) -> bytes:

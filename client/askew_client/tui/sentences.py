@@ -107,7 +107,7 @@ def way(taken: TakenWay) -> Text:
     """How a question is answered, why, and what the server proposes instead."""
     text = Text("\n")
     text.append(f"{taken.name}: ", "bold")
-    text.append(f"{taken.why}.")
+    text.append(f"{taken.reason}.")
     for note in taken.notes:
         text.append(f"\n{note}", "italic")
     return text
@@ -192,7 +192,7 @@ def ledger(budget: Budget) -> Text:
         text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
     if budget.way is not None:
         text.append(f"{budget.way.name}: ", "bold")
-        text.append(f"{budget.way.why}.\n\n")
+        text.append(f"{budget.way.reason}.\n\n")
     for line in reversed(budget.lines):
         text.append(f"{line.slot}  ", "bold")
         space = f" (space {line.space_version[:8]})" if line.space_version else ""

@@ -121,7 +121,8 @@ class Quote:
     """What a question would cost now. The same for every profile: by the settings, the server's
     card, what is held and the ledger.
 
-    way: how it would be answered; cost is None where nothing would be sent. fresh: a signal would
+    way: how it would be answered; where nothing would be sent, cost is None, and the ledger is
+    not looked at. fresh: a signal would
     be drawn and charged, rather than sent again for nothing. second_space: it would be the slot's
     second space, and so needs the person's yes. cost.spent is without it. spent_this_slot,
     monthly_cap: what the slot's signals cost so far, and what they may.
