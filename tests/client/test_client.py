@@ -56,6 +56,7 @@ def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_p
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
         assert client.quote().fresh
         answer = client.ask()
+        assert answer.departure is not None
         assert (answer.used, answer.departure.fresh) == (0, True)
         assert client.pick(answer) == answer.results[0]
         assert not client.quote().fresh
