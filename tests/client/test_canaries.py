@@ -226,7 +226,7 @@ def test_a_title_is_text_and_never_markup_in_the_demo(pair: Pair) -> None:
     exchange = replace(pair.exchange({9: 5.0}), catalog=hostile(pair))
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=200)
-    DemoScreen(console).person(exchange)
+    DemoScreen(console).person(exchange, 1000)
     assert f"{HOSTILE} 9" in text.getvalue()
 
 

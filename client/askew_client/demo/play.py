@@ -41,7 +41,7 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
             card, catalog = held.card, held.catalog
             likes = _favorites(catalog, card.space)
             exchange = Exchange(card, catalog, settings, likes, edition=held.edition)
-            screen.person(exchange)
+            screen.person(exchange, held.size)
             sent = await _ask(exchange, slot, screen, store, network)
             await _measure(exchange, draws, screen)
             again = query_to_bytes(exchange.ask(slot, store, SystemBits()).query)
