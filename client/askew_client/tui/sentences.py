@@ -105,7 +105,7 @@ def flow_here(k: int) -> Content:
 
 def way(taken: TakenWay) -> Text:
     """How a question is answered, why, and what the server proposes instead."""
-    text = Text("\n")
+    text = Text()
     text.append(f"{taken.name}: ", "bold")
     text.append(f"{taken.reason}.")
     for note in taken.notes:
@@ -120,10 +120,9 @@ def number(value: Fraction | float) -> str:
 
 def quote(price: Quote) -> Text:
     """What a question would cost, before it is asked."""
-    cost = price.cost
+    text, cost = Text(), price.cost
     if cost is None:
-        return way(price.way)
-    text = way(price.way)
+        return text
     if not price.fresh:
         text.append(f"\nAsking sends the signal of {price.slot} again, for nothing.")
         return text
@@ -141,7 +140,7 @@ def quote(price: Quote) -> Text:
 def outcome(answer: Answer) -> Text:
     """What left, and what it cost."""
     if answer.departure is None or answer.cost is None:
-        return Text.assemble(("Nothing has left.", "bold"), way(answer.way))
+        return Text.assemble(("Nothing has left.\n", "bold"), way(answer.way))
     return departure(answer.departure, answer.cost)
 
 

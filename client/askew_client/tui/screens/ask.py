@@ -33,7 +33,7 @@ class AskScreen(FrameScreen):
         "One key asks. What this device holds whole is ranked here, and nothing leaves; nor does "
         "it where a signal is not worth its price. Else your profile is bent by noise, and only "
         "the bent copy leaves: the signal. The server answers with results for it; this device "
-        "ranks them by your true profile, beside what it holds, and picks. Neither the ranking "
+        "ranks them (◇) by your true profile, beside what it holds, and picks. Neither the ranking "
         "nor the pick is ever sent. The signal is drawn and paid for once a month; asking again "
         "in the same month sends the same one, at no further cost."
     )
@@ -61,6 +61,7 @@ class AskScreen(FrameScreen):
                 yield Static("What comes back", classes="heading")
                 yield Static("", id="flow", markup=False)
                 with Window(id="results-window"):
+                    yield Static("", id="way", markup=False)
                     yield ResultList()
                 yield Static("", id="pick", markup=False)
         with Horizontal(id="bar"):
@@ -122,6 +123,7 @@ class AskScreen(FrameScreen):
         """Show the price before anything is sent, or that nothing would be."""
         quote, companion = message.quote, self.desk.companion
         self.query_one("#price", Static).update(sentences.quote(quote))
+        self.query_one("#way", Static).update(sentences.way(quote.way))
         if companion is not None:
             asks, k = quote.way.asks, companion.settings.k
             before = sentences.WHAT_LEAVES if asks else sentences.NOTHING_LEAVES
@@ -171,7 +173,7 @@ class AskScreen(FrameScreen):
     # What it shows
 
     def _show_answer(self, answer: Answer) -> None:
-        for words in ("#before", "#price"):
+        for words in ("#before", "#price", "#way"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(sentences.outcome(answer))
