@@ -79,7 +79,7 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def _way(name: str, value: object) -> str:
+def way_name(name: str, value: object) -> str:
     """A way, "auto" being the device's own choice, which a ClientSettings writes as ""."""
     text = _text(name, value)
     return "" if text == AUTO else text
@@ -116,7 +116,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "max_one_rating": _decimal,
     "pace": _decimal,
     "timeout": _decimal,
-    "way": _way,
+    "way": way_name,
     "byte_budget": whole_number,
     "held_from": _text,
     "accept": _text,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,16 +53,25 @@ class KeptLibrary:
 
 @dataclass(frozen=True)
 class FetchedAnew:
-    """Keeps nothing: what is held is fetched whenever it is asked for."""
+    """Keeps nothing: what is held is fetched whenever it is asked for. Implements Library."""
 
     network: HeldSource
     byte_budget: int = BYTE_BUDGET
 
     async def holding(self, day: datetime.date) -> Holding:
         """All that the server lets devices hold within the budget."""
+        with self._passing() as library:
+            return await library.holding(day)
+
+    async def refresh(self) -> Refreshed:
+        """Looks at once: there is nothing that could be as it was."""
+        with self._passing() as library:
+            return await library.refresh()
+
+    @contextmanager
+    def _passing(self) -> Iterator[KeptLibrary]:
         with TemporaryDirectory(prefix="askew-held-") as directory:
-            shelf = Shelf(Path(directory))
-            return await KeptLibrary.on(shelf, self.network, self.byte_budget).holding(day)
+            yield KeptLibrary.on(Shelf(Path(directory)), self.network, self.byte_budget)
 
 
 def _read(body: bytes) -> tuple[ModelCard, Catalog]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 class TakenWay:
     """The way taken: whole, shared or signal. Public: by settings, the card and the bytes held.
 
-    why: what is done and for what reason. notes: what the server proposes instead, and what that
+    reason: what is done, and why. notes: what the server proposes instead, and what that
     would cost. accept: the setting that would be the person's yes to it, or "".
     """
 
     name: str
-    why: str
+    reason: str
     notes: tuple[str, ...] = ()
     accept: str = ""
 

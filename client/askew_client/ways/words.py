@@ -33,7 +33,7 @@ def in_words(taken: Taken, card: ModelCard) -> TakenWay:
     """What to show of a way."""
     return TakenWay(
         name=str(taken.way),
-        why=f"{_what(taken)}; {_REASONS[taken.reason]}",
+        reason=f"{_what(taken)}; {_REASONS[taken.reason]}",
         notes=(*_notes(taken, card),),
         accept=str(taken.refused.accept or "") if taken.refused is not None else "",
     )

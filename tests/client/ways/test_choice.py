@@ -61,8 +61,8 @@ def test_a_card_without_a_table_gets_no_signal() -> None:
     taken = choose(DEVICE, card_with(), SOME)
     assert (taken.way, taken.reason) == (Way.SHARED, Reason.NO_TABLE)
     words = in_words(taken, card_with())
-    assert "does not say what a signal is worth; --way signal asks" in words.why
-    assert "nothing is drawn, charged or sent" in words.why
+    assert "does not say what a signal is worth; --way signal asks" in words.reason
+    assert "nothing is drawn, charged or sent" in words.reason
 
 
 def test_a_card_that_proposes_none_gets_none_though_a_row_would_gain() -> None:
@@ -232,7 +232,7 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
 def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> None:
     card = card_with(SHARED, signal("geo_laplace", "4", 8, gain=0.01, error=0.02))
     words = in_words(choose(replace(DEVICE, way="signal"), card, SOME), card)
-    assert words.why == (
+    assert words.reason == (
         "one signal, geo_laplace at epsilon 4, k 8 (0.710 of the best score, +0.010 over the items "
         "held, standard error 0.020); as you chose"
     )
