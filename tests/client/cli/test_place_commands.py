@@ -43,7 +43,12 @@ def _serving(space: MetricSpace) -> Iterator[str]:
         query = convert.query_from_bytes(request, card)
         return convert.slate_to_bytes(nearest(items, query.signal, query.k), card)
 
+    def nothing_to_hold(_: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort(grpc.StatusCode.NOT_FOUND, "")
+        raise AssertionError
+
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+        "GetHeld": grpc.unary_unary_rpc_method_handler(nothing_to_hold),
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
             lambda _, __: convert.card_to_bytes(card)
         ),
