@@ -59,9 +59,7 @@ def main() -> None:
     """Measure and print."""
     path, question = asked()
     print(f"{question.held} items held, {question.k} served, {len(question.seeds)} seeds")
-    print(
-        "truth       held          way     epsilon  rating  ratio          difference     picked"
-    )
+    print("truth       held          way     epsilon  rating  ratio          difference     picked")
     for row in compare(read_table(path), question):
         print(line(row))
 
