@@ -13,7 +13,6 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,10 +39,14 @@ async def _serve(pipe: Connection) -> None:
     import grpc.aio
 
     from askew.encoder import KNOTS, Encoder
+    from askew.held_file import PIECE_BYTES
+    from askew.item_codes import rounded, scales_of
     from askew.model_card import Catalog, Item, ModelCard, ServingRule
     from askew.rule_kind import RuleKind
     from askew.vectors import FeatureSpace, RatingScale
     from askew.wire import convert
+    from askew.wire.held import held_to_bytes
+    from askew.wire.v1 import retrieval_pb2 as pb
     from askew_server.retrieval.retriever import Retriever
 
     rng = np.random.default_rng(0)
@@ -52,29 +55,27 @@ async def _serve(pipe: Connection) -> None:
     knots = np.tile(np.linspace(-0.2, 0.2, KNOTS), (2, 1))
     encoder = Encoder(directions, np.zeros(FACTORS, np.float32), knots, 0.5, 20, 1.5)
     items = tuple(Item(f"Item {i}") for i in range(ITEMS))
-    catalog = Catalog(items, vectors, np.ones(ITEMS, np.float32), tuple(range(64)))
-    space = FeatureSpace(RatingScale(1, 5, 4), encoder)
+    scales = scales_of(vectors)
+    catalog = Catalog(items, rounded(vectors, scales), np.ones(ITEMS, np.float32), tuple(range(64)))
+    space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
     rule = ServingRule(RuleKind.NONE, 4.0, 8)
-    card = ModelCard(space, catalog.version, ITEMS, 64, "made up", simulated=True, rule=rule)
-    retriever, chunks = Retriever(card, catalog), tuple(convert.catalog_to_chunks(catalog))
+    card = ModelCard(space, catalog.version, ITEMS, 64, "made up", True, rule, ITEMS)
+    retriever, file = Retriever(card, catalog), held_to_bytes(card, catalog)
     times: dict[str, float] = {}
 
-    async def get_card(_: bytes, __: object) -> bytes:
-        return convert.card_to_bytes(card)
-
-    async def get_catalog(_: bytes, __: object) -> AsyncIterator[bytes]:
-        for chunk in chunks:
-            yield chunk
-        times["catalog"] = time.perf_counter()
+    async def get_held(request: bytes, __: object) -> bytes:
+        start = convert.parse(pb.GetHeldRequest(), request).start
+        times["held"] = time.perf_counter()
+        return pb.GetHeldResponse(data=file[start : start + PIECE_BYTES]).SerializeToString()
 
     async def retrieve(request: bytes, __: object) -> bytes:
-        pipe.send(time.perf_counter() - times["catalog"])
-        return convert.slate_to_bytes(retriever.answer(convert.query_from_bytes(request, card)))
+        pipe.send(time.perf_counter() - times["held"])
+        slate = retriever.answer(convert.query_from_bytes(request, card))
+        return convert.slate_to_bytes(slate, card)
 
     server = grpc.aio.server()
     methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-        "GetModelCard": grpc.unary_unary_rpc_method_handler(get_card),
-        "GetCatalog": grpc.unary_stream_rpc_method_handler(get_catalog),
+        "GetHeld": grpc.unary_unary_rpc_method_handler(get_held),
         "Retrieve": grpc.unary_unary_rpc_method_handler(retrieve),
     }
     name = "askew.wire.v1.Retrieval"

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
-from askew.local_model import decode_vectors, encode_vectors
+from askew.item_codes import rounded, scales_of
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
 from askew.randomness import SystemBits
 from askew.ranking import Slate
@@ -39,11 +39,12 @@ def made_exchange(mechanism: MechanismName) -> Exchange:
     buckets = Buckets(
         rng.normal(size=(BUCKETS, FACTORS)).astype(np.float32), np.zeros(BUCKETS, np.float32)
     )
-    space = FeatureSpace(RatingScale(1, 5, 4), encoder, buckets)
+    scales = scales_of(vectors)
+    space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales, buckets)
     items = tuple(Item(f"Item {i}") for i in range(ITEMS))
-    catalog = Catalog(items, vectors, np.ones(ITEMS, np.float32), tuple(range(64)))
+    catalog = Catalog(items, rounded(vectors, scales), np.ones(ITEMS, np.float32), tuple(range(64)))
     rule = ServingRule(RuleKind.CODEBOOK, 4.0, K)
-    card = ModelCard(space, catalog.version, ITEMS, 64, "made up", simulated=True, rule=rule)
+    card = ModelCard(space, catalog.version, ITEMS, 64, "made up", True, rule, ITEMS)
     rated = rng.choice(ITEMS, RATINGS, replace=False)
     ratings = {int(item): float(rng.integers(1, 6)) for item in rated}
     settings = ClientSettings(mechanism=mechanism, epsilon=Fraction(4), k=K)
@@ -63,8 +64,7 @@ def best_time(step: Callable[[], object]) -> float:
 def steps_of(exchange: Exchange) -> dict[str, Callable[[], object]]:
     catalog, bits = exchange.catalog, SystemBits()
     ids = tuple(range(0, ITEMS, ITEMS // K))[:K]
-    sent = decode_vectors(*encode_vectors(catalog.scoring[list(ids)]), K)
-    slate = Slate(exchange.card.catalog_version, ids, sent)
+    slate = Slate.of_catalog(catalog, ids)
     return {
         "fold in and encode": lambda: fold_in(
             exchange.ratings, catalog.vectors, exchange.card.space

@@ -1,21 +1,20 @@
-"""The demo's model as messages, for the app's demo, which has no server: `make demo-model`."""
+"""What devices hold of the demo's model, for the app, which has no server: `make demo-model`."""
 
 from __future__ import annotations
 
 import base64
 from pathlib import Path
 
-from askew.wire import convert
+from askew.wire.held import held_to_bytes
 from askew_server.demo.model import demo_model
 
 PATH = Path(__file__).parents[1] / "client/askew_client/tui/simulated_model.txt"
 
 
 def text() -> str:
-    """One message a line: the card, then the catalog."""
+    """The held file, in base64."""
     model = demo_model()
-    messages = [convert.card_to_bytes(model.card), *convert.catalog_to_chunks(model.catalog)]
-    return "".join(f"{base64.b64encode(message).decode()}\n" for message in messages)
+    return base64.encodebytes(held_to_bytes(model.card, model.catalog)).decode("ascii")
 
 
 if __name__ == "__main__":

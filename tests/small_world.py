@@ -45,9 +45,15 @@ def made_buckets(n_buckets: int = 4, ranking: int = 3) -> Buckets:
     return Buckets(np.array(rows, dtype=np.float32), np.zeros(n_buckets, dtype=np.float32))
 
 
-def made_space(encoder: Encoder | None = None, buckets: Buckets | None = None) -> FeatureSpace:
-    """A space with ratings from 1 to 5, of which 4 and 5 are likes."""
-    return FeatureSpace(RatingScale(1.0, 5.0, 4.0), encoder or made_encoder(), buckets)
+def made_space(
+    encoder: Encoder | None = None, buckets: Buckets | None = None, step: float = 0.25
+) -> FeatureSpace:
+    """A space with ratings from 1 to 5, of which 4 and 5 are likes. Item codes say multiples of the
+    step, from -8 to 7 of it.
+    """
+    encoder = encoder or made_encoder()
+    scales = np.full(encoder.ranking_dimension, step, dtype=np.float32)
+    return FeatureSpace(RatingScale(1.0, 5.0, 4.0), encoder, scales, buckets)
 
 
 def made_catalog(
@@ -71,4 +77,5 @@ def made_card(space: FeatureSpace, catalog: Catalog, max_slate_size: int) -> Mod
         source=SOURCE,
         simulated=True,
         rule=RULE,
+        n_starter=len(catalog),
     )

@@ -6,16 +6,16 @@ The network, the store and the randomness are arguments, so that all of this run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.editions import FIRST
 from askew.errors import LedgerError, Malformed, ParameterError, WireError
 from askew.lattice import Lattice
-from askew.local_model import decode_vectors, encode_vectors
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge, SignalLoss
 from askew.randomness import RandomBits
@@ -115,8 +115,8 @@ class Exchange:
 
     Whether it can be made, and what it does until an answer is there, depends on the card and the
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
-    empty set of ratings. contributions: the encoder's, of the whole catalog, where they were made
-    before; public.
+    empty set of ratings. catalog: what the device holds. contributions: the encoder's, of all of
+    it, where they were made before; public. edition: the version that is held.
     """
 
     card: ModelCard
@@ -124,6 +124,7 @@ class Exchange:
     settings: ClientSettings
     ratings: Mapping[int, float] = field(repr=False)
     contributions: NDArray[np.float64] | None = field(default=None, repr=False)
+    edition: int = FIRST
     mechanism: TasteMechanism = field(init=False)
     profile: Profile = field(init=False, repr=False)
 
@@ -143,8 +144,9 @@ class Exchange:
     def ask(
         self, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
     ) -> Question:
-        """The question of this slot: `ask` of this module."""
-        return ask(self, slot, memory, bits, second_space=second_space)
+        """The question of this slot: `ask` of this module, about the version that is held."""
+        question = ask(self, slot, memory, bits, second_space=second_space)
+        return replace(question, query=replace(question.query, edition=self.edition))
 
     @property
     def space_version(self) -> str:
@@ -187,15 +189,14 @@ class Exchange:
     def rank(self, slate: Slate) -> Ranking:
         """The slate, ranked by the true profile; the ranking names the pick. Never sent.
 
-        Raises Malformed for a slate whose local model is not the catalog's.
+        Raises Malformed for a slate that scores what the device holds in another way.
         """
-        vectors = self.catalog.scoring[list(slate.item_ids)]
-        sent = decode_vectors(*encode_vectors(vectors), len(vectors))
-        if not np.array_equal(slate.vectors, sent):
+        held = [(at, item) for at, item in enumerate(slate.item_ids) if item < len(self.catalog)]
+        rows, items = [at for at, _ in held], [item for _, item in held]
+        if not np.array_equal(slate.scoring[rows], self.catalog.scoring[items]):
             raise Malformed("the answer scores items in another way than the catalog does")
-        exact = Slate(slate.catalog_version, slate.item_ids, vectors)
         shared = self.catalog.shared_slate
-        return rank(exact, self.profile, seen=self.ratings.keys(), shared=shared)
+        return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
 
 
 def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.break_even import BreakEven
 from askew.errors import DimensionMismatch, NotFound, OutOfRange, StaleSpace
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query
@@ -51,7 +52,9 @@ class ModelCard:
     """What a device must know before it asks.
 
     source says in words where the ratings came from; simulated is set when no person gave them.
-    max_slate_size is the largest k that the server answers. The guarantee covers `COVERS`.
+    max_slate_size is the largest k that the server answers. n_starter: the first so many items are
+    the starter items, which a device holds that does not hold all; n_items where there is no such.
+    break_even: what asking is worth, if the server says. The guarantee covers `COVERS`.
     """
 
     space: FeatureSpace
@@ -61,10 +64,14 @@ class ModelCard:
     source: str
     simulated: bool
     rule: ServingRule
+    n_starter: int
+    break_even: BreakEven | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_slate_size <= self.n_items:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
+        if not 1 <= self.n_starter <= self.n_items:
+            raise OutOfRange("the number of starter items", "from 1 to the number of items")
         check_text("the source of a model", self.source)
 
     def check(self, query: Query) -> None:
@@ -143,6 +150,13 @@ class Catalog:
         """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
+
+    def first(self, n: int) -> Catalog:
+        """The first n items, as a catalog of their own."""
+        if n == len(self):
+            return self
+        shared = tuple([item for item in self.shared_slate if item < n])
+        return Catalog(self.items[:n], self.vectors[:n], self.boosts[:n], shared)
 
     @cached_property
     def version(self) -> str:

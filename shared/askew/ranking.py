@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
 from askew.listing import Listing
+from askew.model_card import Catalog, Item
 from askew.vectors import Profile
 
 
@@ -20,29 +21,52 @@ from askew.vectors import Profile
 class Slate:
     """The k results: item ids in ascending order, so that their order says nothing.
 
-    vectors: the local model, (k, D) float32, row i scores item_ids[i]; D = 0 in a metric space.
-    listings: the items whole, where the device holds no catalog. Raises OutOfRange unless the ids
-    are distinct and ascending and the vectors finite.
+    Items of tastes come whole: items, their vectors (k, D) float32 and boosts (k,), and payloads,
+    one each or none at all. listings: those of a metric space, with D = 0. Raises OutOfRange unless
+    the ids are distinct and ascending, the vectors finite, and all parts as many.
     """
 
     catalog_version: str
     item_ids: tuple[int, ...]
     vectors: NDArray[np.float32] = field(repr=False)
+    boosts: NDArray[np.float32] = field(repr=False)
+    items: tuple[Item, ...] = field(default=(), repr=False)
+    payloads: tuple[bytes, ...] = field(default=(), repr=False)
     listings: tuple[Listing, ...] = field(default=(), repr=False)
 
     @classmethod
+    def of_catalog(
+        cls, catalog: Catalog, item_ids: Sequence[int], payloads: tuple[bytes, ...] = ()
+    ) -> Slate:
+        """Items of a catalog, whole."""
+        rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
+        vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
+        return cls(catalog.version, tuple(item_ids), vectors, boosts, items, payloads)
+
+    @classmethod
     def of_listings(cls, catalog_version: str, listings: Sequence[Listing]) -> Slate:
-        """Items whole, in order of id."""
+        """Items of a metric space, whole, in order of id."""
         ids = tuple([each.id for each in listings])
-        return cls(catalog_version, ids, np.zeros((len(ids), 0), np.float32), tuple(listings))
+        nothing = np.zeros((len(ids), 0), np.float32)
+        ones = np.ones(len(ids), np.float32)
+        return cls(catalog_version, ids, nothing, ones, listings=tuple(listings))
 
     def __post_init__(self) -> None:
+        k = len(self.item_ids)
         if list(self.item_ids) != sorted(set(self.item_ids)):
             raise OutOfRange("the item ids of a slate", "distinct and ascending")
         if self.listings and tuple([each.id for each in self.listings]) != self.item_ids:
             raise OutOfRange("the items of a slate", "those of its ids, in their order")
-        if not np.isfinite(self.vectors).all() or len(self.vectors) != len(self.item_ids):
+        if not np.isfinite(self.vectors).all() or (len(self.vectors), len(self.boosts)) != (k, k):
             raise OutOfRange("the vectors of a slate", "finite, one for each item")
+        if len(self.items) not in {0, k} or len(self.payloads) not in {0, k}:
+            raise OutOfRange("the items and payloads of a slate", "one for each id, or none")
+
+    @property
+    def scoring(self) -> NDArray[np.float32]:
+        """boost_i * v_i, (k, D): what a taste is multiplied with to rank."""
+        scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
+        return scoring
 
 
 def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -80,7 +104,7 @@ def rank(
     Where the taste says nothing at all, which is that of somebody without likes, items stand in the
     order of `shared`, the slate for anybody.
     """
-    found = scores(profile.taste, slate.vectors)
+    found = scores(profile.taste, slate.scoring)
     order = [slate.item_ids[i] for i in best(found, len(found))]
     if not profile.taste.any():
         place = {item: at for at, item in enumerate(shared)}

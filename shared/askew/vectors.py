@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
+from askew.item_codes import check_scales
 from askew.meanings import Meanings
 from askew.privacy import Metric
 
@@ -56,19 +57,24 @@ class FeatureSpace:
     """Where points and signals live. Public; its version names all that it says.
 
     Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
-    between two of the people the model was trained on, or more, by the server's word. buckets: for
+    between two of the people the model was trained on, or more, by the server's word. scales: of
+    the codes that item vectors are kept in (`askew.item_codes`), (D,) float32. buckets: for
     randomized response, by a linear encoder or by the vectors of slates, or None where the model
     offers none. Two spaces are equal when their versions are.
     """
 
     scale: RatingScale
     encoder: Encoder
+    scales: NDArray[np.float32] = field(repr=False)
     buckets: Buckets | Meanings | None = None
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
-        """Raises OutOfRange when the buckets are of other tastes than the encoder's."""
+        """Raises OutOfRange when the buckets or scales are of other tastes than the encoder's."""
         D = self.encoder.ranking_dimension  # noqa: N806 - as in the formulas
+        if self.scales.shape != (D,) or self.scales.dtype != np.float32:
+            raise OutOfRange("the scales of item vectors", f"float32, {D} of them")
+        check_scales(self.scales)
         if self.buckets is not None and self.buckets.ranking_dimension != D:
             raise OutOfRange("the directions of buckets", f"of dimension {D}")
 
@@ -98,7 +104,12 @@ class FeatureSpace:
         encoder, scale = self.encoder, self.scale
         scalars = (encoder.clip, encoder.least_likes, encoder.unit)
         limits = (scale.lowest, scale.highest, scale.like_from)
-        arrays: list[NDArray[np.floating]] = [encoder.directions, encoder.origin, encoder.knots]
+        arrays: list[NDArray[np.floating]] = [
+            encoder.directions,
+            encoder.origin,
+            encoder.knots,
+            self.scales,
+        ]
         if self.buckets is not None:
             arrays += self.buckets.arrays
         # As floats throughout, since 1 and 1.0 are the same space and not the same text.

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from small_world import RULE, made_buckets, made_encoder, made_space
 
+from askew.editions import FIRST
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire import convert
+from askew.wire.held import held_to_bytes
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +25,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
 
     def make(dimension: int, n_items: int) -> tuple[ModelCard, Catalog]:
         ranking = dimension + 1
-        vectors = np.arange(n_items * ranking) / 64 - 1
+        vectors = (np.arange(n_items * ranking) % 16 - 8) / 4
         items = (
             Item("Alien", 1979, ("Horror", "Science Fiction")),
             Item("Amélie & 'friends', 100 % «fun»", 2001, ("Comedy",)),
@@ -33,7 +35,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
         catalog = Catalog(
             items[:n_items],
             vectors.astype(np.float32).reshape(n_items, ranking),
-            (1 + np.arange(n_items) % 3).astype(np.float32),
+            (2.0 ** (np.arange(n_items) % 3)).astype(np.float32),
             tuple(range(min(n_items, 64)))[::-1],
         )
         encoder = made_encoder(d=dimension, ranking=ranking, width=np.e)
@@ -46,6 +48,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             source="ratings of 1,234 people",
             simulated=True,
             rule=RULE,
+            n_starter=n_items,
         )
         return card, catalog
 
@@ -68,21 +71,20 @@ def catalog(world: Callable[[int, int], tuple[ModelCard, Catalog]]) -> Catalog:
 def request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items."""
     signal = Signal(card.space.version, Lattice(10, 1024), (1500, -300))
-    return convert.query_to_bytes(Query(signal, 3))
+    return convert.query_to_bytes(Query(signal, 3, edition=FIRST))
 
 
 @pytest.fixture(scope="session")
 def bucket_request_bytes(card: ModelCard) -> bytes:
     """A proper request for three items, by bucket."""
     signal = Signal(card.space.version, RandomizedResponse(4, Fraction(9)), (0,))
-    return convert.query_to_bytes(Query(signal, 3))
+    return convert.query_to_bytes(Query(signal, 3, edition=FIRST))
 
 
 @pytest.fixture(scope="session")
 def reply_bytes(card: ModelCard, catalog: Catalog) -> bytes:
     """A proper reply of three items."""
-    slate = Slate(card.catalog_version, (0, 2, 4), catalog.scoring[[0, 2, 4]])
-    return convert.slate_to_bytes(slate)
+    return convert.slate_to_bytes(Slate.of_catalog(catalog, (0, 2, 4)), card)
 
 
 @pytest.fixture(scope="session")
@@ -92,6 +94,6 @@ def card_bytes(card: ModelCard) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def chunk(catalog: Catalog) -> bytes:
-    """The whole catalog of five items, in its only chunk."""
-    return next(convert.catalog_to_chunks(catalog))
+def held_file(card: ModelCard, catalog: Catalog) -> bytes:
+    """What devices hold of five items: all of them."""
+    return held_to_bytes(card, catalog)

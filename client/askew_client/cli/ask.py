@@ -156,10 +156,13 @@ def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
 
 
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
+    import datetime
+
     from askew_client.transport.grpc import GrpcTransport
+    from askew_client.transport.held import held_catalog
 
     async with GrpcTransport(config.server, config.settings.timeout) as network:
-        found = await network.catalog(await network.model_card())
+        _, found, _ = await held_catalog(network, datetime.date.today())
     return [(item.label, item.genres) for item in found.items]
 
 

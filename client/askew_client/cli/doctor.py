@@ -63,11 +63,15 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
 
 async def _space(network: Transport, config: Config) -> Finding:
     """Whether this device asks this server, whichever kind of space it has."""
+    import datetime
+
     from askew.errors import OtherKind
     from askew_client.device.doctor import check_metric_space, check_space
+    from askew_client.transport.held import held_catalog
 
     try:
-        return check_space(await network.model_card(), config.settings)
+        card, _, _ = await held_catalog(network, datetime.date.today())
+        return check_space(card, config.settings)
     except OtherKind:
         return check_metric_space(await network.metric_card(), config.settings)
 

@@ -30,6 +30,7 @@ from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.transport.held import held_catalog
 from askew_client.transport.protocol import Transport
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import (
@@ -137,9 +138,8 @@ class Companion(ProfileDesk):
         self._profile.change(lambda document: document.answered(past))
 
     async def _fetch(self) -> Model:
-        card = await self._transport.model_card()
-        catalog = await self._transport.catalog(card)
-        self._model = Model.of(card, catalog)
+        self._model = Model.of(*await held_catalog(self._transport, self._today()))
+        catalog = self._model.catalog
         self._known = self._model.index
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}
         self._transport.mark()
@@ -162,7 +162,8 @@ class Companion(ProfileDesk):
 
     def _exchange_of(self, likings: Mapping[str, Liking], model: Model) -> Exchange:
         ratings = present.ratings_of(likings, model.index, model.card.space.scale)
-        return Exchange(model.card, model.catalog, self._settings, ratings, model.contributions)
+        parts = model.contributions
+        return Exchange(model.card, model.catalog, self._settings, ratings, parts, model.edition)
 
     def _exchange(self) -> Exchange:
         """This person with the connected model."""

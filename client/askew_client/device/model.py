@@ -17,7 +17,9 @@ from askew_client.views.values import Connection
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A card and its catalog, titles to be searched, and each item's part of a point. Public."""
+    """A card and what the device holds of its catalog, titles to be searched, and each item's part
+    of a point. edition: the version that is held. Public.
+    """
 
     card: ModelCard
     catalog: Catalog
@@ -25,9 +27,10 @@ class Model:
     index: TitleIndex = field(repr=False)
     search: TitleSearch = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
+    edition: int
 
     @classmethod
-    def of(cls, card: ModelCard, catalog: Catalog) -> Self:
+    def of(cls, card: ModelCard, catalog: Catalog, edition: int) -> Self:
         """What a server said, prepared for any profile."""
         return cls(
             card,
@@ -36,4 +39,5 @@ class Model:
             TitleIndex(catalog),
             TitleSearch(catalog),
             card.space.encoder.contributions(catalog.vectors),
+            edition,
         )

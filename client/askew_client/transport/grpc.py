@@ -15,16 +15,15 @@ import grpc
 import grpc.aio
 
 from askew.address import host_of, is_loopback
-from askew.errors import AskewError, Malformed, OtherKind
+from askew.errors import AskewError, Malformed, NotFound, OtherKind
+from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
-_MAX_CATALOG_BYTES = 256 * 2**20
 _RETRIES = {
     "methodConfig": [
         {
@@ -74,32 +73,22 @@ class GrpcTransport:
     ) -> None:
         await self.channel.close()
 
-    async def model_card(self) -> ModelCard:
-        """The public card of the model that serves."""
-        data = await self._call("GetModelCard", pb.GetModelCardRequest().SerializeToString())
-        return _checked(lambda: convert.card_from_bytes(data))
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """A piece of a file that devices hold."""
+        request = pb.GetHeldRequest(edition=edition, part=part, start=start)
+        try:
+            data = await self._call("GetHeld", request.SerializeToString())
+        except NotFound:
+            raise OtherKind("this server has no items for devices to hold") from None
+        piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
+        if len(piece) > PIECE_BYTES:
+            raise Malformed("a piece of a held file is too large")
+        return piece
 
     async def metric_card(self) -> MetricCard:
         """The public card of a server with a metric space."""
         data = await self._call("GetModelCard", pb.GetModelCardRequest().SerializeToString())
         return _checked(lambda: convert.metric_card_from_bytes(data))
-
-    async def catalog(self, card: ModelCard) -> Catalog:
-        """The whole public catalog that the card names."""
-        method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes]
-        method = self.channel.unary_stream(f"/{_SERVICE}/GetCatalog")
-        chunks: list[bytes] = []
-        size = 0
-        try:
-            request = pb.GetCatalogRequest().SerializeToString()
-            async for chunk in method(request, timeout=self._timeout):
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > _MAX_CATALOG_BYTES or len(chunks) > card.n_items:
-                    raise Malformed("the catalog is larger than its card says")
-        except grpc.aio.AioRpcError as error:
-            raise status.error_of(error.code(), self._target) from None
-        return _checked(lambda: convert.catalog_from_chunks(chunks, card))
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The server's answer: exactly query.k items. The same query sends the same bytes."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from askew.errors import OtherKind, StaleSpace
-from askew.local_model import decode_vectors, encode_vectors
+from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import rule_of
 from askew.signal import Query
+from askew.wire.held import held_files
 
 
 class LocalTransport:
@@ -20,26 +21,21 @@ class LocalTransport:
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog
         self._rule = rule_of(card.rule.kind, card.space.encoder, catalog)
+        self._files = held_files(card, catalog)
 
-    async def model_card(self) -> ModelCard:
-        """The card."""
-        return self._card
+    async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
+        """A piece of its only version."""
+        return self._files.get(part, b"")[start : start + PIECE_BYTES]
 
     async def metric_card(self) -> MetricCard:
         """Refused: this is a server of tastes."""
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
-    async def catalog(self, card: ModelCard) -> Catalog:  # noqa: ARG002  # a server has one
-        """The catalog."""
-        return self._catalog
-
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """What the card's rule answers. Raises StaleSpace for a signal of another space."""
         if query.signal.space_version != card.space.version:
             raise StaleSpace
-        found = self._rule.answer(query.signal, query.k)
-        sent = encode_vectors(self._catalog.scoring[list(found)])
-        return Slate(self._catalog.version, found, decode_vectors(*sent, query.k))
+        return Slate.of_catalog(self._catalog, self._rule.answer(query.signal, query.k))
 
     def mark(self) -> None:
         """Nobody listens."""

@@ -16,8 +16,8 @@ from collections.abc import Awaitable
 from math import ceil
 from typing import TypeVar
 
+from askew.held_file import Part
 from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
 from askew_client.transport.protocol import Transport
@@ -37,19 +37,16 @@ class PacedTransport:
         if self._since is not None:
             await asyncio.sleep(self._next_beat(self._since) - asyncio.get_running_loop().time())
 
-    async def model_card(self) -> ModelCard:
-        """As the network does, on the beat."""
-        await self.turn()
-        return await self._noted(self._network.model_card())
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """As the network does: the first piece on the beat, the others at once."""
+        if start == 0:
+            await self.turn()
+        return await self._noted(self._network.held(edition, part, start))
 
     async def metric_card(self) -> MetricCard:
         """As the network does, on the beat."""
         await self.turn()
         return await self._noted(self._network.metric_card())
-
-    async def catalog(self, card: ModelCard) -> Catalog:
-        """As the network does, at once."""
-        return await self._noted(self._network.catalog(card))
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """As the network does, on the beat."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import NotFound, OtherKind
+from askew.errors import OtherKind
+from askew.held_file import Part
 from askew.listing import Listing
 from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
 from askew.placement.hexagonal import place_on_map
 from askew.ranking import Slate
 from askew.signal import Query
@@ -33,17 +33,13 @@ class LocalPlaces:
             for name, listings in self._items.items()
         }
 
-    async def model_card(self) -> ModelCard:
+    async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
         """Refused: this is a server of places."""
         raise OtherKind("this server has collections of places, and no catalog of titles")
 
     async def metric_card(self) -> MetricCard:
         """The card."""
         return self.card
-
-    async def catalog(self, card: ModelCard) -> Catalog:  # noqa: ARG002  # the protocol's
-        """Refused: no catalog is downloaded."""
-        raise NotFound("catalog")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:  # noqa: ARG002  # it has one
         """k items whole. Raises a WireError for a question that the card does not allow."""

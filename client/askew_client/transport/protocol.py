@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from askew.held_file import Part
 from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
 
@@ -13,14 +13,15 @@ from askew.signal import Query
 class Transport(Protocol):
     """A way to one server. Every method raises a TransportError or a WireError."""
 
-    async def model_card(self) -> ModelCard:
-        """The public card of the model that serves."""
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
+
+        Empty beyond the end. The version is named by its Monday. Raises OtherKind where there is no
+        such file.
+        """
 
     async def metric_card(self) -> MetricCard:
         """The public card of a server with a metric space."""
-
-    async def catalog(self, card: ModelCard) -> Catalog:
-        """The whole public catalog that the card names."""
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The server's answer: exactly query.k items. The same query sends the same bytes."""

@@ -10,12 +10,13 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from askew.held_file import HEAD_BYTES, Head, Part
 from askew.metric.position import Position
 from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
-from askew.wire import convert
+from askew.wire.held import held_from_body
 from askew_client.client import open_companion
 from askew_client.demo.person import FAVORITES
 from askew_client.device.device import Companion
@@ -35,17 +36,13 @@ class SimulatedServers:
     def __init__(self, tastes: LocalTransport, places: LocalPlaces) -> None:
         self._tastes, self._places = tastes, places
 
-    async def model_card(self) -> ModelCard:
-        """That of the tastes."""
-        return await self._tastes.model_card()
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """Of the tastes; places have nothing to hold."""
+        return await self._tastes.held(edition, part, start)
 
     async def metric_card(self) -> MetricCard:
         """That of the places."""
         return self._places.card
-
-    async def catalog(self, card: ModelCard) -> Catalog:
-        """That of the tastes; places have none."""
-        return await self._tastes.catalog(card)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer of the server whose card this is."""
@@ -72,11 +69,8 @@ async def simulated_companion(settings: ClientSettings) -> AsyncIterator[Compani
 
 
 def simulated_model() -> tuple[ModelCard, Catalog]:
-    """What `askew-server serve --demo` serves, as its own messages; `make demo-model` wrote them.
-
-    One message a line in base64: the card, then the catalog. They are read like any server's.
-    """
+    """What `askew-server serve --demo` lets devices hold; `make demo-model` wrote it, in base64."""
     text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
-    card_bytes, *chunks = map(base64.b64decode, text.split())
-    card = convert.card_from_bytes(card_bytes)
-    return card, convert.catalog_from_chunks(chunks, card)
+    file = base64.b64decode(text)
+    Head.of(file).check(file[HEAD_BYTES:])
+    return held_from_body(file[HEAD_BYTES:])

@@ -27,7 +27,7 @@ def rehearse() -> None:
     for line in sys.stdin:
         way, question = _parts(line)
         slate = rehearsal.answer(way, query_from_bytes(question, model.card))
-        click.echo(b64encode(slate_to_bytes(slate)))
+        click.echo(b64encode(slate_to_bytes(slate, model.card)))
 
 
 def _parts(line: str) -> tuple[str, bytes]:

@@ -42,6 +42,7 @@ _KINDS: dict[str, ArrayKind] = {
     "directions": (np.dtype(np.float32), 2),
     "origin": (np.dtype(np.float32), 1),
     "knots": (np.dtype(np.float64), 2),
+    "scales": (np.dtype(np.float32), 1),
 }
 _OPTIONAL_KINDS: dict[str, ArrayKind] = {
     "bucket_directions": (np.dtype(np.float32), 2),
@@ -99,6 +100,7 @@ def _arrays_of(model: ItemModel) -> Arrays:
         "directions": encoder.directions,
         "origin": encoder.origin,
         "knots": encoder.knots,
+        "scales": model.card.space.scales,
     }
     if buckets is not None:
         arrays |= {"bucket_directions": buckets.directions, "bucket_biases": buckets.biases}

@@ -47,7 +47,9 @@ class SpaceFields(Strict, frozen=True):
         if len(given) == 1:
             raise ArtifactError("buckets need directions and biases")
         buckets = Buckets(*given) if given else None
-        return FeatureSpace(RatingScale(*self.rating_scale), encoder, buckets, self.metric)
+        return FeatureSpace(
+            RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
+        )
 
 
 class RuleFields(Strict, frozen=True):
@@ -63,12 +65,13 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     """The card of a model of tastes."""
 
     kind: Literal["tastes"]
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     space_version: Version
     catalog_version: Version
     source: str
     simulated: bool
     max_slate_size: Count
+    n_starter: Count
     guarantee_covers: str
     rule: RuleFields
     shapes: dict[str, list[Count]]
@@ -97,6 +100,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             source=self.source,
             simulated=self.simulated,
             rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
+            n_starter=self.n_starter,
         )
 
 
@@ -105,12 +109,13 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
     card, space, rule = model.card, model.card.space, model.card.rule
     return CardFields(
         kind="tastes",
-        schema_version=3,
+        schema_version=4,
         space_version=space.version,
         catalog_version=card.catalog_version,
         source=card.source,
         simulated=card.simulated,
         max_slate_size=card.max_slate_size,
+        n_starter=card.n_starter,
         guarantee_covers=COVERS,
         rule=RuleFields(rule.kind, rule.epsilon, rule.k, rule.prior),
         shapes=shapes,

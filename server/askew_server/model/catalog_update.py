@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DataError, OutOfRange
+from askew.item_codes import rounded
 from askew.model_card import Catalog
 from askew_server.model.item_model import ItemModel, boosts_of, card_of, items_of
 from askew_server.model.shared_slate import shared_slate
@@ -47,7 +48,8 @@ def _update(
     new = np.setdiff1d(np.arange(len(keys)), known)
     if new.size:
         likes = people.likes
-        vectors[new] = fold_in_items(likes[:, known], vectors[known], likes[:, new])
+        folded = fold_in_items(likes[:, known], vectors[known], likes[:, new])
+        vectors[new] = rounded(folded.astype(np.float32), space.scales)
     rng = np.random.default_rng(options.seed)
     tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
     boosts = boosts_of(people.likes, options.boost_exponent)

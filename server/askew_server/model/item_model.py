@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError, OutOfRange
+from askew.item_codes import rounded_boosts
 from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
@@ -106,7 +107,9 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     directions = _directions(tastes, scoring, options) if options.learned else None
     d = options.signal_dimension
     step("the space and the shared slate")
-    fitted = fit_space(tastes, told.vectors, told.scale, d, rng, directions=directions)
+    fitted = fit_space(
+        tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
+    )
     space = fitted.space
     slate = shared_slate(tastes, scoring, rng)
     catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
@@ -167,7 +170,7 @@ def _choice(
 def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
     """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
     boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
-    return boosts.astype(np.float32)
+    return rounded_boosts(boosts.astype(np.float32))
 
 
 def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
@@ -187,6 +190,7 @@ def card_of(
         source=source,
         simulated=simulated,
         rule=rule,
+        n_starter=len(catalog),
     )
 
 

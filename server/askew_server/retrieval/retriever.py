@@ -40,8 +40,8 @@ class Retriever:
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """The k items of the rule that reads the signal's mechanism, with their local model."""
+        """The k items of the rule that reads the signal's mechanism, whole."""
         by_point = isinstance(query.signal.mechanism, Lattice)
         rule = self._by_point if by_point else self._by_bucket
         chosen = rule.answer(query.signal, query.k)
-        return Slate(self.card.catalog_version, chosen, self.catalog.scoring[list(chosen)])
+        return Slate.of_catalog(self.catalog, chosen)

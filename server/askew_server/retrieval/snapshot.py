@@ -6,10 +6,13 @@ uses nothing else: a swap in between cannot mix two models, and what was taken s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from askew.editions import FIRST, is_edition, last_day
+from askew.errors import ParameterError, StaleSpace
 from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
@@ -25,11 +28,14 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A card, what answers for it, and the catalog that devices hold, if they hold one."""
+    """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
+    Monday from which on it is in force.
+    """
 
     card: Card
     answers: Answers = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
+    since: int = FIRST
 
 
 class Serving(Protocol):
@@ -48,16 +54,46 @@ class Serving(Protocol):
 
 
 class SnapshotHolder:
-    """The current snapshot. Reading and swapping are one step each, so any thread may."""
+    """The current snapshot, and those before it that devices may still hold. Reading and swapping
+    are one step each, so any thread may. today: in days since 1970-01-01, UTC.
+    """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._current = snapshot
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *others: Snapshot,
+        today: Callable[[], int] = lambda: int(time.time() // 86_400),
+    ) -> None:
+        """Raises ParameterError where two are in force from the same day on."""
+        self._today = today
+        self._all = tuple(sorted([snapshot, *others], key=lambda each: each.since))
+        days = [each.since for each in self._all]
+        if len(set(days)) != len(days):
+            raise ParameterError("model", "twice", "one version from each Monday on")
 
     @property
     def current(self) -> Snapshot:
-        """What serves now."""
-        return self._current
+        """What is in force today, or else what comes first."""
+        today = self._today()
+        return next((each for each in reversed(self._all) if each.since <= today), self._all[0])
+
+    def at(self, edition: int) -> Snapshot:
+        """What was in force on a Monday. Raises StaleSpace where that is answered no more, or is no
+        Monday that has come.
+        """
+        today, found = self._today(), None
+        for at, each in enumerate(self._all):
+            following = self._all[at + 1].since if at + 1 < len(self._all) else None
+            retired = following is not None and today > last_day(following)
+            if each.since <= edition and (following is None or edition < following) and not retired:
+                found = each
+        if found is None or not is_edition(edition) or edition > today + 1:
+            raise StaleSpace
+        return found
 
     def swap(self, snapshot: Snapshot) -> None:
-        """Serve another from now on; calls under way end with the one that they began with."""
-        self._current = snapshot
+        """Serve another for the one of the same day from now on; calls under way end with the one
+        that they began with.
+        """
+        kept = [each for each in self._all if each.since != snapshot.since]
+        self._all = tuple(sorted([*kept, snapshot], key=lambda each: each.since))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError, ParameterError
-from askew.vectors import RatingScale
+from askew.item_codes import rounded, scales_of
+from askew.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.training.factors import People, factorize, people_of
 from askew_server.training.options import TrainingOptions
@@ -24,10 +25,13 @@ from askew_server.training.rating_scale import scale_of
 
 @dataclass(frozen=True, eq=False)
 class Expressed:
-    """People, and the items that their tastes are expressed in: keys, and vectors (n_items, D)."""
+    """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
+    to what codes of these scales (D,) can say.
+    """
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
+    scales: NDArray[np.float32] = field(repr=False)
     scale: RatingScale
     people: People = field(repr=False)
     options: TrainingOptions
@@ -62,31 +66,31 @@ class LearnedVectors:
             )
         people = people_of(table, kept, scale)
         keys = tuple(table.item_keys[i] for i in kept)
-        return Expressed(
-            keys, factorize(people.likes, ranking, options.seed), scale, people, options
-        )
+        learned = factorize(people.likes, ranking, options.seed)
+        scales = scales_of(learned)
+        return Expressed(keys, rounded(learned, scales), scales, scale, people, options)
 
 
 @dataclass(frozen=True, eq=False)
 class FixedVectors:
-    """Items, vectors and rating scale of a model that was there before."""
+    """Items and vectors of a model that was there before, in its space."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
-    scale: RatingScale
+    space: FeatureSpace
     fixed: bool = True
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """All its items, rated or not. Raises ParameterError for another scale or dimension."""
-        if options.like_from not in {None, self.scale.like_from}:
-            limit = f"{self.scale.like_from:g}, as in the model that the vectors are from"
+        if options.like_from not in {None, self.space.scale.like_from}:
+            limit = f"{self.space.scale.like_from:g}, as in the model that the vectors are from"
             raise ParameterError("like_from", options.like_from, limit)
-        if table.scale not in {None, self.scale}:
+        if table.scale not in {None, self.space.scale}:
             limit = "left out: the vectors are from a model of ratings"
             raise ParameterError("counts", options.counts, limit)
-        options = replace(options, ranking_dimension=self.vectors.shape[1])
-        people = people_by_key(table, self.keys, self.scale)
-        return Expressed(self.keys, self.vectors, self.scale, people, options)
+        space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
+        people = people_by_key(table, self.keys, space.scale)
+        return Expressed(self.keys, self.vectors, space.scales, space.scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

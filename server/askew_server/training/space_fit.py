@@ -24,6 +24,7 @@ from scipy.special import ndtri
 
 from askew.encoder import KNOTS, UNIT_STEP, Encoder
 from askew.errors import DataError
+from askew.item_codes import scales_of
 from askew.privacy import DEVICE_REACH
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.training.factors import Tastes, divisors
@@ -51,9 +52,11 @@ def fit_space(  # noqa: PLR0913
     dimension: int,
     rng: np.random.Generator,
     *,
+    scales: NDArray[np.float32] | None = None,
     directions: NDArray[np.float64] | None = None,
 ) -> FittedSpace:
-    """The space of d dimensions, along the principal axes or other directions (D, d).
+    """The space of d dimensions, along the principal axes or other directions (D, d). scales: of
+    the codes that these vectors are rounded to; those that suit them where they are not.
 
     Raises DataError where people are too much alike to have one.
     """
@@ -76,7 +79,8 @@ def fit_space(  # noqa: PLR0913
     median = _median_distance(clipped.ranks(z), rng)
     wanted = math.ceil(1 / (median * UNIT_STEP)) * UNIT_STEP
     unit = float(min(wanted, clipped.unit_within(DEVICE_REACH)))
-    space = FeatureSpace(scale, replace(clipped, unit=unit))
+    codes = scales_of(vectors) if scales is None else scales
+    space = FeatureSpace(scale, replace(clipped, unit=unit), codes)
     return FittedSpace(space, 1.0 if unit == wanted else max(round(unit * median, 2), 0.01))
 
 

@@ -24,6 +24,7 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
         clip=encoder.clip,
         least_likes=encoder.least_likes,
         unit=encoder.unit,
+        scales=floats_to_bytes(space.scales),
         bucket_directions=floats_to_bytes(buckets.directions) if buckets else b"",
         bucket_biases=floats_to_bytes(buckets.biases) if buckets else b"",
     )
@@ -46,7 +47,8 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
         unit=message.unit,
     )
     scale = RatingScale(message.lowest_rating, message.highest_rating, message.like_from)
-    return FeatureSpace(scale, encoder, _buckets(message, ranking))
+    scales = floats_from_bytes("scales", message.scales, (ranking,))
+    return FeatureSpace(scale, encoder, scales, _buckets(message, ranking))
 
 
 def _buckets(message: pb.FeatureSpace, ranking: int) -> Buckets | None:

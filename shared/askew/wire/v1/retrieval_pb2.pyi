@@ -35,12 +35,19 @@ class RetrieveRequest(google.protobuf.message.Message):
     MAP_FIELD_NUMBER: builtins.int
     VALUES_FIELD_NUMBER: builtins.int
     COLLECTION_FIELD_NUMBER: builtins.int
+    EDITION_FIELD_NUMBER: builtins.int
     space_version: builtins.bytes
-    """The space in which the signal was made: 16 bytes; none for a map, whose signal is no server's."""
+    """The axes in which the signal was made: 16 bytes. None for tastes, and none for a map, whose
+    signal is no server's.
+    """
     k: builtins.int
     """How many items to return; a setting of the device that never depends on the person."""
     collection: builtins.str
     """The collection that is asked, where a server has several."""
+    edition: builtins.int
+    """For tastes: the version that the device holds, by the Monday that it was looked for, in days
+    since 1970-01-01 of the device's own clock.
+    """
     @property
     def lattice(self) -> Global___LatticeNoise:
         """Noise on a lattice in the feature space."""
@@ -69,9 +76,10 @@ class RetrieveRequest(google.protobuf.message.Message):
         map: Global___MapNoise | None = ...,
         values: collections.abc.Iterable[builtins.int] | None = ...,
         collection: builtins.str = ...,
+        edition: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["collection", b"collection", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["collection", b"collection", "edition", b"edition", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "randomized_response", b"randomized_response", "space_version", b"space_version", "values", b"values"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "randomized_response", "map"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
@@ -152,45 +160,57 @@ Global___RandomizedResponse: typing_extensions.TypeAlias = RandomizedResponse
 
 @typing.final
 class RetrieveResponse(google.protobuf.message.Message):
-    """Exactly k items, by their vectors in a space of tastes, and whole in a metric space."""
+    """Exactly k items, whole."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CATALOG_VERSION_FIELD_NUMBER: builtins.int
     ITEM_IDS_FIELD_NUMBER: builtins.int
-    SCALES_FIELD_NUMBER: builtins.int
+    BOOSTS_FIELD_NUMBER: builtins.int
     CODES_FIELD_NUMBER: builtins.int
     LISTINGS_FIELD_NUMBER: builtins.int
+    ITEMS_FIELD_NUMBER: builtins.int
+    PAYLOADS_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog to which the item ids belong: 16 bytes."""
-    scales: builtins.bytes
-    """The local model's scale of each ranking dimension, little-endian float32."""
+    boosts: builtins.bytes
+    """A byte an item: its boost is 2 to the power (code - 192) / 8."""
     codes: builtins.bytes
-    """The local model's codes: 4 bits for each item and dimension, item by item, two to a byte."""
+    """4 bits for each item and ranking dimension, two to a byte, item by item, each from a new byte."""
     @property
     def item_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """k distinct item ids, ascending; none where the items come whole."""
+        """Of tastes: k distinct item ids, ascending."""
 
     @property
     def listings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Listing]:
-        """The items whole, ascending by id."""
+        """In a metric space: the items, ascending by id."""
+
+    @property
+    def items(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Item]:
+        """Of tastes: the items, in order of their ids."""
+
+    @property
+    def payloads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """What the items are, one each, where the server has payloads."""
 
     def __init__(
         self,
         *,
         catalog_version: builtins.bytes = ...,
         item_ids: collections.abc.Iterable[builtins.int] | None = ...,
-        scales: builtins.bytes = ...,
+        boosts: builtins.bytes = ...,
         codes: builtins.bytes = ...,
         listings: collections.abc.Iterable[Global___Listing] | None = ...,
+        items: collections.abc.Iterable[Global___Item] | None = ...,
+        payloads: collections.abc.Iterable[builtins.bytes] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "codes", b"codes", "item_ids", b"item_ids", "listings", b"listings", "scales", b"scales"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "item_ids", b"item_ids", "items", b"items", "listings", b"listings", "payloads", b"payloads"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
 @typing.final
 class Listing(google.protobuf.message.Message):
-    """An item that comes whole."""
+    """An item of a metric space."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -277,6 +297,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     SIMULATED_FIELD_NUMBER: builtins.int
     RULE_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
+    N_STARTER_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
     n_items: builtins.int
@@ -287,6 +308,8 @@ class GetModelCardResponse(google.protobuf.message.Message):
     """Where the ratings came from, in words."""
     simulated: builtins.bool
     """Set when no person gave the ratings."""
+    n_starter: builtins.int
+    """The first so many items are those that devices hold which do not hold all."""
     @property
     def space(self) -> Global___FeatureSpace:
         """The feature space in which signals are made."""
@@ -315,9 +338,10 @@ class GetModelCardResponse(google.protobuf.message.Message):
         simulated: builtins.bool = ...,
         rule: Global___ServingRule | None = ...,
         collections: collections.abc.Iterable[Global___Collection] | None = ...,
+        n_starter: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "n_starter", b"n_starter", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
@@ -559,6 +583,7 @@ class FeatureSpace(google.protobuf.message.Message):
     UNIT_FIELD_NUMBER: builtins.int
     BUCKET_DIRECTIONS_FIELD_NUMBER: builtins.int
     BUCKET_BIASES_FIELD_NUMBER: builtins.int
+    SCALES_FIELD_NUMBER: builtins.int
     lowest_rating: builtins.float
     """The lowest rating that a person can give."""
     highest_rating: builtins.float
@@ -579,6 +604,8 @@ class FeatureSpace(google.protobuf.message.Message):
     """From tastes to the score of each bucket: little-endian float32, bucket by bucket."""
     bucket_biases: builtins.bytes
     """What is added to the score of each bucket: little-endian float32."""
+    scales: builtins.bytes
+    """The scale of each ranking dimension of item codes: little-endian float32."""
     @property
     def knots(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
         """Where the reference distribution of each signal dimension reaches 0, 1/32, ..., 1: 33 numbers
@@ -599,56 +626,150 @@ class FeatureSpace(google.protobuf.message.Message):
         unit: builtins.float = ...,
         bucket_directions: builtins.bytes = ...,
         bucket_biases: builtins.bytes = ...,
+        scales: builtins.bytes = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "unit", b"unit"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "unit", b"unit"]) -> None: ...
 
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 
 @typing.final
-class GetCatalogRequest(google.protobuf.message.Message):
-    """Asks for the whole catalog."""
+class GetHeldRequest(google.protobuf.message.Message):
+    """Asks for a piece of a file that devices hold."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    EDITION_FIELD_NUMBER: builtins.int
+    PART_FIELD_NUMBER: builtins.int
+    START_FIELD_NUMBER: builtins.int
+    edition: builtins.int
+    """The Monday whose version is asked for, in days since 1970-01-01."""
+    part: builtins.str
+    """One of: whole, starter."""
+    start: builtins.int
+    """The place in the file from which on."""
     def __init__(
         self,
+        *,
+        edition: builtins.int = ...,
+        part: builtins.str = ...,
+        start: builtins.int = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["edition", b"edition", "part", b"part", "start", b"start"]) -> None: ...
 
-Global___GetCatalogRequest: typing_extensions.TypeAlias = GetCatalogRequest
+Global___GetHeldRequest: typing_extensions.TypeAlias = GetHeldRequest
 
 @typing.final
-class GetCatalogResponse(google.protobuf.message.Message):
-    """A part of the catalog, in order of item id."""
+class GetHeldResponse(google.protobuf.message.Message):
+    """A piece of a file that devices hold; empty beyond its end."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    ITEMS_FIELD_NUMBER: builtins.int
-    VECTORS_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    data: builtins.bytes
+    """At most 2 to the power 18 bytes."""
+    def __init__(
+        self,
+        *,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
+
+Global___GetHeldResponse: typing_extensions.TypeAlias = GetHeldResponse
+
+@typing.final
+class HeldCatalog(google.protobuf.message.Message):
+    """What a held file holds, behind its head of 48 bytes."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CARD_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
     BOOSTS_FIELD_NUMBER: builtins.int
+    CODES_FIELD_NUMBER: builtins.int
     SHARED_SLATE_FIELD_NUMBER: builtins.int
-    vectors: builtins.bytes
-    """The vectors that likes are folded in with: little-endian float32, item by item."""
+    words: builtins.bytes
+    """The items' words: HeldWords, compressed by zlib."""
     boosts: builtins.bytes
-    """What each item's score is multiplied by: little-endian float32."""
+    """A byte an item: its boost."""
+    codes: builtins.bytes
+    """4 bits for each item and ranking dimension, as in a reply."""
     @property
-    def items(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Item]:
-        """Items; the first of the first chunk has id 0."""
+    def card(self) -> Global___GetModelCardResponse:
+        """The card."""
 
     @property
     def shared_slate(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Item ids in the order in which they suit people of whom nothing is known; first chunk only."""
+        """Item ids in the order in which they suit people of whom nothing is known."""
 
     def __init__(
         self,
         *,
-        items: collections.abc.Iterable[Global___Item] | None = ...,
-        vectors: builtins.bytes = ...,
+        card: Global___GetModelCardResponse | None = ...,
+        words: builtins.bytes = ...,
         boosts: builtins.bytes = ...,
+        codes: builtins.bytes = ...,
         shared_slate: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "items", b"items", "shared_slate", b"shared_slate", "vectors", b"vectors"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["card", b"card"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "card", b"card", "codes", b"codes", "shared_slate", b"shared_slate", "words", b"words"]) -> None: ...
 
-Global___GetCatalogResponse: typing_extensions.TypeAlias = GetCatalogResponse
+Global___HeldCatalog: typing_extensions.TypeAlias = HeldCatalog
+
+@typing.final
+class HeldWords(google.protobuf.message.Message):
+    """The words of items, in order of item id."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TITLES_FIELD_NUMBER: builtins.int
+    YEARS_FIELD_NUMBER: builtins.int
+    LISTS_FIELD_NUMBER: builtins.int
+    GENRES_FIELD_NUMBER: builtins.int
+    titles: builtins.str
+    """Their titles, a line each."""
+    @property
+    def years(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Their years, or 0."""
+
+    @property
+    def lists(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Genres]:
+        """The different lists of genres that items have."""
+
+    @property
+    def genres(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Which of the lists each item has."""
+
+    def __init__(
+        self,
+        *,
+        titles: builtins.str = ...,
+        years: collections.abc.Iterable[builtins.int] | None = ...,
+        lists: collections.abc.Iterable[Global___Genres] | None = ...,
+        genres: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["genres", b"genres", "lists", b"lists", "titles", b"titles", "years", b"years"]) -> None: ...
+
+Global___HeldWords: typing_extensions.TypeAlias = HeldWords
+
+@typing.final
+class Genres(google.protobuf.message.Message):
+    """A list of genres."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAMES_FIELD_NUMBER: builtins.int
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Their names."""
+
+    def __init__(
+        self,
+        *,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["names", b"names"]) -> None: ...
+
+Global___Genres: typing_extensions.TypeAlias = Genres
 
 @typing.final
 class Item(google.protobuf.message.Message):

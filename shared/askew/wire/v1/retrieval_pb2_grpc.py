@@ -45,10 +45,10 @@ class RetrievalStub(object):
                 request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.SerializeToString,
                 response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.FromString,
                 _registered_method=True)
-        self.GetCatalog = channel.unary_stream(
-                '/askew.wire.v1.Retrieval/GetCatalog',
-                request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogRequest.SerializeToString,
-                response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogResponse.FromString,
+        self.GetHeld = channel.unary_unary(
+                '/askew.wire.v1.Retrieval/GetHeld',
+                request_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldRequest.SerializeToString,
+                response_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldResponse.FromString,
                 _registered_method=True)
 
 
@@ -70,8 +70,9 @@ class RetrievalServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetCatalog(self, request, context):
-        """The whole public catalog, always all of it, in chunks. Nothing is asked for one by one.
+    def GetHeld(self, request, context):
+        """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
+        one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,10 +91,10 @@ def add_RetrievalServicer_to_server(servicer, server):
                     request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardRequest.FromString,
                     response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetModelCardResponse.SerializeToString,
             ),
-            'GetCatalog': grpc.unary_stream_rpc_method_handler(
-                    servicer.GetCatalog,
-                    request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogRequest.FromString,
-                    response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogResponse.SerializeToString,
+            'GetHeld': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetHeld,
+                    request_deserializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldRequest.FromString,
+                    response_serializer=askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -162,7 +163,7 @@ class Retrieval(object):
             _registered_method=True)
 
     @staticmethod
-    def GetCatalog(request,
+    def GetHeld(request,
             target,
             options=(),
             channel_credentials=None,
@@ -172,12 +173,12 @@ class Retrieval(object):
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_stream(
+        return grpc.experimental.unary_unary(
             request,
             target,
-            '/askew.wire.v1.Retrieval/GetCatalog',
-            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogRequest.SerializeToString,
-            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetCatalogResponse.FromString,
+            '/askew.wire.v1.Retrieval/GetHeld',
+            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldRequest.SerializeToString,
+            askew_dot_wire_dot_v1_dot_retrieval__pb2.GetHeldResponse.FromString,
             options,
             channel_credentials,
             insecure,

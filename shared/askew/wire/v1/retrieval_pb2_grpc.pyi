@@ -61,23 +61,23 @@ _RetrievalGetModelCardType = typing_extensions.TypeVar(
     ],
 )
 
-_RetrievalGetCatalogType = typing_extensions.TypeVar(
-    '_RetrievalGetCatalogType',
-    grpc.UnaryStreamMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogResponse,
+_RetrievalGetHeldType = typing_extensions.TypeVar(
+    '_RetrievalGetHeldType',
+    grpc.UnaryUnaryMultiCallable[
+        askew.wire.v1.retrieval_pb2.GetHeldRequest,
+        askew.wire.v1.retrieval_pb2.GetHeldResponse,
     ],
-    grpc.aio.UnaryStreamMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogResponse,
+    grpc.aio.UnaryUnaryMultiCallable[
+        askew.wire.v1.retrieval_pb2.GetHeldRequest,
+        askew.wire.v1.retrieval_pb2.GetHeldResponse,
     ],
-    default=grpc.UnaryStreamMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogResponse,
+    default=grpc.UnaryUnaryMultiCallable[
+        askew.wire.v1.retrieval_pb2.GetHeldRequest,
+        askew.wire.v1.retrieval_pb2.GetHeldResponse,
     ],
 )
 
-class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCardType, _RetrievalGetCatalogType]):
+class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCardType, _RetrievalGetHeldType]):
     """Answers noisy signals with items, and publishes what a device needs to make one."""
 
     @typing.overload
@@ -90,9 +90,9 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
             askew.wire.v1.retrieval_pb2.GetModelCardRequest,
             askew.wire.v1.retrieval_pb2.GetModelCardResponse,
         ],
-        grpc.UnaryStreamMultiCallable[
-            askew.wire.v1.retrieval_pb2.GetCatalogRequest,
-            askew.wire.v1.retrieval_pb2.GetCatalogResponse,
+        grpc.UnaryUnaryMultiCallable[
+            askew.wire.v1.retrieval_pb2.GetHeldRequest,
+            askew.wire.v1.retrieval_pb2.GetHeldResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -106,9 +106,9 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
             askew.wire.v1.retrieval_pb2.GetModelCardRequest,
             askew.wire.v1.retrieval_pb2.GetModelCardResponse,
         ],
-        grpc.aio.UnaryStreamMultiCallable[
-            askew.wire.v1.retrieval_pb2.GetCatalogRequest,
-            askew.wire.v1.retrieval_pb2.GetCatalogResponse,
+        grpc.aio.UnaryUnaryMultiCallable[
+            askew.wire.v1.retrieval_pb2.GetHeldRequest,
+            askew.wire.v1.retrieval_pb2.GetHeldResponse,
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
@@ -118,8 +118,10 @@ class RetrievalStub(typing.Generic[_RetrievalRetrieveType, _RetrievalGetModelCar
     GetModelCard: _RetrievalGetModelCardType
     """The public description of the model that serves."""
 
-    GetCatalog: _RetrievalGetCatalogType
-    """The whole public catalog, always all of it, in chunks. Nothing is asked for one by one."""
+    GetHeld: _RetrievalGetHeldType
+    """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
+    one.
+    """
 
 RetrievalAsyncStub: typing_extensions.TypeAlias = RetrievalStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -130,9 +132,9 @@ RetrievalAsyncStub: typing_extensions.TypeAlias = RetrievalStub[
         askew.wire.v1.retrieval_pb2.GetModelCardRequest,
         askew.wire.v1.retrieval_pb2.GetModelCardResponse,
     ],
-    grpc.aio.UnaryStreamMultiCallable[
-        askew.wire.v1.retrieval_pb2.GetCatalogRequest,
-        askew.wire.v1.retrieval_pb2.GetCatalogResponse,
+    grpc.aio.UnaryUnaryMultiCallable[
+        askew.wire.v1.retrieval_pb2.GetHeldRequest,
+        askew.wire.v1.retrieval_pb2.GetHeldResponse,
     ],
 ]
 
@@ -156,11 +158,13 @@ class RetrievalServicer(metaclass=abc.ABCMeta):
         """The public description of the model that serves."""
 
     @abc.abstractmethod
-    def GetCatalog(
+    def GetHeld(
         self,
-        request: askew.wire.v1.retrieval_pb2.GetCatalogRequest,
+        request: askew.wire.v1.retrieval_pb2.GetHeldRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[askew.wire.v1.retrieval_pb2.GetCatalogResponse], collections.abc.AsyncIterator[askew.wire.v1.retrieval_pb2.GetCatalogResponse]]:
-        """The whole public catalog, always all of it, in chunks. Nothing is asked for one by one."""
+    ) -> typing.Union[askew.wire.v1.retrieval_pb2.GetHeldResponse, collections.abc.Awaitable[askew.wire.v1.retrieval_pb2.GetHeldResponse]]:
+        """A piece of a file that everybody may hold: the card and the items. Nothing is asked for one by
+        one.
+        """
 
 def add_RetrievalServicer_to_server(servicer: RetrievalServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,50 @@
+"""What a server lets devices hold, fetched whole and checked before it is used."""
+
+from __future__ import annotations
+
+import datetime
+
+from askew.editions import edition_of
+from askew.errors import Malformed, OtherKind
+from askew.held_file import HEAD_BYTES, Head, Part
+from askew.model_card import Catalog, ModelCard
+from askew.wire.held import held_from_body
+from askew_client.transport.protocol import Transport
+
+BYTE_BUDGET = 4_000_000
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+async def held_catalog(
+    network: Transport, today: datetime.date, limit: int = BYTE_BUDGET
+) -> tuple[ModelCard, Catalog, int]:
+    """The card, the items that a device holds, and the version that they are of."""
+    edition = edition_of((today - _EPOCH).days)
+    card, catalog = held_from_body(await held_body(network, edition, limit))
+    return card, catalog, edition
+
+
+async def held_body(network: Transport, edition: int, limit: int) -> bytes:
+    """The body of the whole catalog where it is within `limit` bytes, else of the starter items.
+
+    Everybody with the same limit makes the same calls. Raises Malformed for a file that is longer
+    than its head says, or that its digest does not fit; OtherKind where there is no file.
+    """
+    beginning = await network.held(edition, Part.WHOLE, 0)
+    if not beginning:
+        raise OtherKind("this server has no items for devices to hold")
+    part = Part.WHOLE
+    if Head.of(beginning).length > limit:
+        part, beginning = Part.STARTER, await network.held(edition, Part.STARTER, 0)
+    head = Head.of(beginning)
+    if head.length > limit:
+        raise Malformed(f"what this server wants to be held is over {limit} bytes")
+    file = bytearray(beginning)
+    while len(file) < HEAD_BYTES + head.length:
+        piece = await network.held(edition, part, len(file))
+        if not piece:
+            raise Malformed("a held file ends before its end")
+        file += piece
+    body = bytes(file[HEAD_BYTES:])
+    head.check(body)
+    return body

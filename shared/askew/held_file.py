@@ -1,0 +1,52 @@
+"""The files that devices hold: a head that says how long a body is and what its digest is.
+
+    file = b"askewhld" | length of the body, 8 bytes, little-endian | SHA-256 of the body | body
+
+A device that has the same digest already needs no more than the head; one that was interrupted
+goes on where it stopped. The length is what a server says: whoever fetches counts for themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from askew.errors import Malformed
+
+_MAGIC = b"askewhld"
+HEAD_BYTES = 48
+PIECE_BYTES = 1 << 18  # the most that one reply brings
+
+
+class Part(StrEnum):
+    """What a file holds: every item, or the starter items alone."""
+
+    WHOLE = "whole"
+    STARTER = "starter"
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first HEAD_BYTES of a file. length: of the body in bytes. digest: its SHA-256."""
+
+    length: int
+    digest: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Head:
+        """The head of a file, or of its beginning. Raises Malformed."""
+        if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
+            raise Malformed("not the beginning of a file that devices hold")
+        return cls(int.from_bytes(data[8:16], "little"), data[16:HEAD_BYTES])
+
+    def check(self, body: bytes) -> None:
+        """Raises Malformed for another body."""
+        if len(body) != self.length or hashlib.sha256(body).digest() != self.digest:
+            raise Malformed("what was fetched is not what its head says")
+
+
+def file_of(body: bytes) -> bytes:
+    """The file of a body."""
+    length = len(body).to_bytes(8, "little")
+    return _MAGIC + length + hashlib.sha256(body).digest() + body

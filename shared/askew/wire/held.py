@@ -1,0 +1,96 @@
+"""The files that devices hold, as bytes: a card and items, all of them or the starter items.
+
+Every size of what comes in is checked before it is used: words are unpacked to a limit, and arrays
+are as long as the items are many.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from askew.errors import Malformed, OutOfRange
+from askew.held_file import Part, file_of
+from askew.item_codes import decode, decode_boosts, encode, encode_boosts
+from askew.model_card import Catalog, Item, ModelCard
+from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
+from askew.wire.v1 import retrieval_pb2 as pb
+
+_LEVEL = 9
+_LARGEST_FACTOR = 64  # of the words' size to their packed size; titles reach about 4
+
+
+def held_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
+    """Every file that a server offers: the whole, and the starter items where they are fewer."""
+    files = {Part.WHOLE: held_to_bytes(card, catalog)}
+    if card.n_starter < len(catalog):
+        files[Part.STARTER] = held_to_bytes(card, catalog.first(card.n_starter))
+    return files
+
+
+def held_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
+    """The file of a card and of all its items, or of the first of them.
+
+    Raises OutOfRange for vectors or boosts that codes cannot say.
+    """
+    message = pb.HeldCatalog(
+        card=card_to_message(card),
+        words=zlib.compress(_words_of(catalog.items).SerializeToString(), _LEVEL),
+        boosts=encode_boosts(catalog.boosts),
+        codes=encode(catalog.vectors, card.space.scales).tobytes(),
+        shared_slate=catalog.shared_slate,
+    )
+    return file_of(message.SerializeToString())
+
+
+def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
+    """The card and the items of a file's body: all that the card counts, or its starter items."""
+    message = parse(pb.HeldCatalog(), body)
+    card = card_from_message(message.card)
+    n = len(message.boosts)
+    if n not in {card.n_items, card.n_starter} or n > MAX_ITEMS:
+        raise Malformed("a held file has neither all items of its card nor its starter items")
+    items = _items_of(_unpacked(message.words), n)
+    vectors = decode(message.codes, card.space.scales, n)
+    shared = tuple(message.shared_slate)
+    catalog = Catalog(items, vectors, decode_boosts(message.boosts), shared)
+    if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
+        raise Malformed("the shared slate is shorter than what the server answers")
+    if n == card.n_items and catalog.version != card.catalog_version:
+        raise Malformed("the catalog is not the one that its card names")
+    return card, catalog
+
+
+def _words_of(items: Sequence[Item]) -> pb.HeldWords:
+    lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
+    return pb.HeldWords(
+        titles="\n".join(i.title for i in items),
+        years=[i.year or 0 for i in items],
+        lists=[pb.Genres(names=genres) for genres in lists],
+        genres=[lists[i.genres] for i in items],
+    )
+
+
+def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
+    titles = words.titles.split("\n")
+    if not len(titles) == len(words.years) == len(words.genres) == n:
+        raise Malformed("a held file has words of another number of items")
+    lists = [tuple(each.names) for each in words.lists]
+    if int(np.max(words.genres, initial=0)) >= len(lists):
+        raise OutOfRange("the genres of an item", "one of the lists of its file")
+    rows = zip(titles, words.years, words.genres, strict=True)
+    return tuple([Item(title, year or None, lists[at]) for title, year, at in rows])
+
+
+def _unpacked(packed: bytes) -> pb.HeldWords:
+    """Raises Malformed for words that unpack to far more than any words do."""
+    work, most = zlib.decompressobj(), 1 << 16
+    try:
+        words = work.decompress(packed, most + _LARGEST_FACTOR * len(packed))
+    except zlib.error:
+        raise Malformed("the words of a held file cannot be unpacked") from None
+    if not work.eof or work.unused_data:
+        raise Malformed("the words of a held file are cut short, or too large")
+    return parse(pb.HeldWords(), words)
