@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
+from askew.meanings import Meanings
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
 from askew_server.model.rule_choice import Figure
-from askew_server.model.signed_card import UNSIGNED, Count, SignedCard, Strict, Version
+from askew_server.model.signed_card import UNSIGNED, Count, FileFields, SignedCard, Strict, Version
 from askew_server.training.options import TrainingOptions
 
 Year = Annotated[int, Meta(ge=1, le=9999)]
@@ -34,7 +35,9 @@ class SpaceFields(Strict, frozen=True):
     unit: float
 
     def space(self, arrays: Mapping[str, NDArray[Any]]) -> FeatureSpace:
-        """The core's space. Raises ArtifactError for half a set of buckets, else as the core."""
+        """The core's space. Raises ArtifactError for half a set of buckets, or two sets, else as
+        the core.
+        """
         encoder = Encoder(
             arrays["directions"],
             arrays["origin"],
@@ -43,10 +46,11 @@ class SpaceFields(Strict, frozen=True):
             self.least_likes,
             self.unit,
         )
-        given = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
-        if len(given) == 1:
-            raise ArtifactError("buckets need directions and biases")
-        buckets = Buckets(*given) if given else None
+        linear = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
+        slates = [arrays[n] for n in ("slate_vectors", "slate_boosts") if n in arrays]
+        if 1 in {len(linear), len(slates)} or (linear and slates):
+            raise ArtifactError("buckets need directions and biases, or slates vectors and boosts")
+        buckets = Meanings(*slates) if slates else Buckets(*linear) if linear else None
         return FeatureSpace(
             RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
         )
@@ -104,8 +108,15 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
         )
 
 
-def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> CardFields:
-    """The card of a model and of the files that hold the rest of it."""
+def card_of(
+    model: ItemModel,
+    shapes: dict[str, list[int]],
+    files: Files,
+    large: Mapping[str, FileFields],
+) -> CardFields:
+    """The card of a model and of the files that hold the rest of it; large: of some, what is said
+    of them.
+    """
     card, space, rule = model.card, model.card.space, model.card.rule
     return CardFields(
         kind="tastes",
@@ -130,7 +141,7 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
-        files={name: describe(data) for name, data in files.items()},
+        files={name: describe(data) for name, data in files.items()} | dict(large),
         card_sha256=UNSIGNED,
     )
 

@@ -16,6 +16,7 @@ from askew.errors import DataError, OutOfRange
 from askew.item_codes import rounded
 from askew.model_card import Catalog
 from askew_server.model.item_model import ItemModel, boosts_of, card_of, items_of
+from askew_server.model.payloads import MovedPayloads
 from askew_server.model.shared_slate import shared_slate
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.factors import fold_in_items, fold_in_people, people_of, snapshot
@@ -26,6 +27,7 @@ def update(
     model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], *, source: str
 ) -> ItemModel:
     """The model with the catalog of these ratings. Deterministic, by the seed of its training.
+    Items that stay keep their payloads.
 
     Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
     """
@@ -58,7 +60,9 @@ def _update(
     card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
     prior = model.prior and model.prior.with_items(known, old, len(keys))
     counts, median = people.counts(), model.median_distance
-    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median)
+    places = dict(zip(known.tolist(), old.tolist(), strict=True))
+    payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
+    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median, payloads)
 
 
 def _known(

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.errors import DataError, OutOfRange
+from askew.errors import DataError, OutOfRange, ParameterError
 from askew.item_codes import rounded_boosts
+from askew.meanings import Meanings
 from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
+from askew_server.model.payloads import Payloads
 from askew_server.model.rule_choice import Choice, Figure, RuleQuestion, choose
 from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
 from askew_server.prior.people import PriorPeople
@@ -43,6 +45,7 @@ class ItemModel:
     each item in the ratings. training: the options it was made with. counts: about how many people,
     ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
+    payloads: what only a reply brings of each item, if anything.
     """
 
     card: ModelCard
@@ -53,6 +56,7 @@ class ItemModel:
     prior: PriorPeople | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
+    payloads: Payloads | None = field(default=None, repr=False)
 
     @property
     def words(self) -> str:
@@ -74,11 +78,13 @@ def train(  # noqa: PLR0913 - what a model is made of
     """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
     step is told each part of the work as it begins.
 
-    Raises ParameterError for a rule that needs a prior where there is none, and DataError
-    when too few people, items or ratings are left to make d dimensions, or when what they make is
-    no space that a device would enter.
+    Raises ParameterError for a rule, or for dear items, that need a prior where there is none, and
+    DataError when too few people, items or ratings are left to make d dimensions, or when what they
+    make is no space that a device would enter.
     """
     check_needs(options.kind, prior)
+    if options.dear and prior is None:
+        raise ParameterError("dear", True, "a model with a prior: slates are chosen for its people")
     try:
         return _fit(table, rows, options, prior, vectors, step, source=source, simulated=simulated)
     except OutOfRange as error:
@@ -123,6 +129,8 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
         choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
     )
     space = replace(space, buckets=choice.buckets)
+    if known is not None and isinstance(choice.buckets, Meanings):
+        known = known.naming(choice.buckets, catalog)
     card = card_of(space, catalog, rule, source, simulated=simulated)
     return ItemModel(
         card,
@@ -163,7 +171,7 @@ def _choice(
         return Choice(options.kind, None, {})
     candidates = SERVED if options.kind is None else (options.kind,)
     k = min(options.k, len(catalog.shared_slate))
-    question = RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed)
+    question = RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed, options.dear)
     return choose(question, trained.space.encoder, catalog, trained.tastes, known, own=own)
 
 

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
+from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import labels_of
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
+from askew_server.model.slate_choice import best_slates
 from askew_server.prior.people import PriorPeople, as_they_are
-from askew_server.training.buckets import SIZES, BucketDesign, design_buckets
+from askew_server.training.buckets import SIZES, design_buckets
 from askew_server.training.factors import Tastes
 from askew_server.training.quality import Estimate, ratio_of
 from askew_server.training.simulated_noise import lattice_signals, response_signals
@@ -52,18 +54,21 @@ class Choice:
     """The best rule, the buckets where there is a prior to make them of, and every figure."""
 
     rule: RuleKind
-    buckets: Buckets | None
+    buckets: Buckets | Meanings | None
     figures: Mapping[str, Figure]
 
 
 @dataclass(frozen=True, eq=False)
 class RuleQuestion:
-    """What rules are compared for. candidates: those that may be named."""
+    """What rules are compared for. candidates: those that may be named. dear: whether devices hold
+    the vectors of the slates that they name.
+    """
 
     epsilon: Fraction
     k: int
     candidates: tuple[RuleKind, ...]
     seed: int
+    dear: bool = False
 
 
 def choose(  # noqa: PLR0913
@@ -84,11 +89,12 @@ def choose(  # noqa: PLR0913
         prior = prior.only(rest)
     devices = _Devices.of(tastes, aside, encoder, catalog, question, rng)
     figures: dict[str, Figure] = {}
-    buckets = None
+    buckets: Buckets | Meanings | None = None
     for kind in SERVED if prior is not None else [k for k in SERVED if not k.needs_prior]:
         if kind.reads == "bucket" and prior is not None:
-            design, got = _best_buckets(devices, catalog, prior, rng)
-            buckets, figures[kind] = design.buckets, devices.figure(got)
+            best_of = _best_meanings if question.dear else _best_buckets
+            buckets, got = best_of(devices, catalog, prior, rng)
+            figures[kind] = devices.figure(got)
         else:
             figures[kind] = devices.figure(devices.answers(_rule(kind, encoder, catalog, prior)))
     known = [kind for kind in question.candidates if kind in figures]  # of equals the simplest
@@ -154,8 +160,8 @@ def _rule(
 
 def _best_buckets(
     devices: _Devices, catalog: Catalog, people: PriorPeople, rng: np.random.Generator
-) -> tuple[BucketDesign, Scores]:
-    """The design whose slates serve the devices best in expectation, and what they then got."""
+) -> tuple[Buckets, Scores]:
+    """The encoder whose slates serve the devices best in expectation, and what they then got."""
     prior, question = people.prior(catalog), devices.question
     tastes = people.tastes.astype(np.float64)
     tried = []
@@ -166,4 +172,17 @@ def _best_buckets(
         got = devices.served(prior.items[design.slates][sent])
         tried.append((float(got.mean()), design, got))
     _, design, got = max(tried, key=lambda each: each[0])
-    return design, got
+    return design.buckets, got
+
+
+def _best_meanings(
+    devices: _Devices, catalog: Catalog, people: PriorPeople, rng: np.random.Generator
+) -> tuple[Meanings, Scores]:
+    """The slates whose vectors devices hold, and what they got."""
+    ask = devices.question
+    best = best_slates(
+        catalog, people, devices.tastes, devices.scores, ask.epsilon, ask.k, ask.seed
+    )
+    response = RandomizedResponse.for_epsilon(len(best.meanings), ask.epsilon)
+    sent = response_signals(response, best.named, rng)
+    return best.meanings, devices.served(best.items[sent])

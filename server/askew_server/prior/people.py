@@ -20,7 +20,9 @@ from scipy.sparse import csr_array
 
 from askew.encoder import Encoder
 from askew.errors import OutOfRange
+from askew.meanings import Meanings
 from askew.model_card import Catalog
+from askew.retrieval.buckets import labels_of
 from askew.retrieval.posterior import Prior
 from askew_server.training.factors import Tastes, divisors
 from askew_server.training.pool import favorites, pool_of
@@ -31,7 +33,9 @@ _CHUNK = 1024
 @dataclass(frozen=True, eq=False)
 class PriorPeople:
     """m people: tastes (m, D) float32, points (m, d) where their signals come from, seen items
-    sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words.
+    sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words. named: the
+    slate that each names by the meanings of the space (m,), where it has any: decided once, when
+    all that they have seen is at hand, since items go and meanings stay.
     """
 
     tastes: NDArray[np.float32] = field(repr=False)
@@ -39,10 +43,13 @@ class PriorPeople:
     seen: csr_array = field(repr=False)
     weights: NDArray[np.float64] = field(repr=False)
     origin: str
+    named: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Raises OutOfRange where the parts do not fit together."""
         m = len(self.tastes)
+        if self.named is not None and self.named.shape != (m,):
+            raise OutOfRange("the names of slates of a prior", "one a person")
         rows = (len(self.points), self.seen.shape[0], len(self.weights))
         if not m or rows != (m, m, m):
             raise OutOfRange("the parts of a prior", "one or more people, the same in each part")
@@ -61,7 +68,19 @@ class PriorPeople:
             points=self.points[rows],
             seen=csr_array(self.seen[rows]),
             weights=self.weights[rows],
+            named=None if self.named is None else self.named[rows],
         )
+
+    def naming(self, meanings: Meanings, catalog: Catalog) -> PriorPeople:
+        """The same people, who have named slates as their devices would: by what is unseen."""
+        return replace(self, named=self.names(meanings, catalog))
+
+    def names(self, meanings: Meanings, catalog: Catalog) -> NDArray[np.int64]:
+        """The slate that each of them names, (m,)."""
+        items = meanings.found_in(catalog.vectors)
+        seen = self.seen[:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
+        tastes = self.tastes.astype(np.float64)
+        return labels_of(meanings, tastes, seen.reshape(-1, *items.shape))
 
     def with_items(
         self, known: NDArray[np.int64], old: NDArray[np.int64], n_items: int

@@ -26,7 +26,8 @@ class TrainingOptions:
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.encoder`. rule: how to answer,
     or auto for what does best for people kept aside. learned: signal directions learned for epsilon
-    and k, not principal axes.
+    and k, not principal axes. dear: items whose payloads nobody downloads all of, so that devices
+    name a slate by the vectors of all slates (`askew.meanings`).
     Raises ParameterError for a value out of range.
     """
 
@@ -41,6 +42,7 @@ class TrainingOptions:
     counts: float | None = None
     rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
+    dear: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
