@@ -29,6 +29,7 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 from askew_client.views.near import NearAnswer, NearQuote
@@ -58,7 +59,14 @@ async def open_companion(
     async with _network(server, settings, transport) as network:
         paced = PacedTransport(network, settings.pace)
         try:
-            yield Companion(paced, settings, profile=store, signals=signals, bits=bits)
+            yield Companion(
+                paced,
+                settings,
+                profile=store,
+                signals=signals,
+                bits=bits,
+                library=FetchedAnew(paced),
+            )
         finally:
             await paced.turn()  # closing is seen as well as a call
 

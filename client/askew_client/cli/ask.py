@@ -159,11 +159,11 @@ async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
     import datetime
 
     from askew_client.transport.grpc import GrpcTransport
-    from askew_client.transport.held import held_catalog
+    from askew_client.transport.held import FetchedAnew
 
     async with GrpcTransport(config.server, config.settings.timeout) as network:
-        _, found, _ = await held_catalog(network, datetime.date.today())
-    return [(item.label, item.genres) for item in found.items]
+        held = await FetchedAnew(network).holding(datetime.date.today())
+    return [(item.label, item.genres) for item in held.catalog.items]
 
 
 def _passing(ratings: TextIO) -> ProfileStore:

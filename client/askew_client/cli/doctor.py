@@ -67,11 +67,11 @@ async def _space(network: Transport, config: Config) -> Finding:
 
     from askew.errors import OtherKind
     from askew_client.device.doctor import check_metric_space, check_space
-    from askew_client.transport.held import held_catalog
+    from askew_client.transport.held import FetchedAnew
 
     try:
-        card, _, _ = await held_catalog(network, datetime.date.today())
-        return check_space(card, config.settings)
+        held = await FetchedAnew(network).holding(datetime.date.today())
+        return check_space(held.card, config.settings)
     except OtherKind:
         return check_metric_space(await network.metric_card(), config.settings)
 

@@ -24,7 +24,7 @@ from askew_client.ledger.store import SignalStore
 from askew_client.settings.paths import ledger_file
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.grpc import GrpcTransport
-from askew_client.transport.held import held_catalog
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.protocol import Transport
 
 
@@ -37,9 +37,10 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
         async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
             await wait_until_healthy(network.channel)
             screen.listening(address)
-            card, catalog, edition = await held_catalog(network, datetime.date.today())
+            held = await FetchedAnew(network).holding(datetime.date.today())
+            card, catalog = held.card, held.catalog
             likes = _favorites(catalog, card.space)
-            exchange = Exchange(card, catalog, settings, likes, edition=edition)
+            exchange = Exchange(card, catalog, settings, likes, edition=held.edition)
             screen.person(exchange)
             sent = await _ask(exchange, slot, screen, store, network)
             await _measure(exchange, draws, screen)

@@ -30,8 +30,7 @@ from askew_client.profile.document import Liking
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.transport.held import held_catalog
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import Library, Transport
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import (
     Answer,
@@ -59,12 +58,14 @@ class Companion(ProfileDesk):
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
+        library: Library,
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
         """`open_companion` in `client` builds one with a real network and real stores."""
         super().__init__(profile)
         self._transport, self._settings = transport, settings
         self._signals, self._bits, self._today = signals, bits, today
+        self._library = library
         self._model: Model | None = None
         self.nearby = Nearby(
             transport, settings, profile=profile, signals=signals, bits=bits, today=today
@@ -138,7 +139,7 @@ class Companion(ProfileDesk):
         self._profile.change(lambda document: document.answered(past))
 
     async def _fetch(self) -> Model:
-        self._model = Model.of(*await held_catalog(self._transport, self._today()))
+        self._model = Model.of(await self._library.holding(self._today()))
         catalog = self._model.catalog
         self._known = self._model.index
         self._labels = {number: item.label for number, item in enumerate(catalog.items)}

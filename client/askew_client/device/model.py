@@ -12,6 +12,7 @@ from askew.model_card import Catalog, ModelCard
 from askew.titles import TitleIndex
 from askew_client.device import present
 from askew_client.profile.title_search import TitleSearch
+from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
 
 
@@ -30,8 +31,9 @@ class Model:
     edition: int
 
     @classmethod
-    def of(cls, card: ModelCard, catalog: Catalog, edition: int) -> Self:
+    def of(cls, held: Holding) -> Self:
         """What a server said, prepared for any profile."""
+        card, catalog = held.card, held.catalog
         return cls(
             card,
             catalog,
@@ -39,5 +41,5 @@ class Model:
             TitleIndex(catalog),
             TitleSearch(catalog),
             card.space.encoder.contributions(catalog.vectors),
-            edition,
+            held.edition,
         )

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 
 from askew.editions import edition_of
 from askew.errors import Malformed, OtherKind
 from askew.held_file import HEAD_BYTES, Head, Part
-from askew.model_card import Catalog, ModelCard
 from askew.wire.held import held_from_body
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import Holding, Transport
 
 BYTE_BUDGET = 4_000_000
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-async def held_catalog(
-    network: Transport, today: datetime.date, limit: int = BYTE_BUDGET
-) -> tuple[ModelCard, Catalog, int]:
-    """The card, the items that a device holds, and the version that they are of."""
-    edition = edition_of((today - _EPOCH).days)
-    card, catalog = held_from_body(await held_body(network, edition, limit))
-    return card, catalog, edition
+@dataclass(frozen=True)
+class FetchedAnew:
+    """Keeps nothing: what is held is fetched whenever it is asked for. Implements Library."""
+
+    network: Transport
+    limit: int = BYTE_BUDGET
+
+    async def holding(self, day: datetime.date) -> Holding:
+        """All that the server lets devices hold within the limit."""
+        edition = edition_of((day - _EPOCH).days)
+        body = await held_body(self.network, edition, self.limit)
+        return Holding(*held_from_body(body), edition)
 
 
 async def held_body(network: Transport, edition: int, limit: int) -> bytes:

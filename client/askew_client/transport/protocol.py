@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import datetime
+from dataclasses import dataclass
 from typing import Protocol
 
 from askew.held_file import Part
 from askew.metric_card import Card, MetricCard
+from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """What a device holds of a server: its card, items, all of them or the first, and the Monday
+    of their version.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    edition: int
+
+
+class Library(Protocol):
+    """Where a device has what it holds."""
+
+    async def holding(self, day: datetime.date) -> Holding:
+        """What is held on this day; fetched, where it has to be. Raises as a Transport."""
 
 
 class Transport(Protocol):
