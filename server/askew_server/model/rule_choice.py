@@ -25,7 +25,7 @@ from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.buckets import labels_of
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
-from askew_server.model.slate_choice import best_slates
+from askew_server.model.slate_choice import SlateQuestion, best_slates
 from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.training.buckets import SIZES, design_buckets
 from askew_server.training.factors import Tastes
@@ -179,10 +179,8 @@ def _best_meanings(
     devices: _Devices, catalog: Catalog, people: PriorPeople, rng: np.random.Generator
 ) -> tuple[Meanings, Scores]:
     """The slates whose vectors devices hold, and what they got."""
-    ask = devices.question
-    best = best_slates(
-        catalog, people, devices.tastes, devices.scores, ask.epsilon, ask.k, ask.seed
-    )
-    response = RandomizedResponse.for_epsilon(len(best.meanings), ask.epsilon)
+    ask = SlateQuestion(devices.question.epsilon, devices.question.k, devices.question.seed)
+    best = best_slates(ask, catalog, people, devices.tastes, devices.scores)
+    response = ask.response(len(best.meanings))
     sent = response_signals(response, best.named, rng)
     return best.meanings, devices.served(best.items[sent])

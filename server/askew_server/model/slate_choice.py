@@ -1,6 +1,7 @@
 """Slates whose vectors devices hold: how many of them, chosen by people kept aside.
 
-What a size gives is reckoned, not drawn: the mean over people and over every lie of the response.
+What a number of slates gives is reckoned, not drawn: the mean over people and over every lie of the
+response.
 """
 
 from __future__ import annotations
@@ -22,6 +23,22 @@ from askew_server.training.meanings import design_slates, meanings_of
 Scores = NDArray[np.float32]
 
 
+@dataclass(frozen=True)
+class SlateQuestion:
+    """What slates are for. epsilon: of any two people. k: items a slate. sizes: numbers of slates
+    to choose from.
+    """
+
+    epsilon: Fraction
+    k: int
+    seed: int
+    sizes: tuple[int, ...] = SIZES
+
+    def response(self, slates: int) -> RandomizedResponse:
+        """The randomized response over so many slates."""
+        return RandomizedResponse.for_epsilon(slates, self.epsilon)
+
+
 @dataclass(frozen=True, eq=False)
 class SlateChoice:
     """Slates for people kept aside: what they mean, the items (M, k) that fill them, and the slate
@@ -33,26 +50,25 @@ class SlateChoice:
     named: NDArray[np.int64] = field(repr=False)
 
 
-def best_slates(  # noqa: PLR0913, PLR0917 - whom they are for, and for what
+def best_slates(
+    question: SlateQuestion,
     catalog: Catalog,
     people: PriorPeople,
     tastes: NDArray[np.float64],
     scores: Scores,
-    epsilon: Fraction,
-    k: int,
-    seed: int,
 ) -> SlateChoice:
     """The slates for these people of the prior whose number suits those of tastes (n, D) and scores
     (n, n_items) best, which are -1 for what somebody has seen.
     """
     prior, found = people.prior(catalog), []
-    for size in (size for size in SIZES if size <= len(people)):
-        response = RandomizedResponse.for_epsilon(size, epsilon)
-        own = people.tastes.astype(np.float64)
-        design = design_slates(own, prior.scores, response, k, seed=seed)
+    known = people.tastes.astype(np.float64)
+    for size in (size for size in question.sizes if size <= len(people)):
+        response, k = question.response(size), question.k
+        design = design_slates(known, prior.scores, response, k, seed=question.seed)
         meant = prior.items[design.slates]
         meanings = meanings_of(catalog, meant)
-        items = prior.items[slates_of(people.names(meanings, catalog), prior.scores, response, k)]
+        own = people.names(meanings, catalog)
+        items = prior.items[slates_of(own, prior.scores, response, k)]
         named = labels_of(meanings, tastes, scores[:, meant] < 0)
         worth = np.maximum(scores[:, items].max(axis=2), 0).astype(np.float64)
         value = response_value(named, worth, response)
