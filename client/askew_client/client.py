@@ -29,7 +29,6 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
-from askew_client.transport.held import FetchedAnew
 from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 from askew_client.views.near import NearAnswer, NearQuote
@@ -52,6 +51,8 @@ async def open_companion(
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
+    from askew_client.transport.held import FetchedAnew  # with protobuf
+
     places = paths.places(directory)
     bits = SystemBits()
     signals = SignalStore(places.ledger, settings.caps, places.anchor)

@@ -94,10 +94,10 @@ def test_an_addition_breaks_nobody(proto: Path, before: str, after: str) -> None
             id="delete a method",
         ),
         pytest.param(
-            "returns (stream GetCatalogResponse)",
-            "returns (GetCatalogResponse)",
+            "returns (GetHeldResponse)",
+            "returns (stream GetHeldResponse)",
             "RPC_SAME_SERVER_STREAMING",
-            id="no stream",
+            id="a stream",
         ),
         pytest.param(
             "package askew.wire.v1;", "package askew.wire.v2;", "PACKAGE", id="another package"

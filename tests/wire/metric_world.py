@@ -56,6 +56,6 @@ def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
 
 REQUEST_BYTES = convert.query_to_bytes(place_query())
 AXES_REQUEST_BYTES = convert.query_to_bytes(axes_query())
-REPLY_BYTES = convert.slate_to_bytes(Slate.of_listings("ff" * 16, LISTINGS))
+REPLY_BYTES = convert.slate_to_bytes(Slate.of_listings("ff" * 16, LISTINGS), MAP_CARD)
 CARD_BYTES = convert.card_to_bytes(MAP_CARD)
 AXES_CARD_BYTES = convert.card_to_bytes(AXES_CARD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.errors import WireError
+from askew.held_file import HEAD_BYTES
 from askew.model_card import ModelCard
 from askew.wire import convert
+from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 
 K = 3
@@ -24,7 +27,7 @@ PARSERS: dict[str, Parser] = {
     "query by bucket": convert.query_from_bytes,
     "slate": lambda data, card: convert.slate_from_bytes(data, card, K),
     "card": lambda data, _: convert.card_from_bytes(data),
-    "catalog": lambda data, card: convert.catalog_from_chunks([data], card),
+    "held": lambda data, _: held_from_body(data),
 }
 every_parser = pytest.mark.parametrize("name", PARSERS)
 # The same examples on every run.
@@ -37,14 +40,14 @@ def valid(
     bucket_request_bytes: bytes,
     reply_bytes: bytes,
     card_bytes: bytes,
-    chunk: bytes,
+    held_file: bytes,
 ) -> dict[str, bytes]:
     return {
         "query": request_bytes,
         "query by bucket": bucket_request_bytes,
         "slate": reply_bytes,
         "card": card_bytes,
-        "catalog": chunk,
+        "held": held_file[HEAD_BYTES:],
     }
 
 
@@ -93,7 +96,7 @@ responses = st.builds(
 
 
 @given(
-    version=versions | st.none(),
+    edition=words | st.just(4),
     mechanism=lattices | responses | st.none(),
     k=words | st.integers(0, 7),
     values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 4), max_size=3),
@@ -102,13 +105,13 @@ responses = st.builds(
 def test_a_request_of_any_numbers_parses_or_is_refused(
     *,
     card: ModelCard,
-    version: bytes | None,
+    edition: int,
     mechanism: pb.LatticeNoise | pb.RandomizedResponse | None,
     k: int,
     values: list[int],
 ) -> None:
     message = pb.RetrieveRequest(
-        space_version=bytes.fromhex(card.space.version) if version is None else version,
+        edition=edition,
         k=k,
         values=values,
     )
@@ -143,6 +146,7 @@ KNOTS = 33
         unit=st.floats() | st.just(1.5),
         bucket_directions=numbers | st.just(b""),
         bucket_biases=numbers | st.just(b""),
+        scales=numbers | st.just(np.ones(1, "<f4").tobytes()),
     ),
     rule=st.builds(
         pb.ServingRule,
@@ -177,38 +181,61 @@ def test_a_card_of_any_numbers_parses_or_is_refused(  # noqa: PLR0917
         assert source == convert.card_from_bytes(message.SerializeToString()).source
 
 
+held_words = st.builds(
+    pb.HeldWords,
+    titles=texts | st.just("A"),
+    years=st.lists(words, max_size=2) | st.just([1]),
+    lists=st.lists(st.builds(pb.Genres, names=st.lists(texts, max_size=2)), max_size=2),
+    genres=st.lists(words | st.integers(0, 1), max_size=2) | st.just([0]),
+)
+
+
 @given(
-    items=st.lists(
-        st.builds(pb.Item, title=texts, year=words, genres=st.lists(texts, max_size=2)),
-        max_size=3,
-    ),
-    vectors=numbers,
-    boosts=numbers,
+    unpacked=held_words,
+    boosts=st.binary(max_size=2),
+    codes=st.binary(max_size=4),
     shared_slate=st.lists(words | st.integers(0, 5), max_size=4),
 )
 @fuzz
-def test_a_catalog_of_anything_parses_or_is_refused(
-    card: ModelCard, items: list[pb.Item], vectors: bytes, boosts: bytes, shared_slate: list[int]
+def test_a_held_file_of_anything_parses_or_is_refused(
+    card: ModelCard, unpacked: pb.HeldWords, boosts: bytes, codes: bytes, shared_slate: list[int]
 ) -> None:
-    message = pb.GetCatalogResponse(
-        items=items, vectors=vectors, boosts=boosts, shared_slate=shared_slate
+    one = replace(card, n_items=1, max_slate_size=1, n_starter=1)
+    message = pb.HeldCatalog(
+        card=convert.card_to_message(one),
+        words=zlib.compress(unpacked.SerializeToString()),
+        boosts=boosts,
+        codes=codes,
+        shared_slate=shared_slate,
     )
-    one = replace(card, n_items=1, max_slate_size=1)
     with contextlib.suppress(WireError):
-        convert.catalog_from_chunks([message.SerializeToString()], one)
+        held_from_body(message.SerializeToString())
 
 
-@given(scales=numbers, codes=st.binary(max_size=5), ids=st.lists(words | st.integers(0, 5)))
+@given(
+    boosts=st.binary(max_size=4),
+    codes=st.binary(max_size=7),
+    ids=st.lists(words | st.integers(0, 5)) | st.just([0, 1, 2]),
+    titles=st.lists(texts, min_size=K, max_size=K),
+    payloads=st.lists(st.binary(max_size=3), max_size=K),
+)
 @fuzz
-def test_a_reply_of_anything_is_finite_or_refused(
-    card: ModelCard, scales: bytes, codes: bytes, ids: list[int]
+def test_a_reply_of_anything_is_finite_or_refused(  # noqa: PLR0917
+    card: ModelCard,
+    boosts: bytes,
+    codes: bytes,
+    ids: list[int],
+    titles: list[str],
+    payloads: list[bytes],
 ) -> None:
     message = pb.RetrieveResponse(
         catalog_version=bytes.fromhex(card.catalog_version),
         item_ids=ids,
-        scales=scales,
+        boosts=boosts,
         codes=codes,
+        items=[pb.Item(title=title) for title in titles],
+        payloads=payloads,
     )
     with contextlib.suppress(WireError):
         slate = convert.slate_from_bytes(message.SerializeToString(), card, K)
-        assert np.isfinite(slate.vectors).all()
+        assert np.isfinite(slate.scoring).all()

@@ -6,6 +6,7 @@ A tag byte is 8 * field number + wire type: 1 for eight fixed bytes, 2 for bytes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from small_world import made_buckets, made_encoder, made_space
 
 from askew.lattice import Lattice
-from askew.model_card import ModelCard, ServingRule
+from askew.model_card import Item, ModelCard, ServingRule
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.rule_kind import RuleKind
@@ -23,8 +24,6 @@ from askew.wire import convert
 VERSION = "000102030405060708090a0b0c0d0e0f"
 
 REQUEST = bytes.fromhex(
-    "0a 10"  # field 1, bytes: 16 of them follow
-    "000102030405060708090a0b0c0d0e0f"  # space_version
     "15 07000000"  # field 2, fixed32: k = 7
     "1a 0a"  # field 3, the lattice: 10 bytes
     "0d 05000000"  # step_exponent 5, a step of 1/32
@@ -33,16 +32,17 @@ REQUEST = bytes.fromhex(
     "00000000"  # 0 takes its four bytes too
     "ffffffff"  # -1, two's complement
     "ffffff7f"  # 2**31 - 1
+    "45 0b000000"  # field 8, fixed32: the edition, the second Monday of 1970
 )
 
 BUCKET_REQUEST = bytes.fromhex(
-    "0a 10 000102030405060708090a0b0c0d0e0f"  # space_version
     "15 07000000"  # k = 7
     "22 0e"  # field 4, the randomized response: 14 bytes
     "0d 10000000"  # 16 buckets
     "11 0000008002000000"  # odds of 2.5, times 2**32
     "2a 04"  # field 5, packed: one sfixed32
     "00000000"  # bucket 0 takes its four bytes too
+    "45 0b000000"  # the edition
 )
 
 REPLY = bytes.fromhex(
@@ -51,18 +51,25 @@ REPLY = bytes.fromhex(
     "12 08"  # field 2, packed: two fixed32 take 8 bytes
     "00000000"  # item 0 takes its four bytes too
     "03010000"  # item 259 = 3 + 1 * 256
-    "1a 0c 0000803f 00000000 0000003f"  # field 3: three scales, 1, 0 and 1/2
-    "22 03"  # field 4: two items of three codes take 3 bytes
-    "8f"  # item 0: code 15 (7.5) and 8 (nothing at scale 0)
-    "00"  # item 0: code 0 (-3.75); item 259: code 0 (-7.5)
-    "78"  # item 259: code 8 (nothing) and 7 (-0.25)
+    "1a 02 c0 b8"  # field 3: two boosts, 1 and 1/2
+    "22 04"  # field 4: two items of three codes take 2 bytes each
+    "8f 00"  # item 0: codes 15 (1.75), 8 (0) and 0 (-2)
+    "80 07"  # item 259: codes 0 (-2), 8 (0) and 7 (-1/4)
+    "32 0f"  # field 6, an Item: 15 bytes
+    "0a 05 416c69656e"  # its title, "Alien"
+    "10 bb0f"  # its year, 1979
+    "1a 03 536369"  # a genre, "Sci"
+    "32 03 0a 01 58"  # an item without year and genre, "X"
+    "3a 01 70 3a 00"  # field 7: a payload of one byte, and an empty one
 )
+ITEMS = (Item("Alien", 1979, ("Sci",)), Item("X"))
+NUMBERS = [[1.75, 0.0, -2.0], [-2.0, 0.0, -0.25]]
 
 # 33 knots of one dimension: -1, -15/16, ..., 1.
 KNOTS = np.linspace(-1, 1, 33).astype("<f8").tobytes().hex()
 
 CARD = bytes.fromhex(
-    "0a ed02"  # field 1, FeatureSpace: 365 bytes
+    "0a f702"  # field 1, FeatureSpace: 375 bytes
     "09 000000000000f03f"  # lowest_rating 1.0
     "11 0000000000001440"  # highest_rating 5.0
     "19 0000000000001040"  # like_from 4.0
@@ -74,6 +81,7 @@ CARD = bytes.fromhex(
     "49 000000000000f83f"  # unit 1.5
     "52 10 0000803f 00000000 000080bf 00000000"  # two buckets' directions
     "5a 08 00000000 00000000"  # two buckets' biases
+    "62 08 0000803e 0000803e"  # scales of item codes, 1/4 each
     "12 10 000102030405060708090a0b0c0d0e0f"  # field 2: catalog_version
     "1d 2c010000"  # field 3, fixed32: 300 items
     "25 40000000"  # field 4, fixed32: slates of at most 64
@@ -84,41 +92,39 @@ CARD = bytes.fromhex(
     "11 0000000000001040"  # for epsilon 4.0
     "1d 08000000"  # for k = 8
     "22 04 6e6f6e65"  # prior "none"
+    "55 0c000000"  # field 10, fixed32: 12 starter items
 )
 
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
 SPACE = made_space(ENCODER, made_buckets(2, ranking=2))
-THE_CARD = ModelCard(
-    SPACE, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule(RuleKind.NONE, 4.0, 8)
-)
+RULE = ServingRule(RuleKind.NONE, 4.0, 8)
+THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", simulated=True, rule=RULE, n_starter=12)
+REPLYING = replace(THE_CARD, space=made_space(made_encoder(d=1, ranking=3)))
 
 
 def test_a_request_is_these_bytes() -> None:
-    query = Query(Signal(VERSION, Lattice(5, 1024), (0, -1, 2**31 - 1)), 7)
+    query = Query(Signal(VERSION, Lattice(5, 1024), (0, -1, 2**31 - 1)), 7, edition=11)
     expected = REQUEST
     assert expected == convert.query_to_bytes(query)
 
 
 def test_a_request_by_bucket_is_these_bytes() -> None:
-    query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7)
+    query = Query(Signal(VERSION, RandomizedResponse(16, Fraction(5, 2)), (0,)), 7, edition=11)
     expected = BUCKET_REQUEST
     assert expected == convert.query_to_bytes(query)
 
 
 def test_a_reply_is_these_bytes() -> None:
-    vectors = np.array([[7.5, 0.0, -3.75], [-7.5, 0.0, -0.25]], dtype=np.float32)
+    numbers, boosts = np.array(NUMBERS, np.float32), np.array([1, 0.5], np.float32)
+    slate = Slate(VERSION, (0, 259), numbers, boosts, ITEMS, (b"p", b""))
     expected = REPLY
-    assert expected == convert.slate_to_bytes(Slate(VERSION, (0, 259), vectors))
+    assert expected == convert.slate_to_bytes(slate, REPLYING)
 
 
 def test_these_bytes_are_a_reply() -> None:
-    space = made_space(made_encoder(d=1, ranking=3))
-    card = ModelCard(
-        space, VERSION, 300, 64, "notte", simulated=True, rule=ServingRule(RuleKind.NONE, 4.0, 8)
-    )
-    slate = convert.slate_from_bytes(REPLY, card, 2)
-    expected = ((0, 259), [[7.5, 0.0, -3.75], [-7.5, 0.0, -0.25]])
-    assert expected == (slate.item_ids, slate.vectors.tolist())
+    slate = convert.slate_from_bytes(REPLY, REPLYING, 2)
+    assert (slate.item_ids, slate.items, slate.payloads) == ((0, 259), ITEMS, (b"p", b""))
+    assert (slate.vectors.tolist(), slate.boosts.tolist()) == (NUMBERS, [1, 0.5])
 
 
 def test_a_card_is_these_bytes() -> None:
@@ -132,10 +138,10 @@ def test_these_bytes_are_a_card() -> None:
 
 GOLDEN = {"request": REQUEST, "bucket": BUCKET_REQUEST, "reply": REPLY, "card": CARD}
 SIZES = {
-    "request": 18 + 5 + 12 + 2 + 12,
-    "bucket": 18 + 5 + 16 + 2 + 4,
-    "reply": 18 + 10 + 14 + 5,
-    "card": 3 + 365 + 18 + 5 + 5 + 7 + 2 + 28,
+    "request": 5 + 12 + 2 + 12 + 5,
+    "bucket": 5 + 16 + 2 + 4 + 5,
+    "reply": 18 + 10 + 4 + 6 + 17 + 5 + 5,
+    "card": 3 + 375 + 18 + 5 + 5 + 7 + 2 + 28 + 5,
 }
 
 

@@ -118,9 +118,8 @@ def test_a_lattice_on_which_a_ring_is_none_is_refused() -> None:
 
 
 def tastes() -> ModelCard:
-    return ModelCard(
-        made_space(made_encoder(d=2, ranking=3)), VERSION, 5, 5, "x", simulated=True, rule=RULE
-    )
+    space = made_space(made_encoder(d=2, ranking=3))
+    return ModelCard(space, VERSION, 5, 5, "x", simulated=True, rule=RULE, n_starter=5)
 
 
 def test_a_question_to_a_space_of_another_kind_is_refused() -> None:
@@ -128,7 +127,7 @@ def test_a_question_to_a_space_of_another_kind_is_refused() -> None:
     data = convert.query_to_bytes(taste)
     refused(lambda: convert.query_from_bytes(data, MAP_CARD), StaleSpace)
     refused(lambda: convert.query_from_bytes(data, AXES_CARD), StaleSpace)
-    refused(lambda: convert.query_from_bytes(REQUEST_BYTES, tastes()), StaleSpace)
+    refused(lambda: convert.query_from_bytes(REQUEST_BYTES, tastes()), Malformed)
     refused(lambda: convert.query_from_bytes(REQUEST_BYTES, AXES_CARD), StaleSpace)
     refused(lambda: convert.query_from_bytes(AXES_REQUEST_BYTES, MAP_CARD), StaleSpace)
 
@@ -243,7 +242,7 @@ def test_items_that_are_not_distinct_and_ascending_are_refused(items: tuple[int,
 REPLIES: dict[str, Case] = {
     "no items": ("listings", [], Malformed),
     "item ids beside": ("item_ids", [0, 2, 4], Malformed),
-    "scales beside": ("scales", bytes(4), Malformed),
+    "boosts beside": ("boosts", bytes(4), Malformed),
     "codes beside": ("codes", bytes(4), Malformed),
     "another catalog": ("catalog_version", bytes(16), Malformed),
     "no catalog": ("catalog_version", b"", Malformed),

@@ -84,7 +84,7 @@ CARD = bytes.fromhex(
 
 
 def whole(*listings: Listing) -> bytes:
-    return convert.slate_to_bytes(Slate.of_listings("ff" * 16, listings))
+    return convert.slate_to_bytes(Slate.of_listings("ff" * 16, listings), MAP_CARD)
 
 
 def test_a_request_is_these_bytes() -> None:

@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from small_world import made_encoder, made_space
+from small_world import made_card, made_encoder, made_space
 
-from askew.errors import Malformed
+from askew.editions import FIRST, LAST
+from askew.errors import Malformed, OutOfRange
+from askew.held_file import HEAD_BYTES, Head, Part
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomized_response import RandomizedResponse
@@ -19,6 +21,7 @@ from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.vectors import RatingScale
 from askew.wire import convert
+from askew.wire.held import held_files, held_from_body, held_to_bytes
 
 World = Callable[[int, int], tuple[ModelCard, Catalog]]
 
@@ -28,11 +31,7 @@ COORDINATES = (0, 1, -1, 63, -64, 64, 127, 128, -129, 2**14, -(2**21), LIMIT, -L
 
 
 def query_of(card: ModelCard, coordinates: tuple[int, ...], k: int = 3) -> Query:
-    return Query(Signal(card.space.version, Lattice(10, 1024), coordinates), k)
-
-
-def slate_of(card: ModelCard, catalog: Catalog, item_ids: tuple[int, ...]) -> Slate:
-    return Slate(card.catalog_version, item_ids, catalog.scoring[list(item_ids)])
+    return Query(Signal(card.space.version, Lattice(10, 1024), coordinates), k, edition=FIRST)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 16])
@@ -40,7 +39,7 @@ def slate_of(card: ModelCard, catalog: Catalog, item_ids: tuple[int, ...]) -> Sl
 def test_a_query_survives_the_wire(world: World, dimension: int, lattice: Lattice) -> None:
     card, _ = world(dimension, 20)
     coordinates = tuple(itertools.islice(itertools.cycle(COORDINATES), dimension))
-    query = Query(Signal(card.space.version, lattice, coordinates), 20)
+    query = Query(Signal(card.space.version, lattice, coordinates), 20, edition=FIRST)
     assert query == convert.query_from_bytes(convert.query_to_bytes(query), card)
 
 
@@ -75,7 +74,7 @@ def test_a_space_without_buckets_survives_the_wire(card: ModelCard) -> None:
 @pytest.mark.parametrize("bucket", range(4))
 def test_a_bucket_survives_the_wire(card: ModelCard, bucket: int) -> None:
     response = RandomizedResponse.for_epsilon(4, Fraction(20))
-    query = Query(Signal(card.space.version, response, (bucket,)), 2)
+    query = Query(Signal(card.space.version, response, (bucket,)), 2, edition=FIRST)
     assert query == convert.query_from_bytes(convert.query_to_bytes(query), card)
 
 
@@ -83,31 +82,48 @@ def test_a_bucket_survives_the_wire(card: ModelCard, bucket: int) -> None:
 def test_a_slate_survives_the_wire(
     card: ModelCard, catalog: Catalog, item_ids: tuple[int, ...]
 ) -> None:
-    slate = slate_of(card, catalog, item_ids)
-    received = convert.slate_from_bytes(convert.slate_to_bytes(slate), card, len(item_ids))
+    slate = Slate.of_catalog(catalog, item_ids, tuple([b"%d" % item for item in item_ids]))
+    data = convert.slate_to_bytes(slate, card)
+    received = convert.slate_from_bytes(data, card, len(item_ids))
     assert (slate.catalog_version, item_ids) == (received.catalog_version, received.item_ids)
-    step = np.abs(slate.vectors).max(axis=0) / 7.5
-    assert (np.abs(slate.vectors - received.vectors) <= step / 2 + 1e-6).all()
+    assert (slate.items, slate.payloads) == (received.items, received.payloads)
+    np.testing.assert_array_equal(slate.vectors, received.vectors, strict=True)
+    np.testing.assert_array_equal(slate.boosts, received.boosts, strict=True)
 
 
-@pytest.mark.parametrize("chunk_items", [1, 2, 5, 1000])
-def test_a_catalog_survives_the_wire_in_any_chunks(
-    card: ModelCard, catalog: Catalog, chunk_items: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(convert, "CHUNK_ITEMS", chunk_items)
-    chunks = list(convert.catalog_to_chunks(catalog))
-    received = convert.catalog_from_chunks(chunks, card)
-    assert -(-5 // chunk_items) == len(chunks)
-    assert (catalog.items, catalog.shared_slate) == (received.items, received.shared_slate)
-    np.testing.assert_array_equal(catalog.vectors, received.vectors, strict=True)
-    np.testing.assert_array_equal(catalog.boosts, received.boosts, strict=True)
+def received_from(file: bytes) -> tuple[ModelCard, Catalog]:
+    head, body = Head.of(file), file[HEAD_BYTES:]
+    head.check(body)
+    return held_from_body(body)
 
 
-@pytest.mark.parametrize("n_items", [1, 999, 1000, 1001, 2500])
-def test_a_catalog_of_any_length_survives_the_wire(world: World, n_items: int) -> None:
+@pytest.mark.parametrize("n_items", [1, 2, 5, 999, 2500])
+def test_what_devices_hold_survives_the_wire(world: World, n_items: int) -> None:
     card, catalog = world(2, n_items)
-    received = convert.catalog_from_chunks(convert.catalog_to_chunks(catalog), card)
-    assert catalog.version == received.version
+    held_card, held = received_from(held_to_bytes(card, catalog))
+    assert (held_card, held.items, held.shared_slate) == (card, catalog.items, catalog.shared_slate)
+    np.testing.assert_array_equal(catalog.vectors, held.vectors, strict=True)
+    np.testing.assert_array_equal(catalog.boosts, held.boosts, strict=True)
+    assert catalog.version == held.version
+
+
+def test_the_starter_items_are_the_first_ones(world: World) -> None:
+    """And the shared slate that goes with them names no other. Planted bug: all items in both."""
+    card, catalog = world(2, 100)
+    card = replace(card, n_starter=70)
+    files = held_files(card, catalog)
+    assert files.keys() == {Part.WHOLE, Part.STARTER}
+    held_card, held = received_from(files[Part.STARTER])
+    assert (held_card, held.items) == (card, catalog.items[:70])
+    assert held.shared_slate == tuple(item for item in catalog.shared_slate if item < 70)
+    assert len(received_from(files[Part.WHOLE])[1]) == 100
+    assert held_files(replace(card, n_starter=100), catalog).keys() == {Part.WHOLE}
+
+
+def test_a_vector_that_codes_cannot_say_is_held_by_nobody(world: World) -> None:
+    card, catalog = world(2, 5)
+    with pytest.raises(OutOfRange, match="4-bit codes"):
+        held_to_bytes(card, replace(catalog, vectors=catalog.vectors + np.float32(0.1)))
 
 
 @pytest.mark.parametrize("length", [0, 63])
@@ -119,7 +135,7 @@ def test_a_slate_for_anybody_that_is_too_short_to_compare_with_is_refused(
     cut = replace(catalog, shared_slate=catalog.shared_slate[:length])
     card = replace(card, catalog_version=cut.version)
     with pytest.raises(Malformed, match="shared slate is shorter"):
-        convert.catalog_from_chunks(convert.catalog_to_chunks(cut), card)
+        received_from(held_to_bytes(card, cut))
 
 
 @pytest.mark.parametrize(
@@ -141,11 +157,11 @@ def test_the_version_of_a_catalog_covers_every_word_of_it(catalog: Catalog, othe
 @pytest.mark.parametrize(
     ("dimension", "expected"),
     [
-        # 18 version + 5 k + 12 lattice + 2 tag and length + 4 a coordinate
-        (1, 41),
-        (2, 45),
-        (3, 49),
-        (16, 101),
+        # 5 k + 12 lattice + 2 tag and length + 4 a coordinate + 5 edition
+        (1, 28),
+        (2, 32),
+        (3, 36),
+        (16, 88),
     ],
 )
 def test_the_size_of_a_request_depends_on_the_dimension_alone(
@@ -163,14 +179,14 @@ def test_the_size_of_a_request_depends_on_the_dimension_alone(
 
 def test_the_size_of_a_request_in_the_plane_is_one_for_all_pairs(card: ModelCard) -> None:
     pairs = itertools.product(COORDINATES, repeat=2)
-    assert {45} == {len(convert.query_to_bytes(query_of(card, pair))) for pair in pairs}
+    assert {32} == {len(convert.query_to_bytes(query_of(card, pair))) for pair in pairs}
 
 
 @pytest.mark.parametrize("epsilon", ["1/1024", "1/1023", "4", "1024"])
 def test_the_size_of_a_request_is_one_for_all_epsilons(epsilon: str) -> None:
     """Planted bug: a lattice of step 1, whose exponent 0 vanishes from the message."""
     signal = Signal("00" * 16, Lattice.for_epsilon(Fraction(epsilon)), (0, 0))
-    assert len(convert.query_to_bytes(Query(signal, 3))) == 45
+    assert len(convert.query_to_bytes(Query(signal, 3, edition=FIRST))) == 32
 
 
 @pytest.mark.parametrize("buckets", [2, 24, 4096])
@@ -180,28 +196,26 @@ def test_the_size_of_a_request_by_bucket_is_one_for_all_buckets(
 ) -> None:
     """Planted bug: the bucket as a plain number, which vanishes from the message when it is 0."""
     response = RandomizedResponse.for_epsilon(buckets, epsilon)
-    queries = (Query(Signal("00" * 16, response, (bucket,)), 3) for bucket in range(buckets))
-    # 18 version + 5 k + 16 response + 6 bucket
-    assert {45} == {len(convert.query_to_bytes(query)) for query in queries}
+    signals = (Signal("00" * 16, response, (bucket,)) for bucket in range(buckets))
+    queries = (Query(signal, 3, edition=FIRST) for signal in signals)
+    # 5 k + 16 response + 6 bucket + 5 edition
+    assert {32} == {len(convert.query_to_bytes(query)) for query in queries}
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3])
-@pytest.mark.parametrize("k", [1, 2, 5, 32])
-def test_the_size_of_a_reply_depends_on_k_and_the_ranking_dimension_alone(
-    world: World, dimension: int, k: int
-) -> None:
-    card, catalog = world(dimension, 300)
-    ranking = dimension + 1
-    starts = range(300 - k)  # ids below and above 128 and 256, vectors of every size
-    slates = [slate_of(card, catalog, tuple(range(i, i + k))) for i in starts]
-    zeros = np.zeros((k, ranking), dtype=np.float32)
-    slates.append(Slate(card.catalog_version, tuple(range(k)), zeros))
-    sizes = [4 * k, 4 * ranking, (k * ranking + 1) // 2]
-    # 18 version, then a tag, a length of one byte or two, and the content, three times
-    expected = 18 + sum(size + (2 if size < 128 else 3) for size in sizes)
-    assert {expected} == {len(convert.slate_to_bytes(slate)) for slate in slates}
+def test_the_size_of_a_request_is_one_for_all_editions(card: ModelCard) -> None:
+    """Planted bug: the day as a plain number, which grows with time."""
+    signal = query_of(card, (0, 0)).signal
+    sizes = {
+        len(convert.query_to_bytes(Query(signal, 3, edition=day))) for day in (4, 20_000, LAST)
+    }
+    assert sizes == {32}
 
 
-def test_twenty_items_of_32_dimensions_take_less_than_600_bytes() -> None:
-    vectors = np.random.default_rng(0).normal(size=(20, 32)).astype(np.float32)
-    assert len(convert.slate_to_bytes(Slate("00" * 16, tuple(range(20)), vectors))) == 554
+def test_thirty_two_real_items_take_less_than_ten_kilobytes() -> None:
+    """Titles of 60 letters, three genres, 32 factors."""
+    item = Item("x" * 60, 1999, ("Adventure", "Science Fiction", "Documentary"))
+    numbers, boosts = np.zeros((32, 32), np.float32), np.ones(32, np.float32)
+    slate = Slate("00" * 16, tuple(range(32)), numbers, boosts, (item,) * 32)
+    space = made_space(made_encoder(ranking=32))
+    catalog = Catalog((item,), numbers[:1], boosts[:1], (0,))
+    assert len(convert.slate_to_bytes(slate, made_card(space, catalog, 1))) < 5_000

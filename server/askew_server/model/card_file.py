@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
+from askew.item_codes import encode, encode_boosts
 from askew.meanings import Meanings
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
@@ -96,6 +97,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             raise ArtifactError("the catalog is not the one that the card names")
         if catalog.vectors.shape[1] != space.ranking_dimension:
             raise ArtifactError("the catalog has another ranking dimension than the space")
+        encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
         return ModelCard(
             space=space,
             catalog_version=catalog.version,

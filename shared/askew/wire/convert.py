@@ -108,7 +108,8 @@ def _listings(
 ) -> Slate:
     asked = card.collection(collection)
     listings = metric.listings_from_messages(message.listings)
-    if len(listings) != k or message.item_ids or message.items:
+    others = (message.item_ids, message.boosts, message.codes, message.items, message.payloads)
+    if len(listings) != k or any(others):
         raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
     if version != asked.version:
         raise Malformed("the answer is about another catalog than the collection's")

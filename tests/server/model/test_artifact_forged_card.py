@@ -122,6 +122,6 @@ def test_a_space_of_other_factors_than_the_catalog_is_refused(
     directory: Path, forge: Callable[..., None], refusal: Callable[[Path], str]
 ) -> None:
     arrays = decode((directory / "arrays.safetensors").read_bytes())
-    fewer = {name: arrays[name][:-1].copy() for name in ("directions", "origin")}
+    fewer = {name: arrays[name][:-1].copy() for name in ("directions", "origin", "scales")}
     forge(directory, arrays={**arrays, **fewer})
     assert "another ranking dimension than the space" in refusal(directory)

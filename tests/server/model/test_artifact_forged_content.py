@@ -32,6 +32,7 @@ def arrays_of(model: ItemModel) -> Arrays:
         "directions": encoder.directions.copy(),
         "origin": encoder.origin.copy(),
         "knots": encoder.knots.copy(),
+        "scales": model.card.space.scales.copy(),
     }
 
 
@@ -122,6 +123,10 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
     ),
     "an array of another name": changed(more=np.zeros(1, np.float32)),
     "the shared slate left out": changed(shared_slate=None),
+    "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
+    "scales left out": changed(scales=None),
+    "scales of zero": changed(scales=np.zeros(4, np.float32)),
+    "a scale too few": changed(scales=np.ones(2, np.float32)),
     "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
     "an item beyond the catalog": changed(shared_slate=np.array([24])),
     "a negative item": changed(shared_slate=np.array([-1])),

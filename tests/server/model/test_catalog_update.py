@@ -12,8 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from askew.errors import DataError
+from askew.held_file import HEAD_BYTES
 from askew.randomness import SystemBits
 from askew.wire import convert
+from askew.wire.held import held_from_body, held_to_bytes
 from askew_client.exchange import Exchange
 from askew_client.ledger.store import SignalStore
 from askew_client.settings.settings import ClientSettings
@@ -116,12 +118,11 @@ def test_an_updated_model_is_saved_and_loaded(tmp_path: Path, updated: ItemModel
 
 def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     """A device's question of a month, as bytes, and how many items it gets."""
-    card = convert.card_from_bytes(convert.card_to_bytes(model.card))
-    catalog = convert.catalog_from_chunks(convert.catalog_to_chunks(model.catalog), card)
+    card, catalog = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
     request = convert.query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
     slate = Retriever(model.card, model.catalog).answer(convert.query_from_bytes(request, card))
-    reply = convert.slate_from_bytes(convert.slate_to_bytes(slate), card, SETTINGS.k)
+    reply = convert.slate_from_bytes(convert.slate_to_bytes(slate, card), card, SETTINGS.k)
     return request, len(exchange.rank(reply).order)
 
 

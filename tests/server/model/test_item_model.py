@@ -15,11 +15,12 @@ from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
 from askew.errors import DataError, ParameterError
+from askew.held_file import HEAD_BYTES
 from askew.model_card import Item, ServingRule
 from askew.ranking import best, scores
 from askew.rule_kind import RuleKind
 from askew.vectors import Profile, RatingScale, fold_in
-from askew.wire import convert
+from askew.wire.held import held_from_body, held_to_bytes
 from askew_server.model import shared_slate as slates
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable, read_items
@@ -72,14 +73,15 @@ def test_the_factors_are_the_singular_vectors_of_the_likes(
 ) -> None:
     """Against numpy's own decomposition, up to the sign of each; ratings of 4 and more are likes.
 
-    Only the first few: the randomized method is close where singular values are apart.
+    Only the first few: the randomized method is close where singular values are apart; and but for
+    the rounding to 4 bits.
     """
     likes = np.nan_to_num(matrix) >= 4
     _, _, rows = np.linalg.svd(likes.astype(float), full_matrices=False)
-    cosines = np.abs((model.catalog.vectors.T * 1.0) @ rows.T)
-    np.testing.assert_allclose(np.diag(cosines)[:4], 1.0, atol=1e-3)
     norms = np.linalg.norm(model.catalog.vectors, axis=0)
-    np.testing.assert_allclose(norms, 1.0, atol=1e-5)
+    np.testing.assert_allclose(norms, 1.0, atol=0.05)
+    cosines = np.abs((model.catalog.vectors / norms).T @ rows.T)
+    np.testing.assert_allclose(np.diag(cosines)[:4], 1.0, atol=0.01)
 
 
 def test_a_small_matrix_has_fewer_factors(model: ItemModel, matrix: Matrix) -> None:
@@ -352,8 +354,7 @@ def test_a_title_that_the_loader_accepts_is_one_that_the_device_accepts(
     path.write_text(f"item,title,genres\nkey 0,{title},Drama\nkey 1,Plain,Drama\n")
     rows, _ = read_items(path)
     model = train(table, rows, PLANE, source="titles")
-    card = convert.card_from_bytes(convert.card_to_bytes(model.card))
-    received = convert.catalog_from_chunks(convert.catalog_to_chunks(model.catalog), card)
+    _, received = held_from_body(held_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     assert expected == received.items[0]
 
 

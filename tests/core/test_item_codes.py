@@ -1,0 +1,113 @@
+"""Item vectors at 4 bits and boosts at 8: what survives the trip, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from askew.errors import Malformed, OutOfRange
+from askew.item_codes import (
+    MAX_SCALE,
+    check_scales,
+    decode,
+    decode_boosts,
+    encode,
+    encode_boosts,
+    rounded,
+    rounded_boosts,
+    scales_of,
+)
+
+SHAPES = array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
+VECTORS = arrays(np.float32, SHAPES, elements=st.floats(-256, 256, width=16))
+ONES = np.ones(1, np.float32)
+
+
+@given(VECTORS)
+def test_no_coordinate_moves_by_more_than_half_a_step(vectors: np.ndarray) -> None:
+    scales = scales_of(vectors)
+    assert (np.abs(rounded(vectors, scales) - vectors) <= 0.5001 * scales).all()
+
+
+@given(VECTORS)
+def test_what_is_rounded_survives_to_the_bit_and_nothing_is_as_it_was(vectors: np.ndarray) -> None:
+    """So a device can check an answer against what it holds by equality, and 0 stays 0."""
+    scales = scales_of(vectors)
+    near = rounded(vectors, scales)
+    codes = encode(near, scales)
+    assert decode(codes.tobytes(), scales, len(near)).tobytes() == near.tobytes()
+    assert rounded(near, scales).tobytes() == near.tobytes()
+    assert (near[vectors == 0] == 0).all()
+
+
+def test_the_scale_reaches_the_largest_number() -> None:
+    vectors = np.array([[7.0, 0], [-3.5, 0]], dtype=np.float32)
+    assert scales_of(vectors).tolist() == [1.0, 2.0**-40]
+    assert rounded(vectors, np.ones(2, np.float32)).tolist() == [[7, 0], [-4, 0]]
+
+
+def test_codes_are_packed_low_half_first_and_each_item_begins_a_byte() -> None:
+    # Numbers -8, -7, 7 are codes 0, 1, 15; a dimension of one leaves every high half empty.
+    column = np.array([[-8.0], [-7.0], [7.0]], np.float32)
+    assert encode(column, ONES).tobytes() == bytes([0x00, 0x01, 0x0F])
+    row = np.array([[-8.0, -7.0, 7.0]], np.float32)
+    assert encode(row, np.ones(3, np.float32)).tobytes() == bytes([0x10, 0x0F])
+
+
+def test_an_item_of_32_dimensions_takes_17_bytes_with_its_boost() -> None:
+    vectors, boosts = np.ones((20, 32), np.float32), np.ones(20, np.float32)
+    codes = encode(vectors, np.ones(32, np.float32))
+    assert len(codes.tobytes()) + len(encode_boosts(boosts)) == 20 * 17
+
+
+@pytest.mark.parametrize("number", [0.5, 8.0, -9.0, np.nan])
+def test_a_vector_that_codes_cannot_say_is_refused(number: float) -> None:
+    with (
+        pytest.raises(OutOfRange, match="4-bit codes of its space"),
+        np.errstate(invalid="ignore"),
+    ):
+        encode(np.array([[number]], np.float32), ONES)
+
+
+@pytest.mark.parametrize("scale", [np.nan, np.inf, -1.0, 0.0, 2 * MAX_SCALE])
+def test_a_scale_that_could_make_nonsense_is_refused(scale: float) -> None:
+    with pytest.raises(OutOfRange, match="a scale of item vectors"):
+        check_scales(np.array([1.0, scale], np.float32))
+
+
+@pytest.mark.parametrize("codes", [b"", b"\0\0", b"\0\0\0\0"])
+def test_codes_of_another_size_are_refused(codes: bytes) -> None:
+    with pytest.raises(Malformed, match="4-bit codes of 3 items in 1 dimensions"):
+        decode(codes, ONES, 3)
+
+
+def test_a_full_half_after_the_last_code_of_an_item_is_refused() -> None:
+    with pytest.raises(Malformed, match="something else"):
+        decode(b"\x00\x10\x00", ONES, 3)
+
+
+@given(st.binary(min_size=8, max_size=8), st.floats(2**-40, MAX_SCALE, width=32))
+def test_any_codes_of_the_right_size_decode_to_finite_numbers(codes: bytes, scale: float) -> None:
+    decoded = decode(codes, np.full(4, scale, np.float32), 4)
+    assert (np.abs(decoded) <= 8 * scale).all()
+
+
+def test_every_byte_is_a_boost_and_comes_back() -> None:
+    every = bytes(range(256))
+    boosts = decode_boosts(every)
+    assert (np.diff(boosts) > 0).all()
+    assert encode_boosts(boosts) == every
+    assert boosts[192] == 1.0
+    np.testing.assert_allclose(boosts, 2.0 ** ((np.arange(256) - 192) / 8), rtol=1e-7)
+
+
+def test_powers_of_two_are_boosts_as_they_are_and_others_the_nearest() -> None:
+    """Boosts are inverse roots of classes of likes, which are powers of four."""
+    assert rounded_boosts(np.array([1, 0.5, 2.0**-10], np.float32)).tolist() == [1, 0.5, 2.0**-10]
+    near = rounded_boosts(np.array([0.7, 3.0], np.float32))
+    np.testing.assert_allclose(near, [0.7, 3.0], rtol=2 ** (1 / 16) - 1)
+    with pytest.raises(OutOfRange, match="an eighth root"):
+        encode_boosts(np.array([0.7], np.float32))
