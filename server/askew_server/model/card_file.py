@@ -98,6 +98,9 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
         if catalog.vectors.shape[1] != space.ranking_dimension:
             raise ArtifactError("the catalog has another ranking dimension than the space")
         encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
+        if isinstance(slates := space.buckets, Meanings):
+            encode(slates.vectors.reshape(-1, space.ranking_dimension), space.scales)
+            encode_boosts(slates.boosts)
         return ModelCard(
             space=space,
             catalog_version=catalog.version,

@@ -43,9 +43,14 @@ def parts_of(payloads: Payloads) -> folder.Parts:
 
 
 def surveyed(payloads: Payloads) -> tuple[NDArray[np.int64], FileFields]:
-    """Where each payload ends in the file, (n_items,), and what a card says of the file."""
+    """Where each payload ends in the file, (n_items,), and what a card says of the file.
+
+    Raises DataError for a payload that is too large.
+    """
     digest, sizes = hashlib.sha256(), []
     for part in parts_of(payloads)():
+        if len(part) > MAX_PAYLOAD:
+            raise DataError(f"a payload has {len(part)} bytes, the limit is {MAX_PAYLOAD}")
         digest.update(part)
         sizes.append(len(part))
     ends = np.cumsum(np.array(sizes, dtype=np.int64))
