@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from askew.editions import FIRST
+from askew_server.cli.editions import dated
 from askew_server.cli.options import SERVE_PORT, address_of, existing, listening_options
 from askew_server.cli.saved_model import load, of_tastes
 
@@ -17,10 +20,17 @@ if TYPE_CHECKING:
     from askew_server.model.item_model import ItemModel
     from askew_server.network.grpc_server import Service
     from askew_server.published.reader import ReleaseReader
+    from askew_server.retrieval.snapshot import Serving
 
 
 @click.command()
-@click.option("--model", type=click.Path(path_type=Path), help="Model directory.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="DIR[@MONDAY]",
+    help="Model directory; with @2026-11-23, in force from that Monday on. May be repeated.",
+)
 @click.option(
     "--demo",
     is_flag=False,
@@ -34,7 +44,7 @@ if TYPE_CHECKING:
 )
 @listening_options(SERVE_PORT)
 def serve(
-    model: Path | None,
+    models: tuple[str, ...],
     demo: str | None,
     releases: Path | None,
     popularity: int | None,
@@ -50,26 +60,29 @@ def serve(
     A model of collections is served with its live values: what `update-live` writes is swapped in
     within a second, or at once on SIGHUP.
 
+    With several models of tastes, a device is answered from the one that was in force on the Monday
+    that it last looked. An old one is answered for a week and two days after the next came.
+
     Speaks plain text: on any address but this machine's own, put a TLS proxy in front.
 
     \b
     Examples:
       askew-server serve --model model
       askew-server serve --demo places
+      askew-server serve --model old --model new@2026-11-23
       askew-server serve --model model \\
         --releases askew-ledger.sqlite --popularity 1
     """
-    if (model is None) == (demo is None):
+    if bool(models) == (demo is not None):
         raise click.UsageError("name one model to serve: --model DIR or --demo")
     if popularity is not None and releases is None:
         raise click.UsageError("--popularity names a release of the ledger in --releases")
     from askew_server.network.process import serve as run
     from askew_server.network.retrieval_service import RetrievalService
     from askew_server.network.snapshot_watch import SnapshotWatch
-    from askew_server.retrieval.served import serving_of
     from askew_server.retrieval.snapshot import SnapshotHolder
 
-    served = _model(model, demo)
+    versions = _versions(models, demo)
     services: list[Service] = []
     if releases is not None:
         from askew_server.network.popularity_service import PopularityService
@@ -78,25 +91,56 @@ def serve(
         reader = ReleaseReader(existing(releases))
         services.append(PopularityService(reader))
         if popularity is not None:
-            served = _popular_first(of_tastes(served), reader, popularity)
+            versions = [each.popular_first(reader, popularity) for each in versions]
+
+    servings = [each.serving() for each in versions]
+    holder = SnapshotHolder(*(serving.snapshot for serving in servings))
 
     def announce(bound: int) -> None:
-        click.echo(f"listening on {host}:{bound}, {served.words}")
+        words = " and ".join(each.model.words for each in versions)
+        click.echo(f"listening on {host}:{bound}, {words}")
 
-    serving = serving_of(served, model)
-    serving.refresh(lambda line: click.echo(line, err=True))
-    holder = SnapshotHolder(serving.snapshot)
     services.append(RetrievalService(holder))
-    beside = SnapshotWatch(serving, holder).run if serving.changes else None
+    beside = SnapshotWatch(servings[0], holder).run if servings[0].changes else None
     place = address_of(host, port)
     asyncio.run(run(services, place, announce, with_parent=with_parent, beside=beside))
 
 
-def _model(directory: Path | None, demo: str | None) -> Model:
-    """The model of a directory, or a demo's."""
-    if directory is not None:
-        return load(directory)
-    if demo == "places":
+@dataclass(frozen=True)
+class _Version:
+    """A model, its directory if it has one, and the Monday from which on it is in force."""
+
+    model: Model
+    directory: Path | None
+    since: int
+
+    def serving(self) -> Serving:
+        """Ready to be served."""
+        from askew_server.retrieval.served import serving_of
+
+        serving = serving_of(self.model, self.directory, self.since)
+        serving.refresh(lambda line: click.echo(line, err=True))
+        return serving
+
+    def popular_first(self, reader: ReleaseReader, charge: int) -> _Version:
+        """With a release as the popularity prior."""
+        return replace(self, model=_popular_first(of_tastes(self.model), reader, charge))
+
+
+def _versions(models: Sequence[str], demo: str | None) -> list[_Version]:
+    """The models of directories, or a demo's. Raises ParameterError for several of places."""
+    if demo is not None:
+        return [_Version(_demo(demo), None, FIRST)]
+    named = [dated(text) for text in models]
+    versions = [_Version(load(directory), directory, since) for directory, since in named]
+    if len(versions) > 1 or versions[0].since != FIRST:
+        for each in versions:
+            of_tastes(each.model)  # places have nothing that a device holds
+    return versions
+
+
+def _demo(name: str) -> Model:
+    if name == "places":
         from askew_server.demo.places_model import places_model
 
         return places_model()

@@ -7,10 +7,11 @@ what weighs tastes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from askew.editions import FIRST
 from askew.model_card import Catalog, ModelCard
 from askew_server.collections.model import MetricModel
 from askew_server.model.payloads import Payloads
@@ -50,13 +51,17 @@ class Fixed:
         return False
 
 
-def serving_of(model: TasteModel | MetricModel, directory: Path | None = None) -> Serving:
-    """The model, ready to be served, with the live values of its directory where it has any."""
+def serving_of(
+    model: TasteModel | MetricModel, directory: Path | None = None, since: int = FIRST
+) -> Serving:
+    """The model, ready to be served, with the live values of its directory where it has any. since:
+    the Monday from which on it is in force.
+    """
     if isinstance(model, MetricModel) and directory is not None:
         from askew_server.retrieval.live_values import LiveValues
 
         return LiveValues(directory, model)
-    return Fixed(snapshot_of(model))
+    return Fixed(replace(snapshot_of(model), since=since))
 
 
 def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
