@@ -11,7 +11,7 @@ import click
 from askew_server.cli.prior_options import PriorOptions, prior_options
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.cli.training_data import bytes_held, report, source_of, training_data
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
+@click.option(
+    "--starter",
+    type=click.IntRange(1),
+    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -86,6 +91,7 @@ def train(
     dear: bool,
     payloads: Path | None,
     vectors_from: Path | None,
+    starter: int | None,
     seed: int,
     prior: PriorOptions,
 ) -> None:
@@ -121,6 +127,7 @@ def train(
         learned=not principal,
         dear=dear,
         seed=seed,
+        starter=starter,
     )
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
@@ -137,6 +144,7 @@ def train(
             source=source_of(table),
             prior=people,
             vectors=vectors,
+            file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
         if payloads is not None:

@@ -16,6 +16,7 @@ from askew.rule_kind import RuleKind
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
 if TYPE_CHECKING:
+    from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
 _SHOWN_REJECTS = 10
@@ -35,16 +36,29 @@ def training_data(
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
-    if out.exists() or out.is_symlink():
-        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    check_new(out)
     table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
     return table, _loaded(read_items, items, "Reading items")
 
 
+def check_new(out: Path) -> None:
+    """Raises ParameterError for an `out` that is there."""
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
+
+
+def bytes_held(card: ModelCard, catalog: Catalog) -> int:
+    """How many bytes the file has that a device holds, of these items."""
+    from askew.wire.held import held_to_bytes
+
+    return len(held_to_bytes(card, catalog))
+
+
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
+    from askew_server.cli.break_even_table import lines_of
     from askew_server.training.disclosure import what_it_tells
 
     space, rule = model.card.space, model.card.rule
@@ -81,6 +95,9 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
         sizes = [len(model.payloads[item]) for item in range(len(model.payloads))]
         have = f"{sum(map(bool, sizes)):,} of {len(sizes):,} items"
         click.echo(f"payloads   {have}, {sum(sizes):,} bytes, {max(sizes):,} the largest")
+    if model.card.break_even is not None:
+        for line in lines_of(model.card.break_even, reach):
+            click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)
     click.echo("tells      " + "\n           ".join(told))
@@ -92,8 +109,13 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     total = path.stat().st_size if path.is_file() else 0
     with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
+    show_rejects(rejects)
+    return content
+
+
+def show_rejects(rejects: Rejects) -> None:
+    """How many rows of a file were left out, and the first ones."""
     if rejects.count:
         click.echo(f"{rejects.count:,} bad rows left out, such as:", err=True)
         for bad in rejects.examples[:_SHOWN_REJECTS]:
             click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
-    return content

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.cli.training_data import bytes_held, report, source_of, training_data
 from askew_server.ratings import ItemRow
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def update(
     table, rows = training_data(ratings, items, out, old.training.counts)
     if items is None:
         rows |= _rows_of(old)
-    new = renew(old, table, rows, source=source_of(table))
+    new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
     if payloads is not None:
         files = PayloadFiles.in_folder(payloads, new.keys)
         both = files if new.payloads is None else FirstOf(files, new.payloads)

@@ -31,8 +31,8 @@ from askew.retrieval.buckets import labels_of, slates_of
 from askew.retrieval.cover import cover
 from askew_server.evaluation.rules import bucket_slates
 from askew_server.evaluation.scene import Scene
-from askew_server.model.slate_choice import SlateQuestion, best_slates
-from askew_server.prior.people import PriorPeople
+from askew_server.evaluation.slate_choice import SlateQuestion, best_slates
+from askew_server.prior.people import PriorPeople, names_of
 from askew_server.training.simulated_noise import response_signals
 
 REFILLS = (0, 1, 5, 20)
@@ -160,7 +160,8 @@ class _Stall:
 
     def names(self, meanings: Meanings) -> NDArray[np.int64]:
         """The slate that each of the server's people names, (m,)."""
-        return self.people.names(meanings, self.coded)
+        tastes = self.people.tastes.astype(np.float64)
+        return names_of(meanings, tastes, self.people.seen, self.coded)
 
     def filled(
         self,

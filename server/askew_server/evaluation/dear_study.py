@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew_server.evaluation.dear import REFILLS, Compared, Refilled, compared, refilled
 from askew_server.evaluation.scene import Dealt, Scene
+from askew_server.evaluation.slate_choice import SlateQuestion
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TruthName
-from askew_server.model.slate_choice import SlateQuestion
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
 from askew_server.training.quality import Estimate, ratio_of

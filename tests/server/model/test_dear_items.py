@@ -17,12 +17,13 @@ from safetensors.numpy import load as decode
 from askew.errors import ParameterError
 from askew.meanings import Meanings
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.buckets import slates_of
+from askew.retrieval.buckets import bucket_rule
 from askew.signal import Query, Signal
 from askew_server.demo.simulation import films, simulate
 from askew_server.model import artifact
 from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
+from askew_server.prior.bucket_rule import EPSILONS
 from askew_server.prior.people import PriorPeople
 from askew_server.prior.source import Cohort
 from askew_server.ratings import RatingTable
@@ -137,11 +138,17 @@ def test_a_new_catalog_fills_each_slate_for_those_who_name_it() -> None:
     model = later(gone)
     assert model.card.space == dear_model().card.space
     assert names(model).tolist() == names(dear_model()).tolist()
-    prior = people_of(model).prior(model.catalog)
-    response = RandomizedResponse.for_epsilon(len(slates_meant(model)), Fraction(4))
-    expected = prior.items[slates_of(names(model), prior.scores, response, 3)]
-    answers = [served(model, slate) for slate in range(len(expected))]
-    assert answers == [tuple(sorted(slate)) for slate in expected.tolist()]
+    prior = people_of(model).prior(model.catalog, model.card.n_held)
+    odds = [
+        RandomizedResponse.for_epsilon(2, each).odds for each in sorted({*EPSILONS, Fraction(4)})
+    ]
+    count, shared = len(slates_meant(model)), model.catalog.shared_slate
+    rule = bucket_rule(prior, names(model), count, shared, odds)
+    response = RandomizedResponse.for_epsilon(count, Fraction(4))
+    version = model.card.space.version
+    expected = [rule.answer(Signal(version, response, (slate,)), 3) for slate in range(count)]
+    answers = [served(model, slate) for slate in range(count)]
+    assert answers == expected
     assert len(set(answers)) > 1
     left = set(model.keys)
     assert not left & {small_table().item_keys[item] for item in gone}

@@ -16,7 +16,7 @@ from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of, slates_of
-from askew_server.prior.people import PriorPeople
+from askew_server.prior.people import PriorPeople, names_of
 from askew_server.training.buckets import SIZES, response_value
 from askew_server.training.meanings import design_slates, meanings_of
 
@@ -67,7 +67,7 @@ def best_slates(
         design = design_slates(known, prior.scores, response, k, seed=question.seed)
         meant = prior.items[design.slates]
         meanings = meanings_of(catalog, meant)
-        own = people.names(meanings, catalog)
+        own = names_of(meanings, known, people.seen, catalog)
         items = prior.items[slates_of(own, prior.scores, response, k)]
         named = labels_of(meanings, tastes, scores[:, meant] < 0)
         worth = np.maximum(scores[:, items].max(axis=2), 0).astype(np.float64)
