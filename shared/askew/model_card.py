@@ -20,6 +20,7 @@ MAX_TEXT = 500
 MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
+MAX_PAYLOAD = 1 << 18  # bytes of an item
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"

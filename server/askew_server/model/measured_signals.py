@@ -17,6 +17,7 @@ import numpy as np
 from askew.break_even import MechanismName
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
+from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
@@ -58,7 +59,7 @@ class Signals:
     catalog: Catalog
     groups: Groups = field(repr=False)
     prior: Prior | None = field(repr=False)
-    buckets: Buckets | None = field(repr=False)
+    buckets: Buckets | Meanings | None = field(repr=False)
     by_bucket: BucketRule | None = field(repr=False)
     question: RuleQuestion
 
@@ -76,6 +77,7 @@ class Signals:
         prior = None if people is None else people.prior(catalog, groups.held)
         rule = None
         if people is not None and prior is not None and buckets is not None:
+            people = people.naming(buckets, catalog)
             rule = bucket_rule_of(people, prior, buckets, question.epsilon, shared)
         return cls(choice.rule, encoder, catalog, groups, prior, buckets, rule, question)
 
@@ -111,12 +113,13 @@ class Signals:
         """What each of these people has by one signal, for each k, (n,)."""
         if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:
             response = RandomizedResponse.for_epsilon(len(self.buckets), terms.epsilon)
-            return by_bucket(people, self.by_bucket, self.buckets, response, sizes)
+            rule, buckets = self.by_bucket, self.buckets
+            return by_bucket(people, rule, buckets, response, sizes, self.catalog)
         if terms.mechanism == "geo_laplace" and self.by_point is not None:
             held, lattice = self.groups.held, Lattice.for_epsilon(terms.epsilon)
-            rule = point_rule(self.by_point, self.encoder, self.catalog, self.prior, held=held)
+            of_points = point_rule(self.by_point, self.encoder, self.catalog, self.prior, held=held)
             which = [people is self.groups.testing, *terms.epsilon.as_integer_ratio()]
             rng = np.random.default_rng([self.question.seed, 11, *which])
-            return by_point(people, rule, self.prior, lattice, sizes, rng=rng)
+            return by_point(people, of_points, self.prior, lattice, sizes, rng=rng)
         shared = self.catalog.shared_slate  # for what nobody looks at
         return {k: people.served(shared[:k]) for k in sizes}
