@@ -29,15 +29,16 @@ from askew.errors import AskewError, ProfileError
 from askew.ranking import Slate
 from askew_client.cli import main as cli
 from askew_client.client import AskewClient, open_companion
+from askew_client.device.answering import Asked
 from askew_client.device.device import Companion
-from askew_client.exchange import Exchange, Question
+from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.views.values import Connection
 
-SETTINGS = ClientSettings(k=4, pace=0.001)
+SETTINGS = ClientSettings(way="signal", k=4, pace=0.001)
 SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 
@@ -106,7 +107,8 @@ def by_command(address: str, person: Ratings, data: Path, monkeypatch: pytest.Mo
     """`askew ask --ratings - --unmatched FILE` twice; the exit codes."""
     lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
     text = "\n".join(["title,rating", *lines]).encode()
-    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--server", address]
+    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--way", "signal"]
+    arguments += ["--server", address]
     codes: list[object] = []
     for _ in range(2):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
@@ -213,7 +215,6 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
 # Each of these was in the device, or could be: planted in its production objects.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-Asked = tuple[Question, Slate]
 _ask, _exchange_of = Companion._ask, Companion._exchange_of
 
 
@@ -236,9 +237,11 @@ def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exchange_of(device: Companion, likings: Ratings, model: object) -> Exchange:
-        exchange: Exchange = _exchange_of(device, likings, model)  # type: ignore[arg-type]
-        if len(exchange.ratings) < len(likings):
+    def exchange_of(
+        device: Companion, document: ProfileDocument, settings: ClientSettings
+    ) -> Exchange:
+        exchange = _exchange_of(device, document, settings)
+        if len(exchange.ratings) < len(document.ratings):
             raise ProfileError("no such title in this catalog")
         return exchange
 
@@ -246,14 +249,14 @@ def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    rank = Exchange.rank
+    check = Exchange.check_slate
 
-    def checked(exchange: Exchange, slate: Slate) -> object:
+    def checked(exchange: Exchange, slate: Slate) -> None:
         if exchange.ratings.keys() >= set(slate.item_ids):
             raise ProfileError("all of them are rated")
-        return rank(exchange, slate)
+        check(exchange, slate)
 
-    monkeypatch.setattr(Exchange, "rank", checked)
+    monkeypatch.setattr(Exchange, "check_slate", checked)
 
 
 @pytest.mark.parametrize(

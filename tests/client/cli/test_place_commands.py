@@ -41,7 +41,7 @@ def _serving(space: MetricSpace) -> Iterator[str]:
 
     def retrieve(request: bytes, _: grpc.ServicerContext) -> bytes:
         query = convert.query_from_bytes(request, card)
-        return convert.slate_to_bytes(nearest(items, query.signal, query.k))
+        return convert.slate_to_bytes(nearest(items, query.signal, query.k), card)
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
