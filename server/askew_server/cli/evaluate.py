@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from askew_server.evaluation.parts import Findings
-    from askew_server.evaluation.study import Protocol, Study
+    from askew_server.evaluation.protocol import Protocol
+    from askew_server.evaluation.study import Study
 
 _WIDE = 120
 _OF_PLACES = ("items", "levels", "people", "draws", "workers")
@@ -211,7 +212,7 @@ def _stopped(found: Study, out: Path) -> None:
 
 
 def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) -> Protocol:
-    from askew_server.evaluation.study import Protocol
+    from askew_server.evaluation.protocol import Protocol
 
     chosen: dict[str, Any] = {}
     if quick or simulated:  # the default answers within a minute of one core
