@@ -72,7 +72,17 @@ class ModelCard:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
         if not 1 <= self.n_starter <= self.n_items:
             raise OutOfRange("the number of starter items", "from 1 to the number of items")
+        table = self.break_even
+        if table is not None and any(each.held > self.n_items for each in table.offers):
+            raise OutOfRange("the items that an offer holds", "at most the number of items")
         check_text("the source of a model", self.source)
+
+    @property
+    def n_held(self) -> int:
+        """How many items, the first ones, no answer needs to name, since whoever asks has them: the
+        starter items, or none where a catalog has no others.
+        """
+        return self.n_starter if self.n_starter < self.n_items else 0
 
     def check(self, query: Query) -> None:
         """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""
@@ -117,7 +127,8 @@ class Catalog:
     An item's id is its place in `items`. vectors: V, (n_items, D) float32, which likes are folded
     in with. boosts: (n_items,) float32, positive; a score is boost_i * <taste, v_i>.
     shared_slate: item ids in the order in which somebody who knows nothing of the person would
-    show them; its first k are the zero-information slate, next to which every figure belongs.
+    show them; its first k are the zero-information slate, next to which every figure belongs. Where
+    there are starter items, it is of the other items, for what they add to those.
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 

@@ -10,7 +10,7 @@ import click
 from askew_server.cli.prior_options import PriorOptions, prior_options
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.cli.training_data import bytes_held, report, source_of, training_data
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
+@click.option(
+    "--starter",
+    type=click.IntRange(1),
+    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -73,6 +78,7 @@ def train(
     rule: str,
     principal: bool,
     vectors_from: Path | None,
+    starter: int | None,
     seed: int,
     prior: PriorOptions,
 ) -> None:
@@ -106,6 +112,7 @@ def train(
         rule=rule,
         learned=not principal,
         seed=seed,
+        starter=starter,
     )
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
@@ -122,6 +129,7 @@ def train(
             source=source_of(table),
             prior=people,
             vectors=vectors,
+            file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
         steps.step("writing the model")

@@ -15,6 +15,7 @@ from askew.rule_kind import RuleKind
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
 if TYPE_CHECKING:
+    from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
 _SHOWN_REJECTS = 10
@@ -47,8 +48,16 @@ def check_new(out: Path) -> None:
         raise ParameterError("out", str(out), "a directory that does not exist yet")
 
 
+def bytes_held(card: ModelCard, catalog: Catalog) -> int:
+    """How many bytes the file has that a device holds, of these items."""
+    from askew.wire.held import held_to_bytes
+
+    return len(held_to_bytes(card, catalog))
+
+
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
+    from askew_server.cli.break_even_table import lines_of
     from askew_server.training.disclosure import what_it_tells
 
     space, rule = model.card.space, model.card.rule
@@ -78,6 +87,9 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     for name, figure in model.figures.items():
         gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
         click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
+    if model.card.break_even is not None:
+        for line in lines_of(model.card.break_even, reach):
+            click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)
     click.echo("tells      " + "\n           ".join(told))

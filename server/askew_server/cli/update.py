@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import report, source_of, training_data
+from askew_server.cli.training_data import bytes_held, report, source_of, training_data
 from askew_server.ratings import ItemRow
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
     table, rows = training_data(ratings, items, out, old.training.counts)
     if items is None:
         rows |= _rows_of(old)
-    new = renew(old, table, rows, source=source_of(table))
+    new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
     artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")

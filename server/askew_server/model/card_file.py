@@ -9,15 +9,17 @@ import msgspec
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from askew.break_even import BreakEven, MechanismName, Offer, Way
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
 from askew.item_codes import encode, encode_boosts
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
+from askew.release import rational
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
-from askew_server.model.rule_choice import Figure
+from askew_server.model.kept_aside import Figure
 from askew_server.model.signed_card import UNSIGNED, Count, SignedCard, Strict, Version
 from askew_server.training.options import TrainingOptions
 
@@ -62,6 +64,48 @@ class RuleFields(Strict, frozen=True):
     prior: str
 
 
+class OfferFields(Strict, frozen=True):
+    """A row of what asking is worth. epsilon: an exact rational."""
+
+    way: Way
+    held: Annotated[int, Meta(ge=0)]
+    size: Annotated[int, Meta(ge=0)]
+    ratio: float
+    gain: float
+    gain_error: float
+    mechanism: MechanismName | None
+    epsilon: str
+    k: Annotated[int, Meta(ge=0)]
+    worth: Annotated[int, Meta(ge=0)]
+
+    @classmethod
+    def of(cls, offer: Offer) -> OfferFields:
+        """The row of the core."""
+        values = {name: getattr(offer, name) for name in cls.__struct_fields__}
+        return cls(**{**values, "epsilon": str(offer.epsilon)})
+
+    def offer(self) -> Offer:
+        """The core's row. Raises as it does, and Malformed for an epsilon that is none."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return Offer(**{**values, "epsilon": rational(self.epsilon)})
+
+
+class BreakEvenFields(Strict, frozen=True):
+    """What asking is worth."""
+
+    offers: list[OfferFields]
+    proposed: Annotated[int, Meta(ge=0)]
+
+    @classmethod
+    def of(cls, table: BreakEven) -> BreakEvenFields:
+        """The table of the core."""
+        return cls([OfferFields.of(each) for each in table.offers], table.proposed)
+
+    def table(self) -> BreakEven:
+        """The core's table. Raises as it does."""
+        return BreakEven(tuple([each.offer() for each in self.offers]), self.proposed)
+
+
 class CardFields(SignedCard, frozen=True, kw_only=True):
     """The card of a model of tastes."""
 
@@ -81,6 +125,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     counts: dict[str, Count]
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
+    break_even: BreakEvenFields | None
 
     def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
         """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
@@ -103,6 +148,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             simulated=self.simulated,
             rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
             n_starter=self.n_starter,
+            break_even=None if self.break_even is None else self.break_even.table(),
         )
 
 
@@ -132,6 +178,7 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
+        break_even=None if card.break_even is None else BreakEvenFields.of(card.break_even),
         files={name: describe(data) for name, data in files.items()},
         card_sha256=UNSIGNED,
     )

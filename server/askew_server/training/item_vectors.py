@@ -37,6 +37,12 @@ class Expressed:
     people: People = field(repr=False)
     options: TrainingOptions
 
+    def in_order(self, order: NDArray[np.int64]) -> Expressed:
+        """The same items in another order (n_items,)."""
+        people = People(self.people.likes[:, order], self.people.seen[:, order])
+        keys = tuple([self.keys[item] for item in order])
+        return replace(self, keys=keys, vectors=self.vectors[order], people=people)
+
 
 class VectorSource(Protocol):
     """Gives the vectors of a training."""

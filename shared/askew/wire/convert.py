@@ -19,6 +19,7 @@ from askew.ranking import Slate
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import metric
+from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.mechanisms import read_mechanism, write_mechanism
 from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -128,7 +129,7 @@ def card_to_bytes(card: Card) -> bytes:
 
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
     """The card of a space of tastes."""
-    rule = card.rule
+    rule, table = card.rule, card.break_even
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
@@ -138,6 +139,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         simulated=card.simulated,
         rule=pb.ServingRule(name=rule.kind, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
         n_starter=card.n_starter,
+        break_even=None if table is None else break_even_to_message(table),
     )
 
 
@@ -164,6 +166,9 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
         simulated=message.simulated,
         rule=ServingRule(RuleKind(rule.name), rule.epsilon, rule.k, rule.prior),
         n_starter=message.n_starter,
+        break_even=(
+            break_even_from_message(message.break_even) if message.HasField("break_even") else None
+        ),
     )
 
 
