@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
+from askew.break_even import DEVICE_BYTES
 from askew.editions import edition_of
 from askew.errors import AskewError, Malformed, OtherKind
 from askew.held_file import HEAD_BYTES, Head, Part
@@ -12,7 +13,6 @@ from askew.model_card import Catalog, ModelCard
 from askew.wire.held import held_from_body
 from askew_client.transport.protocol import Holding, Transport
 
-BYTE_BUDGET = 4_000_000
 _EPOCH = datetime.date(1970, 1, 1)
 
 
@@ -21,7 +21,7 @@ class FetchedAnew:
     """Keeps nothing: what is held is fetched whenever it is asked for. Implements Library."""
 
     network: Transport
-    limit: int = BYTE_BUDGET
+    limit: int = DEVICE_BYTES
 
     async def holding(self, day: datetime.date) -> Holding:
         """All that the server lets devices hold within the limit."""
