@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,22 @@ from askew.rule_kind import RuleKind
 from askew_server.cli.progress import Steps, shown_share, when_stopped
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from askew_server.evaluation.parts import Findings
     from askew_server.evaluation.study import Protocol, Study
 
 _WIDE = 120
 _OF_PLACES = ("items", "levels", "people", "draws", "workers")
-_OF_RATINGS = ("ratings", "truths", "epsilons", "dimensions", "min_ratings", "principal")
+_OF_RATINGS = (
+    "ratings",
+    "truths",
+    "epsilons",
+    "dimensions",
+    "min_ratings",
+    "principal",
+    "held_out",
+)
 SIMULATED = "the embedded films with SIMULATED ratings"
 
 
@@ -60,13 +70,20 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option(
     "--rules",
     type=_List(str),
-    help="Among none,naive,offsets,codebook,posterior,buckets; of places, among codebook,items,"
-    "posterior,nearest,remap,one,area,cell,served,by kind.",
+    help="Among none,naive,offsets,codebook,posterior,buckets,interest-bits; of places, among "
+    "codebook,items,posterior,nearest,remap,one,area,cell,served,by kind.",
 )
-@click.option("--epsilons", type=_List(float), help="Such as 0.5,1,2,4,8.")
+@click.option("--epsilons", type=_List(float), help="Between any two people, such as 1,2,4,8.")
 @click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
 @click.option("--dimensions", type=_List(int), help="Signal dimensions, such as 1,2,4,8.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
+@click.option(
+    "--held-out",
+    type=click.Choice(["random", "latest"]),
+    default="random",
+    show_default=True,
+    help="Which fifth of each person's ratings; latest needs their times.",
+)
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
 @click.option("--places", is_flag=True, help="The rules of maps, lines and rings, in a country.")
 @click.option("--items", type=_List(int), help="With --places, such as 1000,10000,100000.")
@@ -145,7 +162,12 @@ def _of_ratings(ratings: Path | None, out: Path, **given: Any) -> None:
     protocol = _protocol(simulated=ratings is None, **given)
     with Steps.shown() as steps:
         steps.step("reading ratings")
-        table = simulated_table() if ratings is None else read_table(ratings, steps.of_total)
+        times = protocol.held_out == "latest"
+        table = (
+            simulated_table()
+            if ratings is None
+            else read_table(ratings, steps.of_total, times=times)
+        )
     source = SIMULATED if ratings is None else ratings.name
     kept = KeptParts(out / "unfinished", identity_of(table, protocol))
     found: list[Findings] = []
@@ -202,26 +224,37 @@ def _draw(found: Study, out: Path) -> None:
 
 def _show(found: Study, out: Path) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from askew_server.evaluation.report import as_lines, leak_lines
+    from askew_server.evaluation.report import as_lines, leak_lines, measure_lines
 
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDE)  # a file has no edge to fold lines at
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    headings = ("truth", "rule", "epsilon", *(f"k={k}" for k in found.protocol.ks))
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for line in as_lines(found):
-        table.add_row(*line)
-    console.print(table)
+    costs = ("truth", "epsilon", "rule")
+    ks = (f"k={k}" for k in found.protocol.ks)
+    console.print(_table((*costs, "a rating", *ks), as_lines(found)))
+    k, lines = measure_lines(found)
+    of_k = (f"recall@{k}", f"nDCG@{k}", "hit", "coverage", "Gini", "worse off", "better")
+    console.print(_table((*costs, *of_k, "gain at 5, 50, 95 %"), lines))
     console.print(
         f"{found.source}: {found.n_people:,} people, {found.n_ratings:,} ratings. Score of the "
-        "picks / best possible, and its paired gain over the zero-information slate (none) of the "
-        "same k. epsilon: per median distance; for buckets, between any two people.",
+        "picks / best possible, of what any channel of this epsilon could reach at most, and its "
+        "paired gain over the zero-information slate (none) of the same k. epsilon: between any "
+        "two people; a rating: between two who differ in one. Worse off, better, gain: than with "
+        "that slate, by this one draw.",
         markup=False,
     )
     for text in leak_lines(found):
         console.print(text, markup=False)
     console.print(f"written to {out}", markup=False)
+
+
+def _table(headings: Iterable[str], lines: Iterable[Sequence[str]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    return table

@@ -14,6 +14,7 @@ from askew_server.cli.collect import collect
 from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
+from askew_server.cli.import_vectors import import_vectors
 from askew_server.cli.ledger import ledger
 from askew_server.cli.rehearse import rehearse
 from askew_server.cli.release import release
@@ -57,6 +58,7 @@ for command in (
     collect,
     evaluate,
     explain,
+    import_vectors,
     ledger,
     rehearse,
     release,

@@ -35,12 +35,17 @@ def training_data(
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
-    if out.exists() or out.is_symlink():
-        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    check_new(out)
     table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
     return table, _loaded(read_items, items, "Reading items")
+
+
+def check_new(out: Path) -> None:
+    """Raises ParameterError for an `out` that is there."""
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
 
 
 def bytes_held(card: ModelCard, catalog: Catalog) -> int:
@@ -96,8 +101,13 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     total = path.stat().st_size if path.is_file() else 0
     with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
+    show_rejects(rejects)
+    return content
+
+
+def show_rejects(rejects: Rejects) -> None:
+    """How many rows of a file were left out, and the first ones."""
     if rejects.count:
         click.echo(f"{rejects.count:,} bad rows left out, such as:", err=True)
         for bad in rejects.examples[:_SHOWN_REJECTS]:
             click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
-    return content

@@ -35,7 +35,6 @@ from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
-from askew_server.training.options import dimension_for
 from askew_server.training.pool import favorites, pool_of
 from askew_server.training.quality import Estimate, Outcome, outcome, ratio_of
 from askew_server.training.simulated_noise import response_signals
@@ -81,10 +80,8 @@ class Row:
 
 
 def compare(table: RatingTable, question: Question) -> list[Row]:
-    """Every row, clients of all seeds together. Deterministic.
-
-    Raises DataError when there is too little to split, ParameterError for more items than there
-    are.
+    """Every row, clients of all seeds together. Deterministic. Raises DataError when there is too
+    little to split, ParameterError for more items than there are.
     """
     found: dict[tuple[TruthName, StarterName, str, float], list[_Got]] = {}
     for seed in question.seeds:
@@ -99,16 +96,16 @@ def compare(table: RatingTable, question: Question) -> list[Row]:
 
 
 def starter_items(scene: Scene, held: int, starter: StarterName) -> Items:
-    """The items that everybody holds: the first of the zero-information order and then the most
-    rated ones, or the most rated ones alone. Raises ParameterError for more than there are.
+    """What everybody holds: the first items of the zero-information order, and the most rated where
+    the pool has no more, or the most rated alone. Raises ParameterError for more than there are.
     """
     counts = np.diff(scene.dealt.trained_on.tocsc().indptr)
     rated: Items = np.argsort(-counts, kind="stable")
     if not 0 <= held <= len(rated):
         raise ParameterError("held", held, f"from 0 to the number of items, {len(rated)}")
-    if starter == "for anybody":
-        rest = rated[~np.isin(rated, scene.shared)]
-        rated = np.concatenate([scene.shared, rest])
+    if starter == "for anybody" and held:
+        first = _for_anybody(scene.pool, scene.served, min(held, len(scene.pool)))
+        rated = np.concatenate([first, rated[~np.isin(rated, first)]])
     return rated[:held]
 
 
@@ -137,12 +134,11 @@ def holding(scene: Scene, held: Items) -> Holding:
     depth = min(SLATE_LIMIT, len(others))
     pool = others[pool_of(favorites(added[:, others]), depth)]
     served = np.ascontiguousarray(added[:, pool].T)
-    alike = np.full(len(known), 1 / len(known), dtype=np.float32)
     seen_by_rules = replace(
         scene,
         pool=pool,
         served=served,
-        shared=pool[cover(served, alike, depth)],
+        shared=_for_anybody(pool, served, depth),
         validated=_added(scene.validated, held),
     )
     return Holding(scene, held, seen_by_rules)
@@ -187,11 +183,11 @@ def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got
 
 def _posterior(others: Scene, epsilon: float, k: int, *, learned: bool) -> tuple[Items, float]:
     """Each client's slate (n, k), and the plain epsilon of their signal."""
-    dimension = min(dimension_for(epsilon), others.dealt.vectors.shape[1])
+    dimension = others.dimension_for(epsilon)
     space = others.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
     signals = rules.Signals.drawn(others, space, epsilon)
     slates = rules.posterior_slates(others, signals, (k,))[k]
-    return slates, signals.guarantee().any_two or 0.0
+    return slates, signals.guarantee().epsilon or 0.0
 
 
 def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]:
@@ -218,6 +214,13 @@ def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]
             for bucket in range(response.buckets)
         ]
         yield epsilon, np.array(answers)[response_signals(asked, own, rng)]
+
+
+def _for_anybody(pool: Items, served: NDArray[np.float32], count: int) -> Items:
+    """The zero-information order of a pool (p,) for people's scores (p, m), its first (count,)."""
+    alike = np.full(served.shape[1], 1 / served.shape[1], dtype=np.float32)
+    first: Items = pool[cover(served, alike, count)]
+    return first
 
 
 def _added(scores: NDArray[np.float32], held: Items) -> NDArray[np.float32]:

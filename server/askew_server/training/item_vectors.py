@@ -18,9 +18,10 @@ from askew.errors import DataError, ParameterError
 from askew.item_codes import rounded, scales_of
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.training.factors import People, factorize, people_of
+from askew_server.training.factors import People, factorize, fold_in_people, people_of
 from askew_server.training.options import TrainingOptions
 from askew_server.training.rating_scale import scale_of
+from askew_server.training.rounding import round_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +98,23 @@ class FixedVectors:
         space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
         people = people_by_key(table, self.keys, space.scale)
         return Expressed(self.keys, self.vectors, space.scales, space.scale, people, options)
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedVectors:
+    """Items and vectors of another kind of model, which codes cannot say yet."""
+
+    keys: tuple[str, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
+    scale: RatingScale
+    fixed: bool = True
+
+    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
+        """All its items, rounded so that these people's scores stay."""
+        people = people_by_key(table, self.keys, self.scale)
+        tastes = fold_in_people(people, self.vectors, options.least_likes)
+        vectors, scales = round_for(tastes.vectors, self.vectors)
+        return Expressed(self.keys, vectors, scales, self.scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

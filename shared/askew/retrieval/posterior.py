@@ -17,7 +17,8 @@ the answer hedges against what the asking person has seen.
 Shapes: m prior points (m, d), p pool items. Complexity: O(m d) for the weights, then `cover`. A
 prior of more than `limit` points is sampled for each signal: `limit` points by systematic
 resampling of the posterior, at the fixed fractions (i + 1/2) / limit, so without chance.
-Source: posterior and greedy choice, Goel et al. 2025 (arXiv 2504.07403); lazy choice, Minoux 1978.
+Source: posterior and greedy choice, Sarmasarkar, Jiang, Goel, Korolova, Munagala 2025 (arXiv
+2504.07403); lazy choice, Minoux 1978.
 """
 
 from __future__ import annotations

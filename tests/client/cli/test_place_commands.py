@@ -26,6 +26,12 @@ PRIVATE = ("52.52", "13.405")
 
 
 @pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who finds nobody there waits for as long as a call may last: here not for five seconds."""
+    monkeypatch.setenv("ASKEW_TIMEOUT", "0.1")
+
+
+@pytest.fixture
 def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
@@ -314,6 +320,7 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     assert with_variables == {"config_file"}
 
 
+@pytest.mark.usefixtures("brief")
 def test_the_doctor_looks_at_places_and_at_a_server_with_a_map(
     askew: Askew, place: Place, data: Path
 ) -> None:
@@ -330,6 +337,7 @@ def test_the_doctor_looks_at_places_and_at_a_server_with_a_map(
     assert "1 of 1 have no noisy position" in lost["text"]
 
 
+@pytest.mark.usefixtures("brief")
 def test_the_doctor_advises_no_second_draw_where_the_ledger_can_be_accepted(
     askew: Askew, place: Place, data: Path
 ) -> None:
