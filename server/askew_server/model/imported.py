@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from askew.vectors import RatingScale
+from askew_server.model.break_even import FileSize
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.disclosure import in_words
@@ -32,12 +33,13 @@ class ImportOptions:
     scale: RatingScale
 
 
-def import_model(
+def import_model(  # noqa: PLR0913
     items: GivenItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: ImportOptions,
     *,
+    file_size: FileSize | None = None,
     step: Callable[[str], None] = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
     """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
@@ -59,5 +61,14 @@ def import_model(
     table = as_ratings(likes, items, options.scale)
     training = replace(options.training, ranking_dimension=folded.shape[1])
     given = ImportedVectors(items.keys, folded, options.scale)
-    model = train(table, rows, training, source=source, simulated=True, vectors=given, step=step)
+    model = train(
+        table,
+        rows,
+        training,
+        source=source,
+        simulated=True,
+        vectors=given,
+        file_size=file_size,
+        step=step,
+    )
     return model, table
