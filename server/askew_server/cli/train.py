@@ -11,7 +11,13 @@ import click
 from askew_server.cli.prior_options import PriorOptions, prior_options
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import bytes_held, report, source_of, training_data
+from askew_server.cli.training_data import (
+    bytes_held,
+    report,
+    source_of,
+    starter_option,
+    training_data,
+)
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
@@ -67,11 +73,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
-@click.option(
-    "--starter",
-    type=click.IntRange(1),
-    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
-)
+@starter_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
+starter_option = click.option(
+    "--starter",
+    type=click.IntRange(1),
+    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+)
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 

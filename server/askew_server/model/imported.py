@@ -33,7 +33,7 @@ class ImportOptions:
     scale: RatingScale
 
 
-def import_model(
+def import_model(  # noqa: PLR0913
     items: GivenItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],

@@ -196,7 +196,7 @@ def _choice(
     groups: Groups,
 ) -> Choice:
     """The rule that was asked for, or the best; rules are compared where there is a choice."""
-    if options.kind is not None and groups.prior is None:
+    if options.kind is not None and groups.people is None:
         return Choice(options.kind, None, {})
     return choose(question, encoder, catalog, groups)
 

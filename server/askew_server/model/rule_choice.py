@@ -115,7 +115,6 @@ class _Played:
     encoder: Encoder
     catalog: Catalog
     groups: Groups
-    prior: Prior | None
     design: _Design | None
 
     @classmethod
@@ -123,19 +122,18 @@ class _Played:
         cls, question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups
     ) -> _Played:
         """With the buckets that serve the first group best in expectation, if there is a prior."""
-        people = groups.prior
-        if people is None:
-            return cls(question, encoder, catalog, groups, None, None)
-        prior, first = people.prior(catalog, groups.held), groups.choosing
+        people, prior, first = groups.people, groups.prior, groups.choosing
+        if people is None or prior is None:
+            return cls(question, encoder, catalog, groups, None)
         designs = _designs(question, people, prior, catalog)
         best = max(designs, key=lambda each: float(each.gains(first).sum()), default=None)
-        return cls(question, encoder, catalog, groups, prior, best)
+        return cls(question, encoder, catalog, groups, best)
 
     @property
     def kinds(self) -> list[RuleKind]:
         """The rules that the model's data allow, the simplest first."""
         missing = {RuleKind.BUCKETS} if self.design is None else set()
-        kinds = [kind for kind in SERVED if self.prior is not None or not kind.needs_prior]
+        kinds = [kind for kind in SERVED if self.groups.prior is not None or not kind.needs_prior]
         return [kind for kind in kinds if kind not in missing]
 
     def answered(self, kind: RuleKind, people: KeptAside) -> Gains:
@@ -145,11 +143,12 @@ class _Played:
             return self.design.gains(people)
         if kind.reads == "nothing":
             return people.served(self.catalog.shared_slate[:k])
-        rule = point_rule(kind, self.encoder, self.catalog, self.prior, held=self.groups.held)
+        prior, held = self.groups.prior, self.groups.held
+        rule = point_rule(kind, self.encoder, self.catalog, prior, held=held)
         second = people is self.groups.testing
         rng = np.random.default_rng([self.question.seed, 10, second])
         lattice = Lattice.for_epsilon(self.question.epsilon)
-        return by_point(people, rule, self.prior, lattice, [k], rng=rng)[k]
+        return by_point(people, rule, prior, lattice, [k], rng=rng)[k]
 
 
 def _designs(
