@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from askew.errors import OutOfRange
 
@@ -22,6 +22,10 @@ MechanismName = Literal["geo_laplace", "bucket_rr"]
 MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 MAX_OFFERS = 256
 MAX_HELD_BYTES = 1 << 40
+DEVICE_BYTES: Final = 4_000_000
+"""The largest file that a device holds by default: what is whole within it needs no signal."""
+STARTER_BYTES: Final = 2_000_000
+"""The file of the starter items, where the whole is larger than that."""
 
 
 class Way(StrEnum):
@@ -62,8 +66,8 @@ class Offer:
             raise OutOfRange("the mechanism of an offer", "one where a signal is sent, else none")
         if sent and not (0 < self.epsilon <= 1024 and 1 <= self.k <= 1024):
             raise OutOfRange("the signal of an offer", "epsilon and k positive and at most 1024")
-        if not sent and (self.epsilon or self.k or self.worth):
-            raise OutOfRange("an offer without a signal", "without epsilon, k and worth")
+        if not sent and any((self.epsilon, self.k, self.worth, self.gain, self.gain_error)):
+            raise OutOfRange("an offer without a signal", "without epsilon, k, gain and worth")
         if self.held < 0 or self.worth < 0 or not 0 <= self.size <= MAX_HELD_BYTES:
             raise OutOfRange("the sizes of an offer", "at least 0")
         figures = (self.ratio, self.gain, self.gain_error)

@@ -20,6 +20,7 @@ MAX_TEXT = 500
 MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
+MAX_PAYLOAD = 1 << 18  # bytes of an item
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
@@ -72,7 +73,17 @@ class ModelCard:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
         if not 1 <= self.n_starter <= self.n_items:
             raise OutOfRange("the number of starter items", "from 1 to the number of items")
+        table = self.break_even
+        if table is not None and any(each.held > self.n_items for each in table.offers):
+            raise OutOfRange("the items that an offer holds", "at most the number of items")
         check_text("the source of a model", self.source)
+
+    @property
+    def n_held(self) -> int:
+        """How many items, the first ones, no answer needs to name, since whoever asks has them: the
+        starter items, or none where a catalog has no others.
+        """
+        return self.n_starter if self.n_starter < self.n_items else 0
 
     def check(self, query: Query) -> None:
         """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""
@@ -85,7 +96,7 @@ class ModelCard:
             raise NotFound("collection")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One thing that can be recommended. Titles are text from outside: never markup.
 
@@ -117,7 +128,8 @@ class Catalog:
     An item's id is its place in `items`. vectors: V, (n_items, D) float32, which likes are folded
     in with. boosts: (n_items,) float32, positive; a score is boost_i * <taste, v_i>.
     shared_slate: item ids in the order in which somebody who knows nothing of the person would
-    show them; its first k are the zero-information slate, next to which every figure belongs.
+    show them; its first k are the zero-information slate, next to which every figure belongs. Where
+    there are starter items, it is of the other items, for what they add to those.
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 
@@ -132,7 +144,8 @@ class Catalog:
             raise DimensionMismatch(len(self.vectors), n)
         if self.boosts.shape != (n,):
             raise DimensionMismatch(self.boosts.size, n)
-        if self.vectors.dtype != np.float32 or not (np.abs(self.vectors) <= MAX_VECTOR_SIZE).all():
+        lowest, highest = self.vectors.min(initial=0), self.vectors.max(initial=0)  # NaN, if any is
+        if self.vectors.dtype != np.float32 or not max(-lowest, highest) <= MAX_VECTOR_SIZE:
             raise OutOfRange("an item vector", f"float32, at most {MAX_VECTOR_SIZE:g} in size")
         positive = (self.boosts > 0) & (self.boosts <= MAX_VECTOR_SIZE)
         if self.boosts.dtype != np.float32 or not positive.all():
@@ -148,6 +161,8 @@ class Catalog:
     @cached_property
     def scoring(self) -> NDArray[np.float32]:
         """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        if (self.boosts == 1).all():
+            return self.vectors
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 

@@ -98,6 +98,72 @@ def test_the_first_ten_lines_of_the_readme_name_what_it_is_for_and_for_whom() ->
     assert "not learn what you like" not in README
 
 
+def test_the_readme_says_for_whom_it_is_not_before_anything_is_to_be_typed() -> None:
+    """A table of ways, whoever needs none of them, and the page that says more."""
+    first = README[: README.index("```")]
+    for way in ("`whole`", "`shared`", "`signal`", "[places]", "[releases]"):
+        assert re.search(rf"^\|.*{re.escape(way)}.*\|$", first, re.MULTILINE), way
+    assert "Not if" in first
+    assert "(docs/when.md)" in first
+
+
+def test_the_page_of_when_has_a_column_for_all_that_decides() -> None:
+    head = next(line for line in page("when.md").splitlines() if line.startswith("| Catalog"))
+    assert cells(head)[:4] == ["Catalog", "Churn", "Payload", "May devices hold the model?"]
+    assert "## Not for you" in page("when.md")
+
+
+@pytest.mark.parametrize(
+    ("work", "authors"),
+    [
+        ("Adnostic", ["Toubiana", "2010"]),
+        ("Privad", ["Guha", "Cheng", "Francis", "2011"]),
+        ("Uni-FedRec", ["Qi", "2021"]),
+        ("Firefox's New Tab", ["Mozilla"]),
+        ("Wally", ["Asi", "Apple", "2024"]),
+        ("geo-indistinguishability", ["Andrés", "2013"]),
+        ("remapping", ["Chatzikokolakis", "ElSalamouny", "Palamidessi", "2017"]),
+    ],
+)
+def test_prior_work_is_named_with_its_authors(work: str, authors: list[str]) -> None:
+    prior = page("when.md").partition("## Prior work")[2]
+    named = " ".join(prior.split()).partition(work)[2][:90]
+    assert [name for name in authors if name not in named] == []
+
+
+PAPERS = {
+    "2407.14641": "Goel",  # Differential Privacy Under Multiple Selections
+    "2504.07403": "Sarmasarkar",  # Multi-Selection for Recommendation Systems
+}
+CITING = [
+    *DOCUMENTS,
+    *(path for tree in ("shared", "client", "server") for path in (ROOT / tree).rglob("*.py")),
+]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_is_cited_by_its_own_authors(paper: str) -> None:
+    """The two have the same five, in another order."""
+    texts = {path: " ".join(path.read_text(encoding="utf-8").split()) for path in CITING}
+    cited = [(path.name, part[-200:]) for path, t in texts.items() for part in t.split(paper)[:-1]]
+    assert cited
+    first = re.compile(r"\b(Goel|Sarmasarkar)\b")
+    by = {name: first.search(text) for name, text in cited}
+    wrong = {
+        name for name, found in by.items() if not found or not PAPERS[paper].startswith(found[0])
+    }
+    assert wrong == set()
+
+
+def test_figures_of_ours_and_of_others_are_kept_apart() -> None:
+    """97.6 % is what ignoring the person has here; about 97 % is what others report of a signal."""
+    opening = " ".join(page("utility.md").split("```")[0].split())
+    assert "ignore the person have 97.6 %" in opening
+    assert "report about 97 % as well, with a signal, of another model on MovieLens 25M" in opening
+    long = [cells(row) for row in page("utility.md").splitlines() if row.startswith("| rating |")]
+    assert long[0][4] == ".976"
+
+
 def test_the_readme_opens_with_the_two_commands() -> None:
     commands = [*typed(README)]
     assert [first_program(each) for each in commands[:2]] == [["make", "demo"], ["make", "test"]]

@@ -20,6 +20,9 @@ from askew.release import release_from_bytes
 from askew.wire import convert, popularity_convert
 from askew_server.demo.events import write_events
 
+# In one worker, which alone makes the events, the budget and the release.
+pytestmark = pytest.mark.xdist_group("a release")
+
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]
 

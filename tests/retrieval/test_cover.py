@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.retrieval.cover import cover, covered
+from askew.retrieval.cover import cover, covered, covered_by_each, gains
 
 Scores = NDArray[np.float32]
 
@@ -64,6 +65,47 @@ def test_equal_rows_tie_to_the_lower_wherever_they_stand() -> None:
     scores = np.tile(row, (53, 1))
     weights = rng.random(1237, dtype=np.float32)
     assert cover(scores, weights, 4) == [0, 1, 2, 3]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 12))
+@settings(deadline=None)
+def test_what_is_held_already_is_no_gain(seed: int, rows: int, people: int) -> None:
+    """Greedy on gains is greedy on the best of what is held and chosen, every gain computed anew.
+
+    Planted bug: the scores themselves, as if nothing were held.
+    """
+    scores, weights = made(seed, rows, people)
+    held = (np.random.default_rng(seed).integers(0, 9, people) / 16).astype(np.float32)
+    chosen: list[int] = []
+    best = held.astype(float)
+    for _ in range(rows):
+        added = np.maximum(scores, best) @ weights.astype(float) - best @ weights
+        added[chosen] = -1
+        chosen.append(int(added.argmax()))
+        best = np.maximum(best, scores[chosen[-1]])
+    assert cover(gains(scores, held), weights, rows) == chosen
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_gains_are_within_the_factor_of_the_best_complement(seed: int, k: int) -> None:
+    """Of all subsets, in what people have in the end less what they had."""
+    scores, weights = made(seed, 8, 6)
+    held = (np.random.default_rng(seed).integers(0, 9, 6) / 16).astype(np.float32)
+
+    def added(rows: Sequence[int]) -> float:
+        return float((np.maximum(scores[list(rows)].max(axis=0), held) - held) @ weights)
+
+    best = max(added(rows) for rows in combinations(range(8), k))
+    reached = added(cover(gains(scores, held), weights, k))
+    assert (1 - np.exp(-1)) * best - 1e-6 <= reached <= best + 1e-6
+
+
+def test_every_beginning_is_worth_what_it_is_worth_alone() -> None:
+    scores, weights = made(4, 9, 20)
+    each = covered_by_each(scores, weights, [3, 1, 8])
+    assert each.tolist() == [covered(scores, weights, rows) for rows in ([3], [3, 1], [3, 1, 8])]
 
 
 def test_opposite_tastes_get_one_item_each() -> None:

@@ -62,6 +62,23 @@ def test_each_probe_takes_the_best_item_that_is_left(k: int) -> None:
     assert rule.answer(signal, k) == tuple(sorted(chosen))
 
 
+@pytest.mark.parametrize("name", [RuleKind.OFFSETS, RuleKind.CODEBOOK])
+def test_what_every_device_holds_is_left_out(name: RuleKind) -> None:
+    """Each probe takes the best item that is left of the others. Planted bug: of all items."""
+    rule = OffsetRule(ENCODER, SCORING, name, held=12)
+    signal = signal_at(0.5, 1.75)
+    answer = rule.answer(signal, 6)
+    chosen: list[int] = []
+    tastes = ENCODER.decode(rule.probes(signal, 6))
+    for number in range(6):
+        found = SCORING @ tastes[number % len(tastes)]
+        left = [item for item in range(12, 30) if item not in chosen]
+        chosen.append(max(left, key=lambda item: float(found[item])))
+    assert answer == tuple(sorted(chosen))
+    with pytest.raises(ParameterError, match="the number of items, 18"):
+        rule.answer(signal, 19)
+
+
 def test_far_from_the_edges_the_probes_are_the_optimal_offsets() -> None:
     wide = made_encoder(d=1, ranking=1, unit=64.0)
     probes = OffsetRule(wide, np.ones((9, 1), np.float32)).probes(signal_at(32.0), 5)

@@ -80,13 +80,14 @@ class Expectation:
 
 def played_rule(exchange: Exchange) -> RetrievalRule:
     """The server's rule for this mechanism, with people who stand in for those of a prior."""
-    card, catalog = exchange.card, exchange.catalog
+    card, catalog, mechanism = exchange.card, exchange.catalog, exchange.mechanism
     if not needs_prior(exchange):
-        if not isinstance(exchange.mechanism, Lattice):
+        if not isinstance(mechanism, Lattice):
             return SharedSlate(catalog.shared_slate)
         return rule_of(card.rule.kind, card.space.encoder, catalog)
-    play = posterior_of if isinstance(exchange.mechanism, Lattice) else buckets_of
-    return play(card, catalog, exchange.settings.k)
+    if isinstance(mechanism, Lattice):
+        return posterior_of(card, catalog, exchange.settings.k)
+    return buckets_of(card, catalog, exchange.settings.k, mechanism.odds)
 
 
 def needs_prior(exchange: Exchange) -> bool:

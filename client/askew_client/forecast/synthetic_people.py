@@ -16,11 +16,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import OutOfRange, ParameterError
 from askew.model_card import Catalog, ModelCard
-from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule, SharedSlate
-from askew.retrieval.buckets import BucketRule, labels_of, slates_of
+from askew.retrieval.buckets import bucket_rule, labels_of
 from askew.retrieval.posterior import PosteriorRule, Prior
 
 PEOPLE = 256
@@ -63,22 +61,17 @@ def posterior_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
     return PosteriorRule(stand_ins(card, catalog, k).prior, catalog.shared_slate[:k])
 
 
-def buckets_of(card: ModelCard, catalog: Catalog, k: int) -> RetrievalRule:
-    """The rule `buckets`: slates made at the card's epsilon, as a server makes them for its prior.
+def buckets_of(card: ModelCard, catalog: Catalog, k: int, odds: Fraction) -> RetrievalRule:
+    """The rule `buckets`: slates for these odds, as a server makes them for its prior.
 
-    Where the space has no buckets, it is the slate for anybody. Raises OutOfRange for an epsilon of
-    the card that buckets cannot have.
+    Where the space has no buckets, it is the slate for anybody.
     """
     buckets = card.space.buckets
     if buckets is None:
         return SharedSlate(catalog.shared_slate)
-    try:
-        response = RandomizedResponse.for_epsilon(len(buckets), Fraction(card.rule.epsilon))
-    except ParameterError:  # a server's word, not a setting of this device
-        raise OutOfRange("the epsilon of the serving rule", "one that buckets can have") from None
-    people = stand_ins(card, catalog, k)
-    label, most = labels_of(buckets, people.tastes), min(k, len(people.prior.items))
-    return BucketRule(people.prior.items[slates_of(label, people.prior.scores, response, most)])
+    people, shared = stand_ins(card, catalog, k), catalog.shared_slate[:k]
+    label = labels_of(buckets, people.tastes)
+    return bucket_rule(people.prior, label, len(buckets), shared, [odds])
 
 
 def _unseen(

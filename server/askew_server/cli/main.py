@@ -14,7 +14,9 @@ from askew_server.cli.collect import collect
 from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
+from askew_server.cli.import_vectors import import_vectors
 from askew_server.cli.ledger import ledger
+from askew_server.cli.publish import publish
 from askew_server.cli.rehearse import rehearse
 from askew_server.cli.release import release
 from askew_server.cli.releases import releases
@@ -57,7 +59,9 @@ for command in (
     collect,
     evaluate,
     explain,
+    import_vectors,
     ledger,
+    publish,
     rehearse,
     release,
     releases,

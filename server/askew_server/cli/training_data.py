@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew.errors import ParameterError
+from askew.meanings import Meanings
 from askew.rule_kind import RuleKind
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
 if TYPE_CHECKING:
+    from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
+starter_option = click.option(
+    "--starter",
+    type=click.IntRange(1),
+    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+)
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 
@@ -34,16 +41,29 @@ def training_data(
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
-    if out.exists() or out.is_symlink():
-        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    check_new(out)
     table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
     return table, _loaded(read_items, items, "Reading items")
 
 
+def check_new(out: Path) -> None:
+    """Raises ParameterError for an `out` that is there."""
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
+
+
+def bytes_held(card: ModelCard, catalog: Catalog) -> int:
+    """How many bytes the file has that a device holds, of these items."""
+    from askew.wire.held import held_to_bytes
+
+    return len(held_to_bytes(card, catalog))
+
+
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
+    from askew_server.cli.break_even_table import lines_of
     from askew_server.training.disclosure import what_it_tells
 
     space, rule = model.card.space, model.card.rule
@@ -73,6 +93,16 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     for name, figure in model.figures.items():
         gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
         click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
+    if isinstance(space.buckets, Meanings):
+        slates, k = space.buckets.boosts.shape
+        click.echo(f"slates     {slates} of {k} items, whose vectors devices hold")
+    if model.payloads is not None:
+        sizes = [len(model.payloads[item]) for item in range(len(model.payloads))]
+        have = f"{sum(map(bool, sizes)):,} of {len(sizes):,} items"
+        click.echo(f"payloads   {have}, {sum(sizes):,} bytes, {max(sizes):,} the largest")
+    if model.card.break_even is not None:
+        for line in lines_of(model.card.break_even, reach):
+            click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)
     click.echo("tells      " + "\n           ".join(told))
@@ -84,8 +114,13 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     total = path.stat().st_size if path.is_file() else 0
     with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
+    show_rejects(rejects)
+    return content
+
+
+def show_rejects(rejects: Rejects) -> None:
+    """How many rows of a file were left out, and the first ones."""
     if rejects.count:
         click.echo(f"{rejects.count:,} bad rows left out, such as:", err=True)
         for bad in rejects.examples[:_SHOWN_REJECTS]:
             click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
-    return content

@@ -9,16 +9,19 @@ import msgspec
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from askew.break_even import BreakEven, MechanismName, Offer, Way
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
 from askew.item_codes import encode, encode_boosts
+from askew.meanings import Meanings
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
+from askew.release import rational
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
-from askew_server.model.rule_choice import Figure
-from askew_server.model.signed_card import UNSIGNED, Count, SignedCard, Strict, Version
+from askew_server.model.kept_aside import Figure
+from askew_server.model.signed_card import UNSIGNED, Count, FileFields, SignedCard, Strict, Version
 from askew_server.training.options import TrainingOptions
 
 Year = Annotated[int, Meta(ge=1, le=9999)]
@@ -35,7 +38,9 @@ class SpaceFields(Strict, frozen=True):
     unit: float
 
     def space(self, arrays: Mapping[str, NDArray[Any]]) -> FeatureSpace:
-        """The core's space. Raises ArtifactError for half a set of buckets, else as the core."""
+        """The core's space. Raises ArtifactError for half a set of buckets, or two sets, else as
+        the core.
+        """
         encoder = Encoder(
             arrays["directions"],
             arrays["origin"],
@@ -44,10 +49,11 @@ class SpaceFields(Strict, frozen=True):
             self.least_likes,
             self.unit,
         )
-        given = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
-        if len(given) == 1:
-            raise ArtifactError("buckets need directions and biases")
-        buckets = Buckets(*given) if given else None
+        linear = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
+        slates = [arrays[n] for n in ("slate_vectors", "slate_boosts") if n in arrays]
+        if 1 in {len(linear), len(slates)} or (linear and slates):
+            raise ArtifactError("buckets need directions and biases, or slates vectors and boosts")
+        buckets = Meanings(*slates) if slates else Buckets(*linear) if linear else None
         return FeatureSpace(
             RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
         )
@@ -60,6 +66,48 @@ class RuleFields(Strict, frozen=True):
     epsilon: float
     k: Count
     prior: str
+
+
+class OfferFields(Strict, frozen=True):
+    """A row of what asking is worth. epsilon: an exact rational."""
+
+    way: Way
+    held: Annotated[int, Meta(ge=0)]
+    size: Annotated[int, Meta(ge=0)]
+    ratio: float
+    gain: float
+    gain_error: float
+    mechanism: MechanismName | None
+    epsilon: str
+    k: Annotated[int, Meta(ge=0)]
+    worth: Annotated[int, Meta(ge=0)]
+
+    @classmethod
+    def of(cls, offer: Offer) -> OfferFields:
+        """The row of the core."""
+        values = {name: getattr(offer, name) for name in cls.__struct_fields__}
+        return cls(**{**values, "epsilon": str(offer.epsilon)})
+
+    def offer(self) -> Offer:
+        """The core's row. Raises as it does, and Malformed for an epsilon that is none."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return Offer(**{**values, "epsilon": rational(self.epsilon)})
+
+
+class BreakEvenFields(Strict, frozen=True):
+    """What asking is worth."""
+
+    offers: list[OfferFields]
+    proposed: Annotated[int, Meta(ge=0)]
+
+    @classmethod
+    def of(cls, table: BreakEven) -> BreakEvenFields:
+        """The table of the core."""
+        return cls([OfferFields.of(each) for each in table.offers], table.proposed)
+
+    def table(self) -> BreakEven:
+        """The core's table. Raises as it does."""
+        return BreakEven(tuple([each.offer() for each in self.offers]), self.proposed)
 
 
 class CardFields(SignedCard, frozen=True, kw_only=True):
@@ -81,6 +129,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     counts: dict[str, Count]
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
+    break_even: BreakEvenFields | None
 
     def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
         """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
@@ -94,6 +143,9 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
         if catalog.vectors.shape[1] != space.ranking_dimension:
             raise ArtifactError("the catalog has another ranking dimension than the space")
         encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
+        if isinstance(slates := space.buckets, Meanings):
+            encode(slates.vectors.reshape(-1, space.ranking_dimension), space.scales)
+            encode_boosts(slates.boosts)
         return ModelCard(
             space=space,
             catalog_version=catalog.version,
@@ -103,11 +155,19 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
             simulated=self.simulated,
             rule=ServingRule(self.rule.name, self.rule.epsilon, self.rule.k, self.rule.prior),
             n_starter=self.n_starter,
+            break_even=None if self.break_even is None else self.break_even.table(),
         )
 
 
-def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> CardFields:
-    """The card of a model and of the files that hold the rest of it."""
+def card_of(
+    model: ItemModel,
+    shapes: dict[str, list[int]],
+    files: Files,
+    large: Mapping[str, FileFields],
+) -> CardFields:
+    """The card of a model and of the files that hold the rest of it; large: of some, what is said
+    of them.
+    """
     card, space, rule = model.card, model.card.space, model.card.rule
     return CardFields(
         kind="tastes",
@@ -132,7 +192,8 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
         counts=dict(model.counts),
         figures=dict(model.figures),
         median_distance=model.median_distance,
-        files={name: describe(data) for name, data in files.items()},
+        break_even=None if card.break_even is None else BreakEvenFields.of(card.break_even),
+        files={name: describe(data) for name, data in files.items()} | dict(large),
         card_sha256=UNSIGNED,
     )
 

@@ -8,6 +8,7 @@ boosts and the shared slate are made anew. Nothing is trained.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +16,67 @@ from numpy.typing import NDArray
 from askew.errors import DataError, OutOfRange
 from askew.item_codes import rounded
 from askew.model_card import Catalog
-from askew_server.model.item_model import ItemModel, boosts_of, card_of, items_of
+from askew_server.model.break_even import FileSize, of_catalog, sized
+from askew_server.model.catalog_items import boosts_of, items_of
+from askew_server.model.item_model import ItemModel, card_of
+from askew_server.model.payloads import MovedPayloads
 from askew_server.model.shared_slate import shared_slate
+from askew_server.model.starter import starter_first
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.factors import fold_in_items, fold_in_people, people_of, snapshot
-from askew_server.training.item_vectors import often_rated
+from askew_server.training.item_vectors import Expressed, often_rated
 
 
 def update(
-    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], *, source: str
+    model: ItemModel,
+    table: RatingTable,
+    rows: Mapping[str, ItemRow],
+    *,
+    source: str,
+    file_size: FileSize | None = None,
 ) -> ItemModel:
     """The model with the catalog of these ratings. Deterministic, by the seed of its training.
+    Items that stay keep their payloads. file_size: as in `train`; the figures of what asking is
+    worth stay those of the training.
 
     Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
     """
     try:
-        return _update(model, table, rows, source)
+        new = _update(model, table, rows, source)
     except OutOfRange as error:
         raise DataError(f"these ratings make no usable catalog: {error}") from None
+    if file_size is None or model.card.break_even is None:
+        return new
+    told = of_catalog(model.card.break_even, model.card, new.card)
+    card = sized(replace(new.card, break_even=told), new.catalog, file_size)
+    return replace(new, card=card)
 
 
 def _update(
     model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow], source: str
 ) -> ItemModel:
+    space, options = model.card.space, model.training
+    told, n_starter = starter_first(_expressed(model, table), rows)
+    keys, vectors, people = told.keys, told.vectors, told.people
+    rng = np.random.default_rng(options.seed)
+    tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
+    boosts = boosts_of(people.likes, options.boost_exponent)
+    held = n_starter if n_starter < len(keys) else 0
+    slate = shared_slate(tastes, vectors * boosts[:, None], rng, held)
+    catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
+    card = card_of(
+        space, catalog, model.card.rule, source, n_starter, simulated=model.card.simulated
+    )
+    known, old = _known(keys, model.keys)
+    prior = model.prior and model.prior.with_items(known, old, len(keys))
+    counts, median = people.counts(), model.median_distance
+    places = dict(zip(known.tolist(), old.tolist(), strict=True))
+    payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
+    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median, payloads)
+
+
+def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
+    """The items of these ratings, new ones folded in, and their people."""
     space, options = model.card.space, model.training
     kept = often_rated(table, options.min_ratings)
     keys = tuple(table.item_keys[i] for i in kept)
@@ -50,15 +89,7 @@ def _update(
         likes = people.likes
         folded = fold_in_items(likes[:, known], vectors[known], likes[:, new])
         vectors[new] = rounded(folded.astype(np.float32), space.scales)
-    rng = np.random.default_rng(options.seed)
-    tastes = fold_in_people(snapshot(people, options.seed), vectors, space.encoder.least_likes)
-    boosts = boosts_of(people.likes, options.boost_exponent)
-    slate = shared_slate(tastes, vectors * boosts[:, None], rng)
-    catalog = Catalog(items_of(keys, rows), vectors, boosts, slate)
-    card = card_of(space, catalog, model.card.rule, source, simulated=model.card.simulated)
-    prior = model.prior and model.prior.with_items(known, old, len(keys))
-    counts, median = people.counts(), model.median_distance
-    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median)
+    return Expressed(keys, vectors, space.scales, space.scale, people, options)
 
 
 def _known(

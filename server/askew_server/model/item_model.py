@@ -12,20 +12,24 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from askew.errors import DataError, OutOfRange
-from askew.item_codes import rounded_boosts
-from askew.model_card import MAX_GENRES, NO_PRIOR, Catalog, Item, ModelCard, ServingRule
+from askew.encoder import Encoder
+from askew.errors import DataError, OutOfRange, ParameterError
+from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
-from askew_server.model.rule_choice import Choice, Figure, RuleQuestion, choose
+from askew_server.model.break_even import Comparison, FileSize, order_for_everybody, sized
+from askew_server.model.catalog_items import boosts_of, items_of
+from askew_server.model.kept_aside import Figure, Groups, groups_of
+from askew_server.model.measured_signals import Signals
+from askew_server.model.payloads import Payloads
+from askew_server.model.rule_choice import Choice, RuleQuestion, choose
 from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
+from askew_server.model.starter import starter_first
 from askew_server.prior.people import PriorPeople
 from askew_server.prior.source import PriorSource, Trained, check_needs
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.directions import Purpose, learned_directions
-from askew_server.training.disclosure import like_classes
 from askew_server.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.training.item_vectors import LearnedVectors, VectorSource
 from askew_server.training.options import TrainingOptions
@@ -43,6 +47,7 @@ class ItemModel:
     each item in the ratings. training: the options it was made with. counts: about how many people,
     ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
+    payloads: what only a reply brings of each item, if anything.
     """
 
     card: ModelCard
@@ -53,6 +58,7 @@ class ItemModel:
     prior: PriorPeople | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
+    payloads: Payloads | None = field(default=None, repr=False)
 
     @property
     def words(self) -> str:
@@ -69,18 +75,32 @@ def train(  # noqa: PLR0913 - what a model is made of
     simulated: bool = False,
     prior: PriorSource | None = None,
     vectors: VectorSource = LEARNED_VECTORS,
+    file_size: FileSize | None = None,
     step: Step = lambda _: None,
 ) -> ItemModel:
     """The model of a table of ratings. Deterministic for a seed and for what its prior gives.
-    step is told each part of the work as it begins.
+    step is told each part of the work as it begins. file_size: measures the files that devices
+    hold; where there is none, the card has no table of what asking is worth.
 
-    Raises ParameterError for a rule that needs a prior where there is none, and DataError
-    when too few people, items or ratings are left to make d dimensions, or when what they make is
-    no space that a device would enter.
+    Raises ParameterError for a rule, or for dear items, that need a prior where there is none, and
+    DataError when too few people, items or ratings are left to make d dimensions, or when what they
+    make is no space that a device would enter.
     """
     check_needs(options.kind, prior)
+    if options.dear and prior is None:
+        raise ParameterError("dear", True, "a model with a prior: slates are chosen for its people")
     try:
-        return _fit(table, rows, options, prior, vectors, step, source=source, simulated=simulated)
+        return _fit(
+            table,
+            rows,
+            options,
+            prior,
+            vectors,
+            file_size,
+            step,
+            source=source,
+            simulated=simulated,
+        )
     except OutOfRange as error:
         raise DataError(f"these ratings make no usable space: {error}") from None
 
@@ -91,13 +111,15 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     options: TrainingOptions,
     prior: PriorSource | None,
     vectors: VectorSource,
+    file_size: FileSize | None,
     step: Step,
     *,
     source: str,
     simulated: bool,
 ) -> ItemModel:
     step("item vectors")
-    told = vectors.express(table, options)
+    told, n_starter = starter_first(vectors.express(table, options), rows)
+    held = 0 if n_starter == len(told.keys) else n_starter
     options, people = told.options, told.people
     rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
     tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
@@ -111,19 +133,29 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
         tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
     )
     space = fitted.space
-    slate = shared_slate(tastes, scoring, rng)
+    slate = shared_slate(tastes, scoring, rng, held)
     catalog = Catalog(items_of(told.keys, rows), told.vectors, boosts, slate)
     trained = Trained(
         told.keys, told.vectors, space, tastes, options.seed, vectors_fixed=vectors.fixed
     )
     step("the prior, and a comparison of rules")
     known = None if prior is None else prior.people(trained)
-    choice = _choice(options, trained, catalog, known, own=prior is not None and prior.own)
+    own = prior is not None and prior.own
+    groups = groups_of(tastes, space.encoder, catalog, known, own=own, held=held, seed=options.seed)
+    question = _question(options, catalog)
+    choice = _choice(options, question, space.encoder, catalog, groups)
     rule = ServingRule(
         choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
     )
     space = replace(space, buckets=choice.buckets)
-    card = card_of(space, catalog, rule, source, simulated=simulated)
+    known = known and known.naming(choice.buckets, catalog)
+    card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
+    if file_size is not None:
+        step("what asking is worth")
+        signals = Signals.of_choice(choice, question, space.encoder, catalog, groups)
+        order = order_for_everybody(tastes, catalog, held, options.seed)
+        table_of = Comparison(signals, order).table()
+        card = sized(replace(card, break_even=table_of), catalog, file_size)
     return ItemModel(
         card,
         catalog,
@@ -150,57 +182,42 @@ def _directions(
     return learned_directions(some.vectors, scores.T, d, purpose, seed=options.seed)
 
 
-def _choice(
-    options: TrainingOptions,
-    trained: Trained,
-    catalog: Catalog,
-    known: PriorPeople | None,
-    *,
-    own: bool,
-) -> Choice:
-    """The rule that was asked for, or the best; rules are compared where there is a choice."""
-    if options.kind is not None and known is None:
-        return Choice(options.kind, None, {})
+def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
     candidates = SERVED if options.kind is None else (options.kind,)
     k = min(options.k, len(catalog.shared_slate))
-    question = RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed)
-    return choose(question, trained.space.encoder, catalog, trained.tastes, known, own=own)
+    return RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed, options.dear)
 
 
-def boosts_of(likes: csr_array, exponent: float) -> NDArray[np.float32]:
-    """likes**-exponent of each item, (n_items,), its likes told as a coarse class."""
-    boosts: NDArray[np.float64] = like_classes(likes.sum(axis=0)) ** -exponent
-    return rounded_boosts(boosts.astype(np.float32))
+def _choice(
+    options: TrainingOptions,
+    question: RuleQuestion,
+    encoder: Encoder,
+    catalog: Catalog,
+    groups: Groups,
+) -> Choice:
+    """The rule that was asked for, or the best; rules are compared where there is a choice."""
+    if options.kind is not None and groups.people is None:
+        return Choice(options.kind, None, {})
+    return choose(question, encoder, catalog, groups)
 
 
-def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
-    """What is publicly known of items by key; an item without a row is named by its key."""
-    return tuple(_item(key, rows) for key in keys)
-
-
-def card_of(
-    space: FeatureSpace, catalog: Catalog, rule: ServingRule, source: str, *, simulated: bool
+def card_of(  # noqa: PLR0913
+    space: FeatureSpace,
+    catalog: Catalog,
+    rule: ServingRule,
+    source: str,
+    n_starter: int,
+    *,
+    simulated: bool,
 ) -> ModelCard:
     """The card of a catalog in a space."""
     return ModelCard(
         space=space,
         catalog_version=catalog.version,
         n_items=len(catalog),
-        max_slate_size=min(SLATE_LIMIT, len(catalog)),
+        max_slate_size=min(SLATE_LIMIT, len(catalog.shared_slate)),
         source=source,
         simulated=simulated,
         rule=rule,
-        n_starter=len(catalog),
+        n_starter=n_starter,
     )
-
-
-def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
-    row = rows.get(key)
-    if row is None:
-        return Item(_plain(f"item {key}"))
-    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres[:MAX_GENRES])))
-
-
-def _plain(text: str) -> str:
-    """Text that every device accepts: a no-break space becomes a space, a zero width one goes."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"

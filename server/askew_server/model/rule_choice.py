@@ -1,169 +1,175 @@
-"""Which rule serves: the one that did best for people kept aside, beside the slate of no signal.
+"""Which rule serves: one that gained, for people who chose nothing, over the slate of no signal.
 
-Some of the people trained on play devices: profiles of most of their ratings, simulated noise, one
-answer by each rule that the model's data allow, and the score of their pick. Where they are the
-prior themselves, they are taken out of it for this. The number of buckets is chosen by the same
-people, so its figure is a little too good. A bucket's epsilon is between any two people and a
-point's per median distance: at the same number, a bucket's is the stronger promise.
+Some of the people trained on play devices (`model.kept_aside`): profiles of most of their ratings,
+simulated noise, one answer by each rule that the model's data allow, and the score of their pick.
+Of the rules, and of the numbers of buckets, the first group chooses the best; it serves if the
+second group's paired gain is above twice its standard error, and else the same slate for everybody
+does. So a rule that is worth nothing is taken with the chance that a normal number is above 2,
+2.3 %, however many were tried. An operator's own choice is not tested.
+
+A bucket's epsilon is between any two people and a point's per unit distance: at the same number, a
+bucket's is the stronger promise. `model.break_even` compares them at equal plain epsilon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
+from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule, rule_of
-from askew.retrieval.buckets import labels_of
+from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
-from askew.signal import Signal
-from askew_server.prior.people import PriorPeople, as_they_are
-from askew_server.training.buckets import SIZES, BucketDesign, design_buckets
-from askew_server.training.factors import Tastes
-from askew_server.training.quality import Estimate, ratio_of
-from askew_server.training.simulated_noise import lattice_signals, response_signals
+from askew_server.model.kept_aside import Figure, Gains, Groups, KeptAside
+from askew_server.model.simulated_answers import LIMIT, by_point, expected
+from askew_server.prior.people import PriorPeople, names_of
+from askew_server.training.buckets import SIZES, design_buckets
+from askew_server.training.meanings import design_slates, meanings_of
+from askew_server.training.quality import Estimate
 
-_ASIDE = 400
-_NO_VERSION = "00" * 16  # nobody receives these signals
-Scores = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """score of the picks / best possible, and its paired gain over the zero-information slate.
-
-    In hundredths: the card has them, and every digit more tells more of the people kept aside.
-    """
-
-    ratio: float
-    gain: float
-    gain_error: float
+_STANDARD_ERRORS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The best rule, the buckets where there is a prior to make them of, and every figure."""
+    """The rule that serves, the buckets where there is a prior to make them of, and the figures of
+    every rule for the people who chose nothing.
+    """
 
     rule: RuleKind
-    buckets: Buckets | None
+    buckets: Buckets | Meanings | None
     figures: Mapping[str, Figure]
 
 
 @dataclass(frozen=True, eq=False)
 class RuleQuestion:
-    """What rules are compared for. candidates: those that may be named."""
+    """What rules are compared for. candidates: those that may be named. dear: whether devices hold
+    the vectors of the slates that they name.
+    """
 
     epsilon: Fraction
     k: int
     candidates: tuple[RuleKind, ...]
     seed: int
+    dear: bool = False
 
 
-def choose(  # noqa: PLR0913
-    question: RuleQuestion,
-    encoder: Encoder,
-    catalog: Catalog,
-    tastes: Tastes,
-    prior: PriorPeople | None,
-    *,
-    own: bool,
-) -> Choice:
-    """Compare the rules for some of these people. Deterministic for the question's seed."""
-    rng = np.random.default_rng([question.seed, 9])
-    order = rng.permutation(len(tastes.vectors))
-    count = min(_ASIDE, max(len(order) // 5, 1))
-    aside, rest = np.sort(order[:count]), np.sort(order[count:])
-    if prior is not None and own:
-        prior = prior.only(rest)
-    devices = _Devices.of(tastes, aside, encoder, catalog, question, rng)
+def is_clear(gain: Estimate) -> bool:
+    """Whether a gain is above what chance makes of nothing."""
+    return gain.mean > _STANDARD_ERRORS * gain.error
+
+
+def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups) -> Choice:
+    """Compare the rules. Deterministic for the question's seed."""
+    played = _Played.of(question, encoder, catalog, groups)
+    first, second = groups.choosing, groups.testing
+    nothing = second.served(catalog.shared_slate[: question.k])
     figures: dict[str, Figure] = {}
-    buckets = None
-    for kind in SERVED if prior is not None else [k for k in SERVED if not k.needs_prior]:
-        if kind.reads == "bucket" and prior is not None:
-            design, got = _best_buckets(devices, catalog, prior, rng)
-            buckets, figures[kind] = design.buckets, devices.figure(got)
-        else:
-            figures[kind] = devices.figure(devices.answers(_rule(kind, encoder, catalog, prior)))
-    known = [kind for kind in question.candidates if kind in figures]  # of equals the simplest
-    best = max(known, key=lambda kind: figures[kind].ratio)
-    return Choice(best, buckets, figures)
+    gains: dict[RuleKind, Estimate] = {}
+    chosen_by: dict[RuleKind, float] = {}
+    for kind in played.kinds:
+        got = played.answered(kind, second)
+        figures[kind], gains[kind] = second.figure(got, nothing), second.gain(got, nothing)
+        chosen_by[kind] = first.ratio(played.answered(kind, first))
+    buckets = None if played.design is None else played.design.buckets
+    return Choice(_best(question, chosen_by, gains), buckets, figures)
+
+
+def _best(
+    question: RuleQuestion, chosen_by: Mapping[RuleKind, float], gains: Mapping[RuleKind, Estimate]
+) -> RuleKind:
+    """Of equals the simplest; the one rule that was asked for is not asked whether it gains."""
+    known = [kind for kind in question.candidates if kind in chosen_by]
+    best = max(known, key=lambda kind: chosen_by[kind])
+    tested = RuleKind.NONE in known
+    return best if not tested or is_clear(gains[best]) else RuleKind.NONE
 
 
 @dataclass(frozen=True, eq=False)
-class _Devices:
-    """The people kept aside: tastes (n, D), scores (n, n_items) with -1 for seen, signals."""
+class _Design:
+    """Buckets with a slate of items for each."""
 
-    tastes: Scores = field(repr=False)
-    scores: NDArray[np.float32] = field(repr=False)
-    signals: tuple[Signal, ...] = field(repr=False)
-    shared: Scores = field(repr=False)  # what the zero-information slate gives them
+    buckets: Buckets | Meanings
+    slates: list[list[int]]
+    response: RandomizedResponse
+    catalog: Catalog
+
+    def gains(self, people: KeptAside) -> Gains:
+        """What each has by one noisy bucket in expectation, (n,)."""
+        label = names_of(self.buckets, people.tastes, people.seen, self.catalog)
+        return expected(people, self.slates, label, self.response)
+
+
+@dataclass(frozen=True, eq=False)
+class _Played:
+    """The rules at the epsilon and k that they are compared for."""
+
     question: RuleQuestion
+    encoder: Encoder
+    catalog: Catalog
+    groups: Groups
+    design: _Design | None
 
     @classmethod
-    def of(  # noqa: PLR0913, PLR0917
-        cls,
-        tastes: Tastes,
-        rows: NDArray[np.int64],
-        encoder: Encoder,
-        catalog: Catalog,
-        question: RuleQuestion,
-        rng: np.random.Generator,
-    ) -> _Devices:
-        people = as_they_are(tastes, catalog.vectors, encoder, "kept aside").only(rows)
-        scores = people.scores(catalog.scoring)
-        seen = people.seen.tocoo()
-        scores[seen.row, seen.col] = -1
-        lattice = Lattice.for_epsilon(question.epsilon)
-        drawn = lattice_signals(lattice, people.points, rng).tolist()
-        signals = tuple(Signal(_NO_VERSION, lattice, tuple(row)) for row in drawn)
-        shared = scores[:, list(catalog.shared_slate[: question.k])].max(axis=1)
-        wide = people.tastes.astype(np.float64)
-        return cls(wide, scores, signals, np.maximum(shared, 0).astype(np.float64), question)
+    def of(
+        cls, question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups
+    ) -> _Played:
+        """With the buckets that serve the first group best in expectation, if there is a prior."""
+        people, prior, first = groups.people, groups.prior, groups.choosing
+        if people is None or prior is None:
+            return cls(question, encoder, catalog, groups, None)
+        designs = _designs(question, people, prior, catalog)
+        best = max(designs, key=lambda each: float(each.gains(first).sum()), default=None)
+        return cls(question, encoder, catalog, groups, best)
 
-    def answers(self, rule: RetrievalRule) -> Scores:
-        """What each device gets from its answer, (n,)."""
-        slates = np.array([rule.answer(signal, self.question.k) for signal in self.signals])
-        return self.served(slates)
+    @property
+    def kinds(self) -> list[RuleKind]:
+        """The rules that the model's data allow, the simplest first."""
+        missing = {RuleKind.BUCKETS} if self.design is None else set()
+        kinds = [kind for kind in SERVED if self.groups.prior is not None or not kind.needs_prior]
+        return [kind for kind in kinds if kind not in missing]
 
-    def served(self, slates: NDArray[np.int64]) -> Scores:
-        """The best unseen score of each slate (n, k), or 0, (n,)."""
-        best = np.take_along_axis(self.scores, slates, axis=1).max(axis=1)
-        served: Scores = np.maximum(best, 0).astype(np.float64)
-        return served
-
-    def figure(self, got: Scores) -> Figure:
-        possible = np.maximum(self.scores.max(axis=1), 0).astype(np.float64)
-        gain: Estimate = ratio_of(got - self.shared, possible)
-        exact = (ratio_of(got, possible).mean, gain.mean, gain.error)
-        return Figure(*(round(each, 2) for each in exact))
+    def answered(self, kind: RuleKind, people: KeptAside) -> Gains:
+        """What a rule gives each, (n,)."""
+        k = self.question.k
+        if kind.reads == "bucket" and self.design is not None:
+            return self.design.gains(people)
+        if kind.reads == "nothing":
+            return people.served(self.catalog.shared_slate[:k])
+        prior, held = self.groups.prior, self.groups.held
+        rule = point_rule(kind, self.encoder, self.catalog, prior, held=held)
+        second = people is self.groups.testing
+        rng = np.random.default_rng([self.question.seed, 10, second])
+        lattice = Lattice.for_epsilon(self.question.epsilon)
+        return by_point(people, rule, prior, lattice, [k], rng=rng)[k]
 
 
-def _rule(
-    kind: RuleKind, encoder: Encoder, catalog: Catalog, prior: PriorPeople | None
-) -> RetrievalRule:
-    known = prior.prior(catalog) if kind.needs_prior and prior is not None else None
-    return rule_of(kind, encoder, catalog, known)
-
-
-def _best_buckets(
-    devices: _Devices, catalog: Catalog, people: PriorPeople, rng: np.random.Generator
-) -> tuple[BucketDesign, Scores]:
-    """The design whose slates serve the devices best in expectation, and what they then got."""
-    prior, question = people.prior(catalog), devices.question
-    tastes = people.tastes.astype(np.float64)
-    tried = []
-    for size in (size for size in SIZES if size <= len(people)):
+def _designs(
+    question: RuleQuestion, people: PriorPeople, prior: Prior, catalog: Catalog
+) -> Iterator[_Design]:
+    """Buckets of several numbers, for the people of a prior."""
+    tastes, k, seed = people.tastes.astype(np.float64), question.k, question.seed
+    for size in (size for size in SIZES if size <= len(prior)):
         response = RandomizedResponse.for_epsilon(size, question.epsilon)
-        design = design_buckets(tastes, prior.scores, response, question.k, seed=question.seed)
-        sent = response_signals(response, labels_of(design.buckets, devices.tastes), rng)
-        got = devices.served(prior.items[design.slates][sent])
-        tried.append((float(got.mean()), design, got))
-    _, design, got = max(tried, key=lambda each: each[0])
-    return design, got
+        if question.dear:
+            slates = prior.items[design_slates(tastes, prior.scores, response, k, seed=seed).slates]
+            yield _Design(meanings_of(catalog, slates), slates.tolist(), response, catalog)
+        else:
+            made = design_buckets(tastes, prior.scores, response, k, seed=seed)
+            yield _Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
+
+
+def point_rule(
+    kind: RuleKind, encoder: Encoder, catalog: Catalog, prior: Prior | None, *, held: int
+) -> RetrievalRule:
+    """The rule as it serves points, but that a prior is weighed by fewer people."""
+    if kind.needs_prior and prior is not None:
+        return PosteriorRule(prior, catalog.shared_slate, LIMIT)
+    return rule_of(kind, encoder, catalog, held=held)

@@ -18,20 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.encoder import Encoder
+from askew.encoder import Buckets, Encoder
 from askew.errors import OutOfRange
+from askew.meanings import Meanings
 from askew.model_card import Catalog
+from askew.retrieval.buckets import labels_of
+from askew.retrieval.cover import gains
 from askew.retrieval.posterior import Prior
 from askew_server.training.factors import Tastes, divisors
 from askew_server.training.pool import favorites, pool_of
 
 _CHUNK = 1024
+_Columns = NDArray[np.int64] | slice
+_AT_ONCE = 1 << 24  # scores: 64 MiB
 
 
 @dataclass(frozen=True, eq=False)
 class PriorPeople:
     """m people: tastes (m, D) float32, points (m, d) where their signals come from, seen items
-    sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words.
+    sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words. named: the
+    slate that each names by the meanings of the space (m,), where it has any: decided once, when
+    all that they have seen is at hand, since items go and meanings stay.
     """
 
     tastes: NDArray[np.float32] = field(repr=False)
@@ -39,10 +46,13 @@ class PriorPeople:
     seen: csr_array = field(repr=False)
     weights: NDArray[np.float64] = field(repr=False)
     origin: str
+    named: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Raises OutOfRange where the parts do not fit together."""
         m = len(self.tastes)
+        if self.named is not None and self.named.shape != (m,):
+            raise OutOfRange("the names of slates of a prior", "one a person")
         rows = (len(self.points), self.seen.shape[0], len(self.weights))
         if not m or rows != (m, m, m):
             raise OutOfRange("the parts of a prior", "one or more people, the same in each part")
@@ -61,7 +71,15 @@ class PriorPeople:
             points=self.points[rows],
             seen=csr_array(self.seen[rows]),
             weights=self.weights[rows],
+            named=None if self.named is None else self.named[rows],
         )
+
+    def naming(self, buckets: Buckets | Meanings | None, catalog: Catalog) -> PriorPeople:
+        """The same people, who have named slates where buckets are slates that mean something."""
+        if not isinstance(buckets, Meanings):
+            return self
+        tastes = self.tastes.astype(np.float64)
+        return replace(self, named=names_of(buckets, tastes, self.seen, catalog))
 
     def with_items(
         self, known: NDArray[np.int64], old: NDArray[np.int64], n_items: int
@@ -77,23 +95,57 @@ class PriorPeople:
 
     def scores(self, scoring: NDArray[np.float32]) -> NDArray[np.float32]:
         """What items (n_items, D) are worth to them, (m, n_items): 0 where seen or disliked."""
-        found: NDArray[np.float32] = np.maximum(self.tastes @ scoring.T, 0).astype(np.float32)
-        seen = self.seen.tocoo()
-        found[seen.row, seen.col] = 0
-        return found
+        return self._scores(scoring, slice(None))
 
-    def prior(self, catalog: Catalog) -> Prior:
-        """Their favorites of a catalog, as the rules weigh them."""
-        counts = np.zeros(len(catalog), dtype=np.int64)
-        parts = [np.arange(s, min(s + _CHUNK, len(self))) for s in range(0, len(self), _CHUNK)]
+    def gains(
+        self, scoring: NDArray[np.float32], items: _Columns, held: int
+    ) -> NDArray[np.float32]:
+        """What these of the items would add to the first `held`, which they have, (n, m): the score
+        less that of the best of those, or 0.
+        """
+        best = self._scores(scoring, slice(held)).max(axis=1, initial=0)
+        return gains(self._scores(scoring, items).T, best)
+
+    def prior(self, catalog: Catalog, held: int = 0) -> Prior:
+        """Their favorites of a catalog, as the rules weigh them. held: how many items, the first
+        ones, people have already; the pool and the shared slate are of the others.
+        """
+        others = slice(held, len(catalog))
+        counts = np.zeros(len(catalog) - held, dtype=np.int64)
+        parts = self._parts(len(catalog))
         for rows in parts:  # all of a large catalog at once would not fit
-            counts += favorites(self.only(rows).scores(catalog.scoring))
+            counts += favorites(self.only(rows).gains(catalog.scoring, others, held).T)
         shared = np.array(catalog.shared_slate, dtype=np.int64)
-        pool = np.union1d(pool_of(counts, least=len(shared)), shared)
+        pool = np.union1d(held + pool_of(counts, least=len(shared)), shared)
         scores = np.empty((len(pool), len(self)), dtype=np.float32)
         for rows in parts:
-            scores[:, rows] = self.only(rows).scores(catalog.scoring)[:, pool].T
+            scores[:, rows] = self.only(rows).gains(catalog.scoring, pool, held)
         return Prior(self.points, scores, pool, self.weights)
+
+    def _parts(self, n_items: int) -> list[NDArray[np.int64]]:
+        """The people, so many at a time that their scores of all items fit into memory."""
+        size = min(max(_AT_ONCE // n_items, 1), _CHUNK)
+        starts = range(0, len(self), size)
+        return [np.arange(start, min(start + size, len(self))) for start in starts]
+
+    def _scores(self, scoring: NDArray[np.float32], items: _Columns) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = np.maximum(self.tastes @ scoring[items].T, 0)
+        seen = self.seen[:, np.arange(len(scoring))[items]].tocoo()
+        found[seen.row, seen.col] = 0
+        return found.astype(np.float32, copy=False)
+
+
+def names_of(
+    buckets: Buckets | Meanings, tastes: NDArray[np.float64], seen: csr_array, catalog: Catalog
+) -> NDArray[np.int64]:
+    """The bucket that the device of each person of these tastes (n, D) names, (n,); seen: sparse,
+    (n, n_items), which slates that mean something are named by.
+    """
+    if isinstance(buckets, Buckets):
+        return labels_of(buckets, tastes)
+    items = buckets.found_in(catalog.vectors)
+    known = seen[:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
+    return labels_of(buckets, tastes, known.reshape(-1, *items.shape))
 
 
 def as_they_are(

@@ -22,14 +22,15 @@ def with_popularity(
     of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
-    articles, case and accents do not matter (`askew.titles`).
+    articles, case and accents do not matter (`askew.titles`). Starter items are left out: every
+    device has them.
     The items of the former slate fill it up to the length that it had. The card's source names the
     release, so that a device can say what it shows before anything is rated.
     """
     index, labels = TitleIndex(catalog), Counter(title_key(item.label) for item in catalog.items)
     clear = (key for key in map(title_key, release.items) if labels[key] < 2)
     found = [item for item in map(index.get, clear) if item is not None]
-    popular = dict.fromkeys(found)
+    popular = dict.fromkeys(item for item in found if item >= card.n_held)
     rest = [item for item in catalog.shared_slate if item not in popular]
     slate = (*popular, *rest)[: len(catalog.shared_slate)]
     popular_first = replace(catalog, shared_slate=slate)

@@ -9,8 +9,9 @@ from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import RetrievalRule, SharedSlate, rule_of
 from askew.signal import Query
+from askew_server.model.payloads import Payloads
+from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
-from askew_server.retrieval.bucket_rule import bucket_rule_of
 from askew_server.retrieval.snapshot import Snapshot
 
 
@@ -19,20 +20,29 @@ class Retriever:
 
     The card names the rule that did best. A signal of the other mechanism, which is the device's to
     choose, gets the best that there is for it: with a prior, `posterior` or `buckets`; without one,
-    `codebook` or the shared slate.
+    `codebook` or the shared slate. No answer names a starter item: it is chosen for what it adds to
+    those.
     """
 
-    def __init__(self, card: ModelCard, catalog: Catalog, prior: PriorPeople | None = None) -> None:
+    def __init__(
+        self,
+        card: ModelCard,
+        catalog: Catalog,
+        prior: PriorPeople | None = None,
+        payloads: Payloads | None = None,
+    ) -> None:
         """Raises ParameterError for a serving rule that needs a prior where there is none."""
         self.card = card
         self.catalog = catalog
+        self._payloads = payloads
         rule, buckets = card.rule, card.space.buckets
-        known = None if prior is None else prior.prior(catalog)
-        self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known)
+        held = card.n_held
+        known = None if prior is None else prior.prior(catalog, held)
+        self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known, held=held)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
         if prior is not None and known is not None and buckets is not None:
-            most = card.max_slate_size
-            self._by_bucket = bucket_rule_of(prior, known, buckets, Fraction(rule.epsilon), most)
+            shared, epsilon = catalog.shared_slate, Fraction(rule.epsilon)
+            self._by_bucket = bucket_rule_of(prior, known, buckets, epsilon, shared)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -44,4 +54,5 @@ class Retriever:
         by_point = isinstance(query.signal.mechanism, Lattice)
         rule = self._by_point if by_point else self._by_bucket
         chosen = rule.answer(query.signal, query.k)
-        return Slate.of_catalog(self.catalog, chosen)
+        payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
+        return Slate.of_catalog(self.catalog, chosen, payloads)

@@ -18,9 +18,10 @@ from askew.errors import DataError, ParameterError
 from askew.item_codes import rounded, scales_of
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.training.factors import People, factorize, people_of
+from askew_server.training.factors import People, factorize, fold_in_people, people_of
 from askew_server.training.options import TrainingOptions
 from askew_server.training.rating_scale import scale_of
+from askew_server.training.rounding import round_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,12 @@ class Expressed:
     scale: RatingScale
     people: People = field(repr=False)
     options: TrainingOptions
+
+    def in_order(self, order: NDArray[np.int64]) -> Expressed:
+        """The same items in another order (n_items,)."""
+        people = People(self.people.likes[:, order], self.people.seen[:, order])
+        keys = tuple([self.keys[item] for item in order])
+        return replace(self, keys=keys, vectors=self.vectors[order], people=people)
 
 
 class VectorSource(Protocol):
@@ -91,6 +98,23 @@ class FixedVectors:
         space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
         people = people_by_key(table, self.keys, space.scale)
         return Expressed(self.keys, self.vectors, space.scales, space.scale, people, options)
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedVectors:
+    """Items and vectors of another kind of model, which codes cannot say yet."""
+
+    keys: tuple[str, ...]
+    vectors: NDArray[np.float32] = field(repr=False)
+    scale: RatingScale
+    fixed: bool = True
+
+    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
+        """All its items, rounded so that these people's scores stay."""
+        people = people_by_key(table, self.keys, self.scale)
+        tastes = fold_in_people(people, self.vectors, options.least_likes)
+        vectors, scales = round_for(tastes.vectors, self.vectors)
+        return Expressed(self.keys, vectors, scales, self.scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

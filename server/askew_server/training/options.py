@@ -12,6 +12,7 @@ from askew.rule_kind import SERVED, RuleKind
 AUTO = "auto"
 RULES = (AUTO, *(kind.value for kind in SERVED))
 BOOST_EXPONENTS = (0.0, 0.5)
+_MOST = {"min_ratings": 10_000, "least_likes": 10_000, "starter": 1_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class TrainingOptions:
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.encoder`. rule: how to answer,
     or auto for what does best for people kept aside. learned: signal directions learned for epsilon
-    and k, not principal axes.
+    and k, not principal axes. starter: how many items a device holds that does not hold all, or
+    None for as many as make a small file. dear: items whose payloads nobody downloads all of, so
+    that devices name a slate by the vectors of all slates (`askew.meanings`).
     Raises ParameterError for a value out of range.
     """
 
@@ -41,7 +44,9 @@ class TrainingOptions:
     counts: float | None = None
     rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
+    dear: bool = False
     seed: int = 0
+    starter: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.signal_dimension <= MAX_DIMENSION:
@@ -55,9 +60,10 @@ class TrainingOptions:
             raise ParameterError("seed", self.seed, "from 0 to 4294967295")
         if self.counts is not None and not 0 < self.counts < float("inf"):
             raise ParameterError("counts", self.counts, "above 0 and finite")
-        for name in ("min_ratings", "least_likes"):
-            if not 1 <= getattr(self, name) <= 10_000:
-                raise ParameterError(name, getattr(self, name), "from 1 to 10000")
+        for name, most in _MOST.items():
+            given = getattr(self, name)
+            if given is not None and not 1 <= given <= most:
+                raise ParameterError(name, given, f"from 1 to {most}")
         try:
             ServingRule(self.kind or RuleKind.NONE, self.epsilon, self.k)
         except OutOfRange as error:

@@ -9,6 +9,10 @@ never looked at (lazy greedy, Minoux 1978). Prefixes of the choice are the choic
 Ties are exact: the gain of a row depends on that row alone and on what is chosen, by the same
 operations in the same order for every row, so equal rows have equal gains, and the lower row wins.
 
+What people have already is subtracted beforehand (`gains`), which makes it the same problem:
+
+    max(held_p, max_{i in S} s_ip) = held_p + max_{i in S} max(0, s_ip - held_p)
+
 Shapes: p pool items (rows), m people; scores are item by item, (p, m) float32, C-contiguous.
 Complexity: O(p m) for the first item; then a few blocks of rows for each, at worst O(k p m).
 """
@@ -44,7 +48,22 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
 
 def covered(scores: Scores, weights: NDArray[np.float32], rows: Sequence[int]) -> float:
     """What these rows achieve: the weighted sum of people's best scores among them."""
-    return float(np.vecdot(scores[list(rows)].max(axis=0), weights))
+    return float(covered_by_each(scores, weights, rows)[-1])
+
+
+def covered_by_each(
+    scores: Scores, weights: NDArray[np.float32], rows: Sequence[int]
+) -> NDArray[np.float32]:
+    """What the first row, the first two, and so on, achieve, (len(rows),)."""
+    reached = np.maximum.accumulate(scores[list(rows)], axis=0)
+    worth: NDArray[np.float32] = np.vecdot(reached, weights).astype(np.float32)
+    return worth
+
+
+def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
+    """What each row would add for people who have something as good as `held` (m,), (p, m)."""
+    found: Scores = np.maximum(scores - held, 0)
+    return found
 
 
 def _next(

@@ -5,6 +5,9 @@
                                     the zero-information slate of k items
     for the objective               sum_p w_p max_{i in answer} s_ip
 
+Where people have some items already, a score is what an item would add to the best of those
+(`cover.gains`), so that the k items complement what is held.
+
 Guarantee: depends on the signal and on the prior alone, so it is post-processing: free of charge,
 for whoever asks. The people of the prior are not covered; the prior must be public, or released
 with a guarantee of its own. By construction, and in the same arithmetic, the objective is never
@@ -14,7 +17,8 @@ the answer hedges against what the asking person has seen.
 Shapes: m prior points (m, d), p pool items. Complexity: O(m d) for the weights, then `cover`. A
 prior of more than `limit` points is sampled for each signal: `limit` points by systematic
 resampling of the posterior, at the fixed fractions (i + 1/2) / limit, so without chance.
-Source: posterior and greedy choice, Goel et al. 2025 (arXiv 2504.07403); lazy choice, Minoux 1978.
+Source: posterior and greedy choice, Sarmasarkar, Jiang, Goel, Korolova, Munagala 2025 (arXiv
+2504.07403); lazy choice, Minoux 1978.
 """
 
 from __future__ import annotations
@@ -39,8 +43,9 @@ class Prior:
     """Weighted people whom the server may know, with what they would like of a pool of items.
 
     points: (m, d), where their signals would come from without noise. scores: (p, m) float32, row i
-    for items[i], zero for what a person has seen and where they expect nothing good. items: (p,),
-    ascending item ids. weights: (m,), above 0; kept summing to 1. Raises OutOfRange otherwise.
+    for items[i]: what the item adds to what they have, zero for what they have seen and where they
+    expect nothing better. items: (p,), ascending item ids. weights: (m,), above 0; kept summing
+    to 1. Raises OutOfRange otherwise.
     """
 
     points: NDArray[np.float64] = field(repr=False)
@@ -83,10 +88,7 @@ class PosteriorRule:
 
     def __init__(self, prior: Prior, shared: Sequence[int], limit: int = LIMIT) -> None:
         self._prior, self._limit = prior, limit
-        self._shared = np.searchsorted(prior.items, shared)
-        inside = self._shared < len(prior.items)
-        if not inside.all() or (prior.items[self._shared] != shared).any():
-            raise OutOfRange("the shared slate of a prior", "items of its pool")
+        self._shared = pool_rows(prior, shared)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
         """Exactly k distinct item ids, ascending.
@@ -112,6 +114,15 @@ class PosteriorRule:
             max(order[:k], self._shared[:k].tolist(), key=lambda rows: covered(scores, light, rows))
             for k in sizes
         ]
+
+
+def pool_rows(prior: Prior, shared: Sequence[int]) -> NDArray[np.int64]:
+    """The pool rows of a shared slate. Raises OutOfRange for items that are not of the pool."""
+    rows: NDArray[np.int64] = np.searchsorted(prior.items, shared)
+    inside = rows < len(prior.items)
+    if not inside.all() or (prior.items[rows] != shared).any():
+        raise OutOfRange("the shared slate of a prior", "items of its pool")
+    return rows
 
 
 def systematic(

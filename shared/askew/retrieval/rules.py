@@ -64,6 +64,8 @@ class OffsetRule:
 
     which is the offset itself far from the edges, wastes no probe beyond them, and is exact for
     people who are spread evenly, which is what the encoder's ranks make them.
+
+    held: how many items, the first ones, every device has already: no answer names them.
     """
 
     def __init__(
@@ -71,15 +73,18 @@ class OffsetRule:
         encoder: Encoder,
         scoring: NDArray[np.float32],
         kind: RuleKind = RuleKind.CODEBOOK,
+        *,
+        held: int = 0,
     ) -> None:
-        self._encoder, self._scoring, self._kind = encoder, scoring, kind
+        self._encoder, self._scoring, self._kind = encoder, scoring[held:], kind
+        self._held = held
         self._offsets = lru_cache(maxsize=_CACHED_PLACEMENTS)(self._placed)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
         """The best item of each probe that no probe before it has taken, nearest probe first, and
         again from the first where there are fewer probes than k. O(k n_items D).
         """
-        n_items = len(self._scoring)
+        n_items = len(self._scoring)  # that nobody has yet
         if not 1 <= k <= n_items:
             raise ParameterError("k", k, f"from 1 to the number of items, {n_items}")
         tastes = self._encoder.decode(self.probes(signal, k))  # (n, D)
@@ -87,7 +92,7 @@ class OffsetRule:
         for number in range(k):
             found = scores(tastes[number % len(tastes)], self._scoring)
             free[int(np.where(free, found, -np.inf).argmax())] = False
-        return tuple(np.flatnonzero(~free).tolist())
+        return tuple((self._held + np.flatnonzero(~free)).tolist())
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
         """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
@@ -113,9 +118,15 @@ def offsets_of(kind: RuleKind, epsilon: float, dimension: int, k: int) -> NDArra
 
 
 def rule_of(
-    kind: RuleKind, encoder: Encoder, catalog: Catalog, prior: Prior | None = None
+    kind: RuleKind,
+    encoder: Encoder,
+    catalog: Catalog,
+    prior: Prior | None = None,
+    *,
+    held: int = 0,
 ) -> RetrievalRule:
-    """How points are answered by a server whose card names this rule.
+    """How points are answered by a server whose card names this rule. held: as in `OffsetRule`;
+    the prior and the shared slate are of the other items.
 
     Raises ParameterError for a rule that needs a prior where there is none.
     """
@@ -126,7 +137,7 @@ def rule_of(
         return PosteriorRule(prior, catalog.shared_slate)
     if kind.reads == "nothing":
         return SharedSlate(catalog.shared_slate)
-    return OffsetRule(encoder, catalog.scoring, kind)
+    return OffsetRule(encoder, catalog.scoring, kind, held=held)
 
 
 def _inside(

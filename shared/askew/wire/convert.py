@@ -14,17 +14,17 @@ from askew.errors import Malformed, OtherKind, OutOfRange
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.metric.map_noise import MapNoise
 from askew.metric_card import Card, MetricCard
-from askew.model_card import Item, ModelCard, ServingRule
+from askew.model_card import MAX_PAYLOAD, Item, ModelCard, ServingRule
 from askew.ranking import Slate
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import metric
+from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.mechanisms import read_mechanism, write_mechanism
 from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 
-MAX_PAYLOAD = 1 << 18  # bytes of an item
 MAX_ITEMS = 2_000_000
 
 _Message = TypeVar("_Message", bound=Message)
@@ -128,7 +128,7 @@ def card_to_bytes(card: Card) -> bytes:
 
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
     """The card of a space of tastes."""
-    rule = card.rule
+    rule, table = card.rule, card.break_even
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
@@ -138,6 +138,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         simulated=card.simulated,
         rule=pb.ServingRule(name=rule.kind, epsilon=rule.epsilon, k=rule.k, prior=rule.prior),
         n_starter=card.n_starter,
+        break_even=None if table is None else break_even_to_message(table),
     )
 
 
@@ -164,6 +165,9 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
         simulated=message.simulated,
         rule=ServingRule(RuleKind(rule.name), rule.epsilon, rule.k, rule.prior),
         n_starter=message.n_starter,
+        break_even=(
+            break_even_from_message(message.break_even) if message.HasField("break_even") else None
+        ),
     )
 
 

@@ -239,6 +239,20 @@ def test_every_beginning_of_the_shared_slate_is_greedy(
     assert most == pytest.approx(worth(tastes, scoring, [*before, chosen]), abs=1e-6)
 
 
+@pytest.mark.parametrize("held", [1, 6, 20])
+def test_with_items_held_the_shared_slate_is_greedy_for_what_the_others_add(
+    model: ItemModel, tastes: Tastes, held: int
+) -> None:
+    """Planted bugs: what is held is forgotten; held items are on it."""
+    scoring = model.catalog.scoring
+    slate = slates.shared_slate(tastes, scoring, np.random.default_rng(0), held)
+    assert sorted(slate) == list(range(held, 24))
+    for length in range(3):
+        before = [*range(held), *slate[:length]]
+        most = max(worth(tastes, scoring, [*before, item]) for item in range(held, 24))
+        assert most == pytest.approx(worth(tastes, scoring, [*before, slate[length]]), abs=1e-6)
+
+
 def test_the_trained_slate_is_the_one_of_its_people(model: ItemModel, tastes: Tastes) -> None:
     """Snapshots take the first draws of the training's generator, so they can be made again."""
     assert (

@@ -31,6 +31,7 @@ from askew_server.ledger import Ledger
 from askew_server.model import artifact
 from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
+from askew_server.model.kept_aside import groups_of
 from askew_server.model.rule_choice import RuleQuestion, choose
 from askew_server.prior.source import Cohort, PriorSource, PublishedTastes, read_published
 from askew_server.ratings import RatingTable
@@ -83,15 +84,15 @@ def test_without_a_prior_the_card_says_none_and_no_rule_needs_one() -> None:
     assert model.card.rule.kind in model.figures
 
 
-def test_the_best_rule_by_its_figures_is_the_one_that_serves() -> None:
+def test_a_rule_that_gains_is_the_one_that_serves() -> None:
     model = cohort_model()
     assert set(model.figures) == {"none", "offsets", "codebook", "posterior", "buckets"}
-    best = max(model.figures, key=lambda name: model.figures[name].ratio)
-    assert model.card.rule.kind == best
+    served = model.figures[model.card.rule.kind]
+    assert served.gain >= 2 * served.gain_error > 0  # in hundredths
     assert model.figures["none"].gain == 0.0
     # At epsilon 8 a prior pays: both rules that weigh it gain, with 60 people aside.
     assert model.figures["posterior"].gain > model.figures["posterior"].gain_error
-    assert model.figures["buckets"].gain > 2 * model.figures["buckets"].gain_error
+    assert model.figures["buckets"].gain >= 2 * model.figures["buckets"].gain_error
 
 
 def test_people_kept_aside_are_not_in_their_own_prior() -> None:
@@ -106,10 +107,13 @@ def test_people_kept_aside_are_not_in_their_own_prior() -> None:
     vectors = model.catalog.vectors
     tastes = fold_in_people(snapshot(people, 0), vectors, options.least_likes)
     question = RuleQuestion(Fraction(16), 4, (RuleKind.POSTERIOR,), seed=0)
-    encoder = model.card.space.encoder
-    apart, together = (
-        choose(question, encoder, model.catalog, tastes, model.prior, own=own).figures["posterior"]
+    encoder, catalog = model.card.space.encoder, model.catalog
+    groups = [
+        groups_of(tastes, encoder, catalog, model.prior, own=own, held=0, seed=0)
         for own in (True, False)
+    ]
+    apart, together = (
+        choose(question, encoder, catalog, each).figures["posterior"] for each in groups
     )
     assert together.ratio > apart.ratio + 0.05
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -54,6 +55,13 @@ def test_released_items_come_first_and_the_former_slate_fills_up(
 ) -> None:
     _, catalog, unmatched = with_popularity(CARD, CATALOG, release(*items))
     assert (catalog.shared_slate, unmatched) == (slate, missed)
+
+
+def test_what_every_device_holds_already_is_not_shown_again() -> None:
+    """Planted bug: starter items in a slate that is for what they lack."""
+    card, lacking = replace(CARD, n_starter=2), replace(CATALOG, shared_slate=(5, 3, 2))
+    _, catalog, missed = with_popularity(card, lacking, release("Heat", "Solaris (1972)"))
+    assert (catalog.shared_slate, missed) == ((2, 5, 3), 0)
 
 
 def test_the_catalog_gets_a_version_and_the_space_keeps_its_own() -> None:

@@ -298,6 +298,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     RULE_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
     N_STARTER_FIELD_NUMBER: builtins.int
+    BREAK_EVEN_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
     n_items: builtins.int
@@ -326,6 +327,10 @@ class GetModelCardResponse(google.protobuf.message.Message):
     def collections(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Collection]:
         """What can be asked for in a metric space."""
 
+    @property
+    def break_even(self) -> Global___BreakEven:
+        """What asking is worth, if the server says."""
+
     def __init__(
         self,
         *,
@@ -339,12 +344,91 @@ class GetModelCardResponse(google.protobuf.message.Message):
         rule: Global___ServingRule | None = ...,
         collections: collections.abc.Iterable[Global___Collection] | None = ...,
         n_starter: builtins.int = ...,
+        break_even: Global___BreakEven | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "n_starter", b"n_starter", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["break_even", b"break_even", "kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["break_even", b"break_even", "catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "metric_space", b"metric_space", "n_items", b"n_items", "n_starter", b"n_starter", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
+
+@typing.final
+class BreakEven(google.protobuf.message.Message):
+    """Ways to be served, and what each gave people kept aside."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OFFERS_FIELD_NUMBER: builtins.int
+    PROPOSED_FIELD_NUMBER: builtins.int
+    proposed: builtins.int
+    """The number of the row that is proposed."""
+    @property
+    def offers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Offer]:
+        """One row a way."""
+
+    def __init__(
+        self,
+        *,
+        offers: collections.abc.Iterable[Global___Offer] | None = ...,
+        proposed: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["offers", b"offers", "proposed", b"proposed"]) -> None: ...
+
+Global___BreakEven: typing_extensions.TypeAlias = BreakEven
+
+@typing.final
+class Offer(google.protobuf.message.Message):
+    """A way to be served."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WAY_FIELD_NUMBER: builtins.int
+    HELD_FIELD_NUMBER: builtins.int
+    SIZE_FIELD_NUMBER: builtins.int
+    RATIO_FIELD_NUMBER: builtins.int
+    GAIN_FIELD_NUMBER: builtins.int
+    GAIN_ERROR_FIELD_NUMBER: builtins.int
+    MECHANISM_FIELD_NUMBER: builtins.int
+    EPSILON_FIELD_NUMBER: builtins.int
+    K_FIELD_NUMBER: builtins.int
+    WORTH_FIELD_NUMBER: builtins.int
+    way: builtins.str
+    """One of: whole, shared, signal."""
+    held: builtins.int
+    """How many items the device holds."""
+    size: builtins.int
+    """The bytes of the file of those; fixed, since the file has this very number in it."""
+    ratio: builtins.float
+    """The mean score of the picks over the best possible."""
+    gain: builtins.float
+    """What a signal adds to as many items for everybody."""
+    gain_error: builtins.float
+    """The standard error of the gain."""
+    mechanism: builtins.str
+    """The mechanism of a signal, one of: geo_laplace, bucket_rr."""
+    epsilon: builtins.str
+    """The mechanism's own epsilon, an exact rational such as "1/2"."""
+    k: builtins.int
+    """How many results a signal gets."""
+    worth: builtins.int
+    """How many items for everybody, beyond those held, would give as much as the signal."""
+    def __init__(
+        self,
+        *,
+        way: builtins.str = ...,
+        held: builtins.int = ...,
+        size: builtins.int = ...,
+        ratio: builtins.float = ...,
+        gain: builtins.float = ...,
+        gain_error: builtins.float = ...,
+        mechanism: builtins.str = ...,
+        epsilon: builtins.str = ...,
+        k: builtins.int = ...,
+        worth: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["epsilon", b"epsilon", "gain", b"gain", "gain_error", b"gain_error", "held", b"held", "k", b"k", "mechanism", b"mechanism", "ratio", b"ratio", "size", b"size", "way", b"way", "worth", b"worth"]) -> None: ...
+
+Global___Offer: typing_extensions.TypeAlias = Offer
 
 @typing.final
 class MetricSpace(google.protobuf.message.Message):
@@ -584,6 +668,9 @@ class FeatureSpace(google.protobuf.message.Message):
     BUCKET_DIRECTIONS_FIELD_NUMBER: builtins.int
     BUCKET_BIASES_FIELD_NUMBER: builtins.int
     SCALES_FIELD_NUMBER: builtins.int
+    SLATE_CODES_FIELD_NUMBER: builtins.int
+    SLATE_BOOSTS_FIELD_NUMBER: builtins.int
+    SLATE_SIZE_FIELD_NUMBER: builtins.int
     lowest_rating: builtins.float
     """The lowest rating that a person can give."""
     highest_rating: builtins.float
@@ -606,6 +693,14 @@ class FeatureSpace(google.protobuf.message.Message):
     """What is added to the score of each bucket: little-endian float32."""
     scales: builtins.bytes
     """The scale of each ranking dimension of item codes: little-endian float32."""
+    slate_codes: builtins.bytes
+    """In place of directions and biases of buckets, what slates mean by the vectors of their items:
+    item codes, slate by slate.
+    """
+    slate_boosts: builtins.bytes
+    """The boosts of those items, a byte each."""
+    slate_size: builtins.int
+    """How many items each slate has, or 0."""
     @property
     def knots(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
         """Where the reference distribution of each signal dimension reaches 0, 1/32, ..., 1: 33 numbers
@@ -627,8 +722,11 @@ class FeatureSpace(google.protobuf.message.Message):
         bucket_directions: builtins.bytes = ...,
         bucket_biases: builtins.bytes = ...,
         scales: builtins.bytes = ...,
+        slate_codes: builtins.bytes = ...,
+        slate_boosts: builtins.bytes = ...,
+        slate_size: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "unit", b"unit"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "slate_boosts", b"slate_boosts", "slate_codes", b"slate_codes", "slate_size", b"slate_size", "unit", b"unit"]) -> None: ...
 
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 

@@ -1,0 +1,79 @@
+"""What asking is worth, as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from askew.break_even import DEVICE_BYTES, BreakEven, Offer, Way
+from askew.lattice import Lattice
+from askew.privacy import Reach, SignalLoss
+from askew.randomized_response import RandomizedResponse
+
+_HEAD = ("way", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a unit", "ratio")
+_ROW = "  {:<7}{:>9}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}{:>7}"
+
+
+def lines_of(table: BreakEven, reach: Reach) -> Iterator[str]:
+    """The table with its header, and a sentence of what it proposes. reach: of the space."""
+    yield "worth      of asking, to people kept aside; epsilon of any two, of a rating, of a unit"
+    yield _ROW.format(*_HEAD) + "  gain          = items for everybody"
+    for offer in table.offers:
+        yield (_ROW.format(*_cells(offer, reach)) + _gain(offer)).rstrip()
+    yield f"proposal   {sentence(table)}"
+
+
+def sentence(table: BreakEven) -> str:
+    """What a device that follows the card does, and why."""
+    offer = table.proposal
+    match offer.way:
+        case Way.WHOLE:
+            size = f"all {offer.held:,} items in {offer.size:,} bytes"
+            fits = "" if offer.size <= DEVICE_BYTES else "; that is more than it takes by default"
+            return f"whole: a device holds {size}, ranks them itself and sends nothing{fits}"
+        case Way.SHARED:
+            return (
+                f"shared: a device ranks the {offer.held:,} items that everybody holds and sends "
+                "nothing; no signal at this epsilon gains more than chance makes"
+            )
+        case Way.SIGNAL:
+            return (
+                f"signal: {offer.mechanism} at {_short(float(offer.epsilon))}, k = {offer.k}, "
+                f"brings {offer.gain:+.2f} ± {offer.gain_error:.2f} beside {offer.held:,} items "
+                "that everybody holds"
+            )
+
+
+def loss_of(offer: Offer, reach: Reach) -> SignalLoss | None:
+    """What the signal of a row costs in a space of this reach, whatever the number of buckets."""
+    match offer.mechanism:
+        case "geo_laplace":
+            return Lattice.for_epsilon(offer.epsilon).privacy_loss(reach)
+        case "bucket_rr":
+            return RandomizedResponse.for_epsilon(2, offer.epsilon).privacy_loss(reach)
+        case None:
+            return None
+
+
+def _cells(offer: Offer, reach: Reach) -> tuple[str, ...]:
+    loss = loss_of(offer, reach)
+    held, ratio = (f"{offer.held:,}", f"{offer.size:,}"), f"{offer.ratio:.2f}"
+    if loss is None:
+        return (offer.way, *held, "", "", "", "", "", ratio)
+    near = loss.epsilon_per_distance
+    costs = (float(loss.epsilon), float(loss.epsilon_per_rating), near and float(near))
+    shown = [_short(each) if each else "" for each in costs]
+    return (offer.way, *held, offer.mechanism or "", str(offer.k), *shown, ratio)
+
+
+def _gain(offer: Offer) -> str:
+    if offer.way is not Way.SIGNAL:
+        return ""
+    return f"  {offer.gain:+.2f} ± {offer.gain_error:.2f} {_worth(offer):>10}"
+
+
+def _worth(offer: Offer) -> str:
+    return str(offer.worth) if offer.worth else "-"
+
+
+def _short(number: float) -> str:
+    return f"{number:.3g}"

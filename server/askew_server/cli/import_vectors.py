@@ -1,0 +1,171 @@
+"""`askew-server import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew.encoder import MAX_RANKING_DIMENSION
+from askew.errors import OutOfRange, ParameterError
+from askew.vectors import RatingScale
+from askew_server.cli.progress import Steps
+from askew_server.cli.training_data import (
+    bytes_held,
+    check_new,
+    report,
+    show_rejects,
+    starter_option,
+)
+from askew_server.ratings import read_items
+from askew_server.training.options import RULES
+
+if TYPE_CHECKING:
+    from askew_server.training.embeddings.given import GivenItems  # brings numpy
+
+
+@click.command("import")
+@click.option(
+    "--item-vectors",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Vectors of the items: npz, safetensors or parquet.",
+)
+@click.option("--items", required=True, type=click.Path(path_type=Path), help="Items file.")
+@click.option(
+    "--user-vectors",
+    "people_vectors",
+    type=click.Path(path_type=Path),
+    help="Vectors of users, to simulate histories like theirs.",
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
+@click.option(
+    "--fold-in",
+    default="ridge",
+    show_default=True,
+    type=click.Choice(["ridge", "sum"]),
+    help="A device's taste: fitted to its likes, or the sum of their vectors.",
+)
+@click.option(
+    "--scale",
+    default=(1.0, 5.0),
+    show_default=True,
+    type=(float, float),
+    help="Lowest and highest rating on devices.",
+)
+@click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option(
+    "--epsilon",
+    default=4.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="The epsilon that devices will choose.",
+)
+@click.option("-k", default=8, show_default=True, help="The k that devices will choose.")
+@click.option("--dimension", type=int, help="Of the signal space; the default suits epsilon.")
+@click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
+@click.option(
+    "--rule",
+    default="auto",
+    show_default=True,
+    type=click.Choice(RULES),
+    help="How to answer a signal; auto takes what did best for histories kept aside.",
+)
+@click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
+@starter_option
+@click.option("--seed", default=0, show_default=True, help="Seed of the simulated histories.")
+def import_vectors(
+    item_vectors: Path,
+    items: Path,
+    people_vectors: Path | None,
+    out: Path,
+    fold_in: str,
+    scale: tuple[float, float],
+    like_from: float | None,
+    epsilon: float,
+    k: int,
+    dimension: int | None,
+    least_likes: int,
+    rule: str,
+    principal: bool,
+    starter: int | None,
+    seed: int,
+) -> None:
+    """Make a model of vectors that another model has: embeddings, factors.
+
+    Vectors are rows of floating-point numbers, whose dot products rank: `vectors` in npz or
+    safetensors, a column `vector` of lists in parquet. Beside them `keys` (in parquet `key`) name
+    the items as the items file does; without keys, vectors are in the order of its rows.
+
+    The space of signals is fitted to simulated histories of likes: of the users whose vectors are
+    given, or else of made-up people. With ratings at hand, fit it to these: import, and then
+    train --vectors-from the imported model.
+
+    \b
+    Example:
+      askew-server import --item-vectors als.npz --items movies.csv --out model
+    """
+    from threadpoolctl import threadpool_limits
+
+    from askew_server.model import artifact
+    from askew_server.model.imported import ImportOptions, import_model
+    from askew_server.training.disclosure import GIVEN
+    from askew_server.training.embeddings.geometry import FoldIn
+    from askew_server.training.embeddings.given import given_items
+    from askew_server.training.embeddings.reading import read_vectors
+    from askew_server.training.options import TrainingOptions
+
+    options = ImportOptions(
+        TrainingOptions(
+            epsilon=epsilon,
+            k=k,
+            dimension=dimension,
+            ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
+            least_likes=least_likes,
+            rule=rule,
+            learned=not principal,
+            seed=seed,
+            starter=starter,
+        ),
+        FoldIn(fold_in),
+        _scale(scale, like_from),
+    )
+    check_new(out)
+    vectors = read_vectors(item_vectors)
+    people = None if people_vectors is None else read_vectors(people_vectors)
+    rows, rejects = read_items(items)
+    show_rejects(rejects)
+    given = given_items(vectors, rows, rejects.count)
+    _say(given, fold_in)
+    # On small matrices, more threads wait for each other: more CPU time, no faster.
+    with Steps.shown() as steps, threadpool_limits(1):
+        model, table = import_model(
+            given,
+            people,
+            rows,
+            options,
+            file_size=bytes_held,
+            step=lambda name: steps.step(f"import: {name}"),
+        )
+        steps.step("writing the model")
+        artifact.save(model, out)
+    report(model, table, out, GIVEN)
+
+
+def _scale(limits: tuple[float, float], like_from: float | None) -> RatingScale:
+    given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
+    try:
+        usual = RatingScale.between(*limits)
+        return usual if like_from is None else RatingScale(*limits, like_from)
+    except OutOfRange as error:
+        [(name, value)] = given.items()
+        raise ParameterError(name, value, error.limit) from None
+
+
+def _say(given: GivenItems, fold_in: str) -> None:
+    n, size = given.vectors.shape
+    click.echo(f"vectors    {n:,} items, {size} numbers each, folded in by {fold_in}")
+    if given.without:
+        click.echo(f"           {given.without:,} rows of the items have no vector: left out")
+    click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")

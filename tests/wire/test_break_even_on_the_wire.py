@@ -1,0 +1,160 @@
+"""The table of what asking is worth: its bytes, there and back, and from hostile servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from wire.hostility import accepted_parts, altered
+
+from askew.break_even import MAX_HELD_BYTES, MAX_OFFERS, BreakEven, Offer, Way
+from askew.errors import Malformed, OutOfRange, WireError
+from askew.model_card import Catalog, ModelCard
+from askew.wire import convert
+from askew.wire.break_even import break_even_from_message, break_even_to_message
+from askew.wire.held import held_to_bytes
+from askew.wire.v1 import retrieval_pb2 as pb
+
+NAN, INF = float("nan"), float("inf")
+TABLE = BreakEven(
+    (
+        Offer(Way.WHOLE, 5, 300, 1.0),
+        Offer(Way.SHARED, 2, 200, 0.5),
+        Offer(Way.SIGNAL, 2, 200, 0.75, 0.25, 0.125, "bucket_rr", Fraction(4), 5, 9),
+        Offer(Way.SIGNAL, 0, 0, 0.5, -0.25, 0.125, "geo_laplace", Fraction(1, 2), 8),
+    ),
+    proposed=2,
+)
+
+BYTES = bytes.fromhex(
+    "0a 1e"  # field 1, an offer: 30 bytes
+    "0a 05 77686f6c65"  # whole
+    "15 05000000"  # 5 items
+    "19 2c01000000000000"  # 300 bytes
+    "21 000000000000f03f"  # ratio 1
+    "0a 1f"  # an offer: 31 bytes
+    "0a 06 736861726564"  # shared
+    "15 02000000"  # 2 items
+    "19 c800000000000000"  # 200 bytes
+    "21 000000000000e03f"  # ratio 1/2
+    "0a 49"  # an offer: 73 bytes
+    "0a 06 7369676e616c"  # signal
+    "15 02000000"  # 2 items
+    "19 c800000000000000"  # 200 bytes
+    "21 000000000000e83f"  # ratio 3/4
+    "29 000000000000d03f"  # gain 1/4
+    "31 000000000000c03f"  # its error 1/8
+    "3a 09 6275636b65745f7272"  # bucket_rr
+    "42 01 34"  # at "4"
+    "4d 05000000"  # k = 5
+    "55 09000000"  # worth 9 items
+    "0a 3a"  # an offer: 58 bytes; 0 items, 0 bytes and worth 0 take none
+    "0a 06 7369676e616c"  # signal
+    "21 000000000000e03f"  # ratio 1/2
+    "29 000000000000d0bf"  # gain -1/4
+    "31 000000000000c03f"  # its error 1/8
+    "3a 0b 67656f5f6c61706c616365"  # geo_laplace
+    "42 03 312f32"  # at "1/2"
+    "4d 08000000"  # k = 8
+    "15 02000000"  # field 2, fixed32: the third is proposed
+)
+
+
+def test_a_table_is_these_bytes() -> None:
+    expected = BYTES
+    assert expected == break_even_to_message(TABLE).SerializeToString()
+
+
+def test_these_bytes_are_a_table() -> None:
+    assert break_even_from_message(pb.BreakEven.FromString(BYTES)) == TABLE
+
+
+@pytest.mark.parametrize("table", [TABLE, replace(TABLE, proposed=0), None])
+def test_a_card_brings_its_table(card: ModelCard, table: BreakEven | None) -> None:
+    """Planted bug: a card without a table gets an empty one."""
+    told = replace(card, break_even=table)
+    assert told == convert.card_from_bytes(convert.card_to_bytes(told))
+
+
+@pytest.mark.parametrize("size", [1, 127, 128, 2**21, MAX_HELD_BYTES])
+def test_a_file_is_as_long_whatever_size_it_tells(
+    world: Callable[[int, int], tuple[ModelCard, Catalog]], size: int
+) -> None:
+    """Since it tells its own. Planted bug: a number whose length grows."""
+    card, catalog = world(2, 5)
+    offers = (replace(TABLE.offers[0], size=size), *TABLE.offers[1:])
+    one = replace(card, break_even=TABLE)
+    other = replace(card, break_even=replace(TABLE, offers=offers))
+    assert len(held_to_bytes(one, catalog)) == len(held_to_bytes(other, catalog))
+
+
+OFFERS: dict[str, tuple[str, object, type[WireError]]] = {
+    "no way": ("way", "", OutOfRange),
+    "an unknown way": ("way", "both", OutOfRange),
+    "a signal that is whole": ("way", "whole", OutOfRange),
+    "a signal without a mechanism": ("mechanism", "", OutOfRange),
+    "an unknown mechanism": ("mechanism", "plain", OutOfRange),
+    "no epsilon": ("epsilon", "", OutOfRange),
+    "an epsilon of 0": ("epsilon", "0", OutOfRange),
+    "a negative epsilon": ("epsilon", "-1", Malformed),
+    "an epsilon of nothing": ("epsilon", "1/0", Malformed),
+    "an epsilon in words": ("epsilon", "inf", Malformed),
+    "an epsilon of a million digits": ("epsilon", "9" * 10**6, Malformed),
+    "a huge epsilon": ("epsilon", "1025", OutOfRange),
+    "no results": ("k", 0, OutOfRange),
+    "too many results": ("k", 1025, OutOfRange),
+    "more items than there are": ("held", 6, OutOfRange),
+    "a huge file": ("size", MAX_HELD_BYTES + 1, OutOfRange),
+    "a ratio of NaN": ("ratio", NAN, OutOfRange),
+    "an infinite gain": ("gain", INF, OutOfRange),
+    "a huge gain": ("gain", 2.5, OutOfRange),
+    "an error of NaN": ("gain_error", NAN, OutOfRange),
+    "a negative error": ("gain_error", -0.5, OutOfRange),
+}
+
+
+@pytest.mark.parametrize(("path", "value", "kind"), OFFERS.values(), ids=OFFERS)
+def test_a_bad_offer_is_refused(
+    card: ModelCard, path: str, value: object, kind: type[WireError]
+) -> None:
+    message = convert.card_to_message(replace(card, break_even=TABLE))
+    bad = altered(message.break_even.offers[2], path, value)
+    message.break_even.offers[2].ParseFromString(bad)
+    with pytest.raises(WireError) as caught:
+        convert.card_from_bytes(message.SerializeToString())
+    assert kind is caught.type
+
+
+@pytest.mark.parametrize("field", ["mechanism", "epsilon", "k", "worth", "gain", "gain_error"])
+def test_an_offer_without_a_signal_has_nothing_of_one(field: str) -> None:
+    message = break_even_to_message(TABLE)
+    value = getattr(message.offers[2], field)
+    message.offers[0].ParseFromString(altered(message.offers[0], field, value))
+    with pytest.raises(OutOfRange):
+        break_even_from_message(message)
+
+
+def test_a_proposal_is_a_row_of_the_table() -> None:
+    message = pb.BreakEven.FromString(altered(break_even_to_message(TABLE), "proposed", 4))
+    with pytest.raises(OutOfRange):
+        break_even_from_message(message)
+
+
+@pytest.mark.parametrize("count", [0, MAX_OFFERS + 1])
+def test_a_table_of_no_rows_or_of_too_many_is_refused(count: int) -> None:
+    offers = [break_even_to_message(TABLE).offers[0]] * count
+    with pytest.raises(OutOfRange):
+        break_even_from_message(pb.BreakEven(offers=offers))
+
+
+def test_every_part_of_a_table_passes_for_a_table_or_is_refused() -> None:
+    """Also where a part of a message is a message: rows may be missing, never half."""
+
+    def parsed(data: bytes) -> None:
+        table = break_even_from_message(convert.parse(pb.BreakEven(), data))
+        assert set(table.offers) <= set(TABLE.offers)
+
+    accepted = accepted_parts(BYTES, parsed)
+    assert accepted == [32, 32 + 33, 32 + 33 + 75, 32 + 33 + 75 + 60]
