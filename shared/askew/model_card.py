@@ -95,7 +95,7 @@ class ModelCard:
             raise NotFound("collection")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One thing that can be recommended. Titles are text from outside: never markup.
 
@@ -143,7 +143,8 @@ class Catalog:
             raise DimensionMismatch(len(self.vectors), n)
         if self.boosts.shape != (n,):
             raise DimensionMismatch(self.boosts.size, n)
-        if self.vectors.dtype != np.float32 or not (np.abs(self.vectors) <= MAX_VECTOR_SIZE).all():
+        lowest, highest = self.vectors.min(initial=0), self.vectors.max(initial=0)  # NaN, if any is
+        if self.vectors.dtype != np.float32 or not max(-lowest, highest) <= MAX_VECTOR_SIZE:
             raise OutOfRange("an item vector", f"float32, at most {MAX_VECTOR_SIZE:g} in size")
         positive = (self.boosts > 0) & (self.boosts <= MAX_VECTOR_SIZE)
         if self.boosts.dtype != np.float32 or not positive.all():
@@ -159,6 +160,8 @@ class Catalog:
     @cached_property
     def scoring(self) -> NDArray[np.float32]:
         """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        if (self.boosts == 1).all():
+            return self.vectors
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 

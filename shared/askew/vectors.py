@@ -16,13 +16,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Buckets, Encoder
+from askew.encoder import MAX_BUCKETS, Buckets, Encoder
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.item_codes import check_scales
 from askew.privacy import Metric
 
 MAX_RATING = 1000.0
 VERSION_BYTES = 16
+# Powers of two and thrice those. The number is sent with a bucket, so a space that was made for one
+# device could mark it by any other one.
+BUCKET_COUNTS = tuple(
+    sorted(m for base in (2, 3) for a in range(12) if (m := base << a) <= MAX_BUCKETS)
+)
 
 
 @dataclass(frozen=True)
@@ -69,13 +74,19 @@ class FeatureSpace:
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
-        """Raises OutOfRange when the buckets or scales are of other tastes than the encoder's."""
+        """Raises OutOfRange when the buckets or scales are of other tastes than the encoder's, or
+        the buckets are not so many as BUCKET_COUNTS says.
+        """
         D = self.encoder.ranking_dimension  # noqa: N806 - as in the formulas
         if self.scales.shape != (D,) or self.scales.dtype != np.float32:
             raise OutOfRange("the scales of item vectors", f"float32, {D} of them")
         check_scales(self.scales)
         if self.buckets is not None and self.buckets.directions.shape[1] != D:
             raise OutOfRange("the directions of buckets", f"of dimension {D}")
+        if self.n_buckets and self.n_buckets not in BUCKET_COUNTS:
+            raise OutOfRange(
+                "the number of buckets", f"one of {', '.join(map(str, BUCKET_COUNTS))}"
+            )
 
     @property
     def dimension(self) -> int:

@@ -162,11 +162,10 @@ def _save(found: Answer, path: Path) -> None:
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
     import datetime
 
-    from askew_client.transport.grpc import GrpcTransport
-    from askew_client.transport.held import FetchedAnew
+    from askew_client.client import open_library
 
-    async with GrpcTransport(config.server, config.settings.timeout) as network:
-        library = FetchedAnew(network, config.settings.byte_budget)
+    opened = open_library(config.settings, server=config.server, directory=config.data)
+    async with opened as (_, library):
         held = await library.holding(datetime.date.today())
     return [(item.label, item.genres) for item in held.catalog.items]
 

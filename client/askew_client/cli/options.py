@@ -104,6 +104,13 @@ way = click.option(
     help="Rank what is held whole, rank what everybody holds, or send a signal too."
     "  [default: auto]",
 )
+byte_budget = click.option(
+    "--byte-budget", type=int, help="Bytes that what is held may take.  [default: 4000000]"
+)
+held_from = click.option(
+    "--held-from",
+    help="The https:// address of a static host for what is held.  [default: the server itself]",
+)
 accept = click.option(
     "--accept",
     type=Yes(),

@@ -45,6 +45,7 @@ from askew_client.views.values import (
     PastAnswer,
     Quote,
     Rated,
+    Refreshed,
     Title,
 )
 from askew_client.views.ways import TakenWay
@@ -87,6 +88,20 @@ class Companion(ProfileDesk):
         """
         try:
             return (await self._fetch()).connection
+        except AskewError as error:
+            return setback_of(error)
+
+    async def refresh(self) -> Refreshed | Setback:
+        """Look for the current edition of what is held, if its turn has come by the calendar.
+
+        For a timer. Nothing that a person does takes part in when it looks; what is found serves
+        from the next question on.
+        """
+        try:
+            found = await self._library.refresh()
+            if self._model is not None and found.fetched:
+                await self._fetch()
+            return found
         except AskewError as error:
             return setback_of(error)
 
@@ -206,7 +221,7 @@ class Companion(ProfileDesk):
 
     def _know(self, model: Model) -> None:
         self._known = model.index
-        self._labels = {number: item.label for number, item in enumerate(model.catalog.items)}
+        self._titles = model.search.titles
 
     def _exchange_of(self, document: ProfileDocument, settings: ClientSettings) -> Exchange:
         return self._model_with(document.met).exchange(document, settings)

@@ -62,7 +62,8 @@ def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
     By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
     it is for.
     """
-    spread = (catalog.scoring @ card.space.encoder.directions).std(axis=0)  # (d,)
+    scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
+    spread = scores.std(axis=0)  # (d,)
     return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
 
 

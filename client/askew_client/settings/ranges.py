@@ -14,6 +14,7 @@ from askew.errors import ParameterError
 from askew.privacy import exact_rational
 from askew_client.settings.accepted import Accepted
 from askew_client.settings.regions import region_of
+from askew_client.settings.static_host import StaticHost
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
@@ -92,6 +93,8 @@ def _check_ways(chosen: Mapping[str, Any]) -> None:
         raise ParameterError("byte_budget", size, "a whole number of at least 1")
     if (accept := chosen.get("accept", "")) != "":
         Accepted.parsed(accept)
+    if (held_from := chosen.get("held_from", "")) != "":
+        StaticHost.of(held_from)
 
 
 def _check_questions(chosen: Mapping[str, Any]) -> None:

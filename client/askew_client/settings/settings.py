@@ -47,7 +47,9 @@ class ClientSettings:
     timeout: seconds for one call.
     way: how this device is served (`ways`): "" is by itself, as its own reckoning and what a card
     proposes come to; else this way, at these settings. byte_budget: what a catalog may take that is
-    held whole. accept: the person's yes to one proposal that costs more (`settings.accepted`).
+    held whole. held_from: the address of a static host that has what devices hold
+    (`settings.static_host`); "" is the server itself. accept: the person's yes to one proposal that
+    costs more (`settings.accepted`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
@@ -70,6 +72,7 @@ class ClientSettings:
     timeout: float = 5.0
     way: WayName = ""
     byte_budget: int = DEVICE_BYTES
+    held_from: str = ""
     accept: str = ""
     region: str = ""
     level: Level = "town"

@@ -118,6 +118,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "timeout": _decimal,
     "way": way_name,
     "byte_budget": whole_number,
+    "held_from": _text,
     "accept": _text,
     "region": _text,
     "level": _text,

@@ -34,6 +34,21 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class Refreshed:
+    """What a device holds of a catalog after a refresh. Public.
+
+    edition: its Monday. part: whole or starter. size: its bytes. fetched: bytes just now, 48 where
+    it was looked for and nothing had changed, 0 where it was not its turn. next_look: in UTC.
+    """
+
+    edition: datetime.date
+    part: str
+    size: int
+    fetched: int
+    next_look: datetime.datetime
+
+
+@dataclass(frozen=True)
 class Title:
     """One thing of the catalog. All three are text from outside: never markup.
 

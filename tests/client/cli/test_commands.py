@@ -198,7 +198,7 @@ def test_the_catalog_is_listed_without_a_ledger(
     found = askew("catalog", "--server", demo_address)
     assert found.code == 0
     assert "Alien (1979)\tHorror, Science Fiction" in found.out.splitlines()
-    assert list(home.iterdir()) == []
+    assert [*home.rglob("*.sqlite")] == []
 
 
 def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(

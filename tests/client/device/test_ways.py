@@ -27,7 +27,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.values import Answer, Quote
+from askew_client.views.values import Answer, Quote, Refreshed
 
 if TYPE_CHECKING:
     from client.conftest import SilentBits
@@ -70,6 +70,9 @@ class Shelf:
 
     async def holding(self, _: datetime.date) -> Holding:
         return self.holds
+
+    async def refresh(self) -> Refreshed:
+        pytest.fail("no question looks for what is held")
 
 
 class Device:
