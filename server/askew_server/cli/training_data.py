@@ -93,7 +93,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
         gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
         click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
     if model.card.break_even is not None:
-        for line in lines_of(model.card.break_even, reach):
+        for line in lines_of(model.card.break_even, reach, simulated=model.card.simulated):
             click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)
