@@ -13,13 +13,13 @@ import grpc
 import grpc.aio
 import numpy as np
 import pytest
+from askew.local_model import encode_vectors
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.errors import AskewError, TransportError, WireError
 from askew.lattice import Lattice
-from askew.local_model import encode_vectors
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate

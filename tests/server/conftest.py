@@ -184,6 +184,7 @@ def space_version(fields: Fields, directory: Path) -> str | None:
     """As the space's own, where these fields and arrays have one at all."""
     arrays = decode((directory / "arrays.safetensors").read_bytes())
     names = ("directions", "origin", "knots", "scales", "bucket_directions", "bucket_biases")
+    names += ("slate_vectors", "slate_boosts")
     try:
         space = fields["space"]
         scalars = (space["clip"], space["least_likes"], space["unit"], *space["rating_scale"])

@@ -17,6 +17,7 @@ import numpy as np
 from askew.break_even import MechanismName
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
+from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
@@ -56,7 +57,7 @@ class Signals:
     encoder: Encoder
     catalog: Catalog
     groups: Groups = field(repr=False)
-    buckets: Buckets | None = field(repr=False)
+    buckets: Buckets | Meanings | None = field(repr=False)
     by_bucket: BucketRule | None = field(repr=False)
     question: RuleQuestion
 
@@ -72,7 +73,7 @@ class Signals:
         """The signals of a model that serves by this choice."""
         people, prior, buckets, rule = groups.people, groups.prior, choice.buckets, None
         if people is not None and prior is not None and buckets is not None:
-            shared = catalog.shared_slate
+            people, shared = people.naming(buckets, catalog), catalog.shared_slate
             rule = bucket_rule_of(people, prior, buckets, question.epsilon, shared)
         return cls(choice.rule, encoder, catalog, groups, buckets, rule, question)
 
@@ -108,13 +109,14 @@ class Signals:
         """What each of these people has by one signal, for each k, (n,)."""
         if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:
             response = RandomizedResponse.for_epsilon(len(self.buckets), terms.epsilon)
-            return by_bucket(people, self.by_bucket, self.buckets, response, sizes)
+            rule, buckets = self.by_bucket, self.buckets
+            return by_bucket(people, rule, buckets, response, sizes, self.catalog)
         if terms.mechanism == "geo_laplace" and self.by_point is not None:
             prior, held = self.groups.prior, self.groups.held
             lattice = Lattice.for_epsilon(terms.epsilon)
-            rule = point_rule(self.by_point, self.encoder, self.catalog, prior, held=held)
+            of_points = point_rule(self.by_point, self.encoder, self.catalog, prior, held=held)
             which = [people is self.groups.testing, *terms.epsilon.as_integer_ratio()]
             rng = np.random.default_rng([self.question.seed, 11, *which])
-            return by_point(people, rule, prior, lattice, sizes, rng=rng)
+            return by_point(people, of_points, prior, lattice, sizes, rng=rng)
         shared = self.catalog.shared_slate  # for what nobody looks at
         return {k: people.served(shared[:k]) for k in sizes}

@@ -270,7 +270,9 @@ def test_a_space_beyond_the_limits_is_a_failed_check(pair: Pair) -> None:
     narrow = ClientSettings(k=4, max_diameter=1.0)
     greedy = ClientSettings(k=7, max_diameter=32.0, max_one_rating=32.0)
     healths = [check_space(pair.card, each).health for each in (narrow, greedy)]
-    assert healths == ["fail", "fail"]
+    assert healths == ["warn", "warn"]  # a way that sends nothing is still open
+    forced = [replace(each, way="signal") for each in (narrow, greedy)]
+    assert [check_space(pair.card, each).health for each in forced] == ["fail", "fail"]
     assert check_space(pair.card, replace(greedy, k=4)).health == "ok"
 
 
