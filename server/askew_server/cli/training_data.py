@@ -101,7 +101,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
         have = f"{sum(map(bool, sizes)):,} of {len(sizes):,} items"
         click.echo(f"payloads   {have}, {sum(sizes):,} bytes, {max(sizes):,} the largest")
     if model.card.break_even is not None:
-        for line in lines_of(model.card.break_even, reach):
+        for line in lines_of(model.card.break_even, reach, simulated=model.card.simulated):
             click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)
