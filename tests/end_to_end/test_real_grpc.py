@@ -219,13 +219,13 @@ async def test_a_malformed_request_is_refused_without_the_text_of_any_exception(
 
 
 REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
-    "an empty version": (
-        {"space_version": b""},
-        Code.INVALID_ARGUMENT,
-        "a version must be 16 bytes",
-    ),
-    "an unknown space": (
+    "a space": (
         {"space_version": bytes(16)},
+        Code.INVALID_ARGUMENT,
+        "a question of tastes names an edition, and no space",
+    ),
+    "a day that is no Monday": (
+        {"edition": FIRST + 1},
         Code.FAILED_PRECONDITION,
         "the signal was made for another feature space than the server's",
     ),
