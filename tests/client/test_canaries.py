@@ -107,8 +107,8 @@ def leaks(text: str) -> list[str]:
 def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Import, ask, look, doctor, with every log on. What is held is held alike by all. Planted bugs: a debug log of the ranking, a
-    cache of the answer, a rating as an argument of a child process.
+    """Import, ask, look, doctor, with every log on. What is held is held alike by all. Planted
+    bugs: a debug log of the ranking, a cache of the answer, a rating as an argument of a process.
     """
     monkeypatch.setenv("TMPDIR", str(home))
     server = ("--server", demo_address)
