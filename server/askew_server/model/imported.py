@@ -2,8 +2,8 @@
 
 Nothing but the vectors is given, so no figure of such a model is of people who rated anything; its
 card says so. Its prior is other made-up people, drawn from the item vectors alone even where user
-vectors are given: nobody is in it. On MovieLens 1M real people got most of what a prior of real people
-would have given them (docs/training.md).
+vectors are given: nobody is in it. On MovieLens 1M real people got most of what a prior of real
+people would have given them (docs/training.md).
 """
 
 from __future__ import annotations
