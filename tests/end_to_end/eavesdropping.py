@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol
 
 import grpc
 import numpy as np
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
+from askew.break_even import BreakEven, Offer, Way
 from askew.errors import AskewError, StaleSpace
 from askew.held_file import PIECE_BYTES, Part
 from askew.item_codes import rounded, rounded_boosts, scales_of
@@ -135,6 +138,7 @@ def _world(
     n_buckets: int = 4,
     most: int = 6,
     spoil: Reply = lambda data: data,
+    offers: Sequence[Offer] = (),
     **encoder: Any,
 ) -> HostileServer:
     rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2))).astype(np.float32)
@@ -148,7 +152,35 @@ def _world(
     encoding = made_encoder(ranking=2, **{"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder)
     buckets = made_buckets(n_buckets, ranking=2) if n_buckets else None
     space = FeatureSpace(RatingScale(*scale), encoding, scales, buckets)
-    return HostileServer(made_card(space, catalog, most), catalog, spoil)
+    card = made_card(space, catalog, most)
+    if offers:
+        card = replace(card, n_starter=FILMS, break_even=BreakEven(tuple(offers), 0))
+    return HostileServer(card, catalog, spoil)
+
+
+def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
+    """Cards that propose, of catalogs of which a device with `starter_budget` holds the films."""
+    shared = Offer(Way.SHARED, FILMS, 1000, 0.5)
+    cheap = Offer(
+        Way.SIGNAL, FILMS, 1000, 0.9, 0.4, 0.01, mechanism="bucket_rr", epsilon=Fraction(1, 2), k=2
+    )
+    dear, point = replace(cheap, epsilon=Fraction(16)), replace(cheap, mechanism="geo_laplace")
+    tables = {
+        "no signal": (shared, cheap),
+        "a bucket": (cheap, shared),
+        "a point": (point, shared),
+        "a dear bucket": (dear, shared),
+        "a dear bucket, and a cheap one": (dear, cheap),
+    }
+    return {
+        name: partial(_world, n_items=FILMS + STRANGERS, titles=_film_or_stranger, offers=offers)
+        for name, offers in tables.items()
+    }
+
+
+def starter_budget(server: HostileServer) -> int:
+    """The bytes that a device gives which holds the starter items, and not all."""
+    return len(held_files(server.card, server.catalog)[Part.STARTER])
 
 
 def _film_or_stranger(i: int) -> Item:

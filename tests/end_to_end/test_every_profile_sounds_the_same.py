@@ -12,6 +12,7 @@ import io
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from end_to_end.eavesdropping import (
     Ratings,
     hostile_servers,
     people,
+    servers_with_tables,
     serving,
+    starter_budget,
 )
 
 from askew.errors import AskewError, ProfileError
@@ -31,6 +34,7 @@ from askew_client.cli import main as cli
 from askew_client.client import AskewClient, open_companion
 from askew_client.device.answering import Asked
 from askew_client.device.device import Companion
+from askew_client.device.model import Model
 from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
@@ -63,10 +67,12 @@ def heard_by(server: HostileServer) -> tuple[Heard, ...]:
     return heard
 
 
-async def by_library(address: str, person: Ratings, directory: Path) -> str:
+async def by_library(
+    address: str, person: Ratings, directory: Path, settings: ClientSettings = SETTINGS
+) -> str:
     """Two questions: one draws, one sends again."""
     ends = ""
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+    async with AskewClient(settings, server=address, directory=directory) as client:
         if person:
             client.companion.edit({label: (rating,) for label, rating in person.items()})
         for _ in range(2):
@@ -78,11 +84,13 @@ async def by_library(address: str, person: Ratings, directory: Path) -> str:
     return ends
 
 
-async def in_the_library(server: HostileServer, count: int, root: Path) -> set[Observation]:
+async def in_the_library(
+    server: HostileServer, count: int, root: Path, settings: ClientSettings = SETTINGS
+) -> set[Observation]:
     found: set[Observation] = set()
     with serving(server) as address:
         for number, person in enumerate(people(count)):
-            ends = await by_library(address, person, root / str(number))
+            ends = await by_library(address, person, root / str(number), settings)
             found.add((ends, heard_by(server)))
     return found
 
@@ -94,6 +102,21 @@ async def test_in_the_library_all_profiles_are_one_observation(
     a refusal of ratings beyond the scale, one call more or less.
     """
     assert len(await in_the_library(server, 14, tmp_path)) == 1
+
+
+TABLES = servers_with_tables()
+QUESTIONS = {"a bucket": 2, "a point": 2, "a dear bucket, and a cheap one": 2}
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_whether_a_device_asks_by_itself_is_the_same_for_all_profiles(
+    table: str, tmp_path: Path
+) -> None:
+    """Caught here: no question where the best item is held, or was met; one because it is not."""
+    server = TABLES[table]()
+    settings = replace(SETTINGS, way="", byte_budget=starter_budget(server))
+    assert len(await in_the_library(server, 6, tmp_path, settings)) == 1
+    assert server.n_questions == 6 * QUESTIONS.get(table, 0)
 
 
 @pytest.mark.audit
@@ -238,9 +261,9 @@ def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> N
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
     def exchange_of(
-        device: Companion, document: ProfileDocument, settings: ClientSettings
+        device: Companion, model: Model, document: ProfileDocument, settings: ClientSettings
     ) -> Exchange:
-        exchange = _exchange_of(device, document, settings)
+        exchange = _exchange_of(device, model, document, settings)
         if len(exchange.ratings) < len(document.ratings):
             raise ProfileError("no such title in this catalog")
         return exchange

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from askew.break_even import DEVICE_BYTES
 from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
@@ -70,7 +71,7 @@ class ClientSettings:
     pace: float = 0.25
     timeout: float = 5.0
     way: WayName = ""
-    byte_budget: int = 4_000_000
+    byte_budget: int = DEVICE_BYTES
     held_from: str = ""
     accept: str = ""
     region: str = ""

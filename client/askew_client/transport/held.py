@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from askew.break_even import DEVICE_BYTES
 from askew.errors import AskewError, Malformed
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
@@ -21,7 +22,6 @@ from askew_client.held.source import HeldSource
 from askew_client.transport.protocol import Holding
 from askew_client.views.values import Refreshed
 
-BYTE_BUDGET = 4_000_000
 _EPOCH = datetime.date(1970, 1, 1)
 
 
@@ -53,7 +53,7 @@ class FetchedAnew:
     """Keeps nothing: what is held is fetched whenever it is asked for. Implements Library."""
 
     network: HeldSource
-    byte_budget: int = BYTE_BUDGET
+    byte_budget: int = DEVICE_BYTES
 
     async def holding(self, day: datetime.date) -> Holding:
         """All that the server lets devices hold within the budget."""

@@ -87,10 +87,10 @@ def _given_by(offer: Offer | None) -> str:
     if offer is None:
         return ""
     if offer.way is not Way.SIGNAL:
-        return f" ({offer.ratio:.3f} of the best score)"
+        return f" ({offer.ratio:.2f} of the best score)"
     return (
-        f" ({offer.ratio:.3f} of the best score, {offer.gain:+.3f} over the items held, standard "
-        f"error {offer.gain_error:.3f})"
+        f" ({offer.ratio:.2f} of the best score, {offer.gain:+.2f} over as many items for "
+        f"everybody, standard error {offer.gain_error:.2f})"
     )
 
 

@@ -46,7 +46,8 @@ _LEARNED_FOR = 5  # k of the signal directions
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared. held, k: numbers of items. trained_for: the epsilon of the buckets.
+    """What is compared. held, k: numbers of items. trained_for: the epsilon of the buckets. Every
+    epsilon is plain, between any two people.
     learned: signal directions learned rather than principal.
     """
 
@@ -64,8 +65,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Row:
-    """epsilon: the mechanism's own parameter, 0 where nothing is sent. plain: between any two
-    people. ratio: score of the picks / best possible. gain: its paired difference to `anybody`.
+    """epsilon: plain, 0 where nothing is sent. per_rating: between two people who differ in one
+    rating. ratio: score of the picks / best possible. gain: its paired difference to `anybody`.
     coverage: share of the catalog that is somebody's pick, in mean over seeds.
     """
 
@@ -73,7 +74,7 @@ class Row:
     starter: StarterName
     way: str
     epsilon: float
-    plain: float
+    per_rating: float
     ratio: Estimate
     gain: Estimate
     coverage: float
@@ -152,7 +153,7 @@ class _Got:
     anybody: NDArray[np.float64] = field(repr=False)
     possible: NDArray[np.float64] = field(repr=False)
     n_items: int
-    plain: float
+    per_rating: float
 
 
 def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got]]:
@@ -166,28 +167,28 @@ def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got
 
     anybody = alone(together)
 
-    def of(got: Outcome, plain: float = 0.0) -> _Got:
-        return _Got(got, anybody.score, scene.possible, n_items, plain)
+    def of(got: Outcome, per_rating: float = 0.0) -> _Got:
+        return _Got(got, anybody.score, scene.possible, n_items, per_rating)
 
     yield "anybody", 0.0, of(anybody)
     if len(where.held):
         yield "starter", 0.0, of(alone(where.held))
     yield "shared", 0.0, of(where.got(np.tile(where.others.shared[:k], (n, 1))))
     for epsilon in question.epsilons:
-        slates, plain = _posterior(where.others, epsilon, k, learned=question.learned)
-        yield "posterior", epsilon, of(where.got(slates), plain)
+        slates, per_rating = _posterior(where.others, epsilon, k, learned=question.learned)
+        yield "posterior", epsilon, of(where.got(slates), per_rating)
     for epsilon, slates in _buckets(where.others, question):
         yield "buckets", epsilon, of(where.got(slates), epsilon)
     yield "whole", 0.0, of(alone(np.arange(n_items)))
 
 
 def _posterior(others: Scene, epsilon: float, k: int, *, learned: bool) -> tuple[Items, float]:
-    """Each client's slate (n, k), and the plain epsilon of their signal."""
+    """Each client's slate (n, k), and the epsilon of their signal per rating."""
     dimension = others.dimension_for(epsilon)
     space = others.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
     signals = rules.Signals.drawn(others, space, epsilon)
     slates = rules.posterior_slates(others, signals, (k,))[k]
-    return slates, signals.guarantee().epsilon or 0.0
+    return slates, signals.guarantee().per_rating or 0.0
 
 
 def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]:
@@ -242,7 +243,7 @@ def _row(truth: TruthName, starter: StarterName, way: str, epsilon: float, runs:
         starter,
         way,
         epsilon,
-        runs[0].plain,
+        runs[0].per_rating,
         ratio_of(got, possible),
         ratio_of(got - anybody, possible),
         float(np.mean(picked)),

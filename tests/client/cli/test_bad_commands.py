@@ -278,7 +278,9 @@ def test_a_file_in_place_of_the_data_directory_stops_the_question(
 ) -> None:
     (tmp_path / "data").write_text("mine")
     monkeypatch.setenv("ASKEW_DATA", str(tmp_path / "data"))
-    refused(askew("ask", "--ratings", "-", "--server", demo_address, stdin=RATINGS), 1, "cannot be used")
+    refused(
+        askew("ask", "--ratings", "-", "--server", demo_address, stdin=RATINGS), 1, "cannot be used"
+    )
     assert (tmp_path / "data").read_text() == "mine"
 
 

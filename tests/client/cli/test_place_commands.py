@@ -14,8 +14,10 @@ import grpc
 import pytest
 from small_map import DAY, GERMANY, made_card, made_items, nearest
 
+from askew.errors import NotFound
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.wire import convert
+from askew.wire.status import status_of
 from askew_client.cli import main as cli
 
 if TYPE_CHECKING:
@@ -43,12 +45,11 @@ def _serving(space: MetricSpace) -> Iterator[str]:
         query = convert.query_from_bytes(request, card)
         return convert.slate_to_bytes(nearest(items, query.signal, query.k), card)
 
-    def nothing_to_hold(_: bytes, context: grpc.ServicerContext) -> bytes:
-        context.abort(grpc.StatusCode.NOT_FOUND, "")
-        raise AssertionError
+    def held(_: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort(*status_of(NotFound("held file")))
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-        "GetHeld": grpc.unary_unary_rpc_method_handler(nothing_to_hold),
+        "GetHeld": grpc.unary_unary_rpc_method_handler(held),
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
             lambda _, __: convert.card_to_bytes(card)
         ),
@@ -280,8 +281,8 @@ def test_a_server_of_the_other_kind_is_told_as_that(
     place("add", "home", "--region", "DE", stdin=HOME)
     for command, server, says, instead in (
         (("near", "food"), demo_address, "has a catalog of titles", "`askew ask`"),
-        (("ask",), address, "has collections to ask near a place", "`askew near`"),
-        (("catalog",), address, "has collections to ask near a place", "`askew near`"),
+        (("ask",), address, "has no items for devices to hold", "`askew near`"),
+        (("catalog",), address, "has no items for devices to hold", "`askew near`"),
     ):
         where = () if command == ("catalog",) else ("--data", data)
         found = askew(*command, "--server", server, *where)

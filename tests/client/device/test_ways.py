@@ -267,6 +267,7 @@ async def test_whole_is_refused_where_not_everything_is_held(tmp_path: Path) -> 
 
 PEOPLE: list[dict[str, float]] = [
     {"Film 2 (1962)": 5.0, "Film 4 (1964)": 1.0},
+    {"Film 5 (1965)": 5.0},
     {},
     {f"Film {n} ({1960 + n})": 2.5 for n in range(12)},
     {"Elsewhere (1999)": 5.0},

@@ -68,9 +68,6 @@ def in_virtual_time(
         runner.run(play())
 
 
-FETCHED = [("held", 0.0), ("held", 0.0)]  # the head of what is held, and its body at once
-
-
 class Listener(LocalTransport):
     """A server that writes down when each call came, and takes its time to answer."""
 
@@ -127,7 +124,7 @@ def test_work_shorter_than_a_pace_is_not_heard(pair: Pair, query: Query, work: f
     is done; waiting a pace after the work instead of after the reply; no wait at all where a coarse
     clock sees no work.
     """
-    expected = [*FETCHED, ("retrieve", PACE), ("retrieve", PACE)]
+    expected = [("held", 0.0), ("held", 0.0), ("retrieve", PACE), ("retrieve", PACE)]
     assert gaps(pair, query, work) == [*expected, ("closed", PACE)]
 
 
@@ -249,11 +246,11 @@ async def stops(companion: Companion) -> None:
 
 def test_a_whole_visit_keeps_the_pace_and_so_does_its_end(pair: Pair, tmp_path: Path) -> None:
     """Planted bugs: a device whose network keeps no pace; one that closes when it is done."""
-    first = [*FETCHED, ("retrieve", 2 * PACE)]
+    first = [("held", 0.0), ("held", 0.0), ("retrieve", 2 * PACE)]
     assert visit(pair, tmp_path, asks_twice) == [*first, ("retrieve", PACE), ("closed", PACE)]
 
 
 def test_a_visit_that_is_stopped_ends_on_a_beat_too(pair: Pair, tmp_path: Path) -> None:
     """Planted bug: closing on the beat only where nothing was raised."""
-    expected = [*FETCHED, ("closed", 2 * PACE)]
+    expected = [("held", 0.0), ("held", 0.0), ("closed", 2 * PACE)]
     assert visit(pair, tmp_path, stops) == expected

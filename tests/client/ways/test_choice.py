@@ -219,8 +219,8 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
     assert words.accept == "bucket_rr:4:8"
     proposed, price = words.notes
     assert proposed == (
-        "This server proposes a signal, bucket_rr at epsilon 4, k 8 (0.800 of the best score, "
-        "+0.100 over the items held, standard error 0.010)."
+        "This server proposes a signal, bucket_rr at epsilon 4, k 8 (0.80 of the best score, "
+        "+0.10 over as many items for everybody, standard error 0.01)."
     )
     assert price == (
         "It would cost 4 between any two people, 4 for one rating, 4 per unit distance; by your "
@@ -233,10 +233,10 @@ def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> No
     card = card_with(SHARED, signal("geo_laplace", "4", 8, gain=0.01, error=0.02))
     words = in_words(choose(replace(DEVICE, way="signal"), card, SOME), card)
     assert words.reason == (
-        "one signal, geo_laplace at epsilon 4, k 8 (0.710 of the best score, +0.010 over the items "
-        "held, standard error 0.020); as you chose"
+        "one signal, geo_laplace at epsilon 4, k 8 (0.71 of the best score, +0.01 over as many "
+        "items for everybody, standard error 0.02); as you chose"
     )
-    assert words.notes == ("This server proposes no signal (0.700 of the best score).",)
+    assert words.notes == ("This server proposes no signal (0.70 of the best score).",)
 
 
 def test_a_signal_where_all_is_held_is_told_that_none_is_needed() -> None:
