@@ -82,8 +82,7 @@ class GrpcTransport:
         try:
             data = await self._call("GetHeld", request.SerializeToString())
         except NotFound:
-            text = "this server has collections to ask near a place, and no catalog to hold"
-            raise OtherKind(text) from None
+            raise OtherKind("this server has no items for devices to hold") from None
         piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
         if len(piece) > PIECE_BYTES:
             raise Malformed("a piece of a held file is too large")
