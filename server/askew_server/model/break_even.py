@@ -123,6 +123,14 @@ class Comparison:
         return terms[int(np.argmax(gains))] if terms else None
 
 
+def with_table(card: ModelCard, signals: Signals, tastes: Tastes, file_size: FileSize) -> ModelCard:
+    """The card of these signals' model with its table. tastes: of the people trained on."""
+    catalog, held, seed = signals.catalog, signals.groups.held, signals.question.seed
+    order = order_for_everybody(tastes, catalog, held, seed)
+    table = Comparison(signals, order).table()
+    return sized(replace(card, break_even=table), catalog, file_size)
+
+
 def order_for_everybody(
     tastes: Tastes, catalog: Catalog, held: int, seed: int
 ) -> NDArray[np.int64]:
