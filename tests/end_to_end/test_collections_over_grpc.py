@@ -146,7 +146,7 @@ async def test_a_collection_that_is_not_there_is_not_found() -> None:
 def tastes() -> Snapshot:
     """A model of tastes, ready to be served."""
     space = made_space()
-    catalog = made_catalog([(i / 20, 1.0, 0.0) for i in range(20)], tuple(range(8)))
+    catalog = made_catalog([(i % 8 / 4, i // 8 / 4, 0.0) for i in range(20)], tuple(range(8)))
     return Retriever(made_card(space, catalog, 8), catalog).snapshot
 
 

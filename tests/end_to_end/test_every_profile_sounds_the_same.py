@@ -34,6 +34,7 @@ from askew_client.cli import main as cli
 from askew_client.client import AskewClient, open_companion
 from askew_client.device.answering import Asked
 from askew_client.device.device import Companion
+from askew_client.device.model import Model
 from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
@@ -260,9 +261,9 @@ def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> N
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
     def exchange_of(
-        device: Companion, document: ProfileDocument, settings: ClientSettings
+        device: Companion, model: Model, document: ProfileDocument, settings: ClientSettings
     ) -> Exchange:
-        exchange = _exchange_of(device, document, settings)
+        exchange = _exchange_of(device, model, document, settings)
         if len(exchange.ratings) < len(document.ratings):
             raise ProfileError("no such title in this catalog")
         return exchange

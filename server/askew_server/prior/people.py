@@ -6,8 +6,9 @@ published    a file that its publisher made public: ratings of people, or bare t
 DP Gaussian  drawn from a Gaussian that was fitted under differential privacy, see `prior.gaussian`
 cohort       people of the ratings file who opted in, by name, as they are; the card warns, since
              answers tell about them: see the leak test of `askew-server evaluate`
+made up      simulated from item vectors alone, for vectors that are imported: they are nobody
 
-There is no fourth way: people who did none of this are in no prior.
+There is no fifth way: people who did none of this are in no prior.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _SMALLEST = 100
 _SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, starter items"
 LEARNED = f"which items are rated often enough, item vectors, {_SPACE}"
 FIXED = f"{_SPACE}; items and vectors are given"
-GIVEN = f"item vectors, of which their makers know what they tell; {_SPACE}"
+GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
 UPDATED = (
     "which items are rated often enough, vectors of new items, shared slate, starter items; "
     "the rest stays"

@@ -1,0 +1,202 @@
+"""A person's questions to a server: the way taken, the call if there is one, the ranking."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable
+from functools import partial
+
+from askew.break_even import Way
+from askew.errors import AskewError, ParameterError, StaleSpace
+from askew.randomness import RandomBits
+from askew.ranking import Slate
+from askew_client.device import present
+from askew_client.device.answering import Asked, ranked_here, ranked_with
+from askew_client.device.model import Model
+from askew_client.device.nearby import Nearby
+from askew_client.exchange import Exchange
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.editor import ProfileDesk
+from askew_client.profile.met import Met
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.transport.protocol import Library, Transport
+from askew_client.views.problems import Setback, setback_of
+from askew_client.views.values import Answer, Connection, PastAnswer, Quote, Refreshed
+from askew_client.views.ways import TakenWay
+from askew_client.ways.choice import Taken, choose
+from askew_client.ways.mechanism import mechanism_for
+from askew_client.ways.words import in_words
+
+
+class QuestionDesk(ProfileDesk):
+    """One person's questions to one server. nearby: named places, and questions near them."""
+
+    def __init__(  # noqa: PLR0913  # one parameter a collaborator
+        self,
+        transport: Transport,
+        settings: ClientSettings,
+        *,
+        profile: ProfileStore,
+        signals: SignalStore,
+        bits: RandomBits,
+        library: Library,
+        today: Callable[[], datetime.date] = datetime.date.today,
+    ) -> None:
+        """`open_companion` in `client` builds one with a real network and real stores."""
+        super().__init__(profile)
+        self._transport, self._settings = transport, settings
+        self._signals, self._bits, self._today = signals, bits, today
+        self._library = library
+        self._model: Model | None = None  # without the items that were met
+        self._met: tuple[Model, Met, Model] | None = None  # that model, with these, is this one
+        self.nearby = Nearby(
+            transport, settings, profile=profile, signals=signals, bits=bits, today=today
+        )
+
+    async def connect(self) -> Connection | Setback:
+        """Fetch the card and the whole catalog; everything but the profile waits for this.
+
+        Calling it again fetches again, after a StaleSpace for example.
+        """
+        try:
+            return (await self._fetch()).connection
+        except AskewError as error:
+            return setback_of(error)
+
+    async def refresh(self) -> Refreshed | Setback:
+        """Look for the current edition of what is held, if its turn has come by the calendar.
+
+        For a timer. Nothing that a person does takes part in when it looks; what is found serves
+        from the next question on.
+        """
+        try:
+            found = await self._library.refresh()
+            if self._model is not None and found.fetched:
+                await self._fetch()
+            return found
+        except AskewError as error:
+            return setback_of(error)
+
+    async def quote(self) -> Quote | Setback:
+        """What a question would cost now, before anything is drawn or sent. Connects if need be.
+
+        What is wrong with the profile is said before that, as by `ask`: a device that connects for
+        a quote and then cannot ask would be heard to stop.
+        """
+        try:
+            if self._model is None:
+                await asyncio.to_thread(self._profile.read)
+            model = self._model or await self._fetch()
+            return await asyncio.to_thread(self._quote, model)
+        except AskewError as error:
+            return setback_of(error)
+
+    async def ask(
+        self, *, second_space: bool = False, quoted: Quote | None = None
+    ) -> Answer | Setback:
+        """What is best for this person, ranked here, and the pick. Connects first if need be.
+
+        Whether this slot's question is sent for it, and which calls are made, depends on the
+        settings, the ledger and the replies: who has rated nothing, or nothing of this catalog,
+        asks like anybody else. What is wrong with the profile is said before the first call.
+        second_space: the person's yes to a fresh signal for a second space within the slot.
+        quoted: what the person was told; the question is of its month, so that nothing else is
+        charged if that ends in between.
+        """
+        try:
+            document = await asyncio.to_thread(self._profile.read)
+            model = self._model or await self._fetch()
+            taken = choose(self._settings, model.card, model.held)
+            if taken.way is not Way.SIGNAL:
+                return await asyncio.to_thread(self._ranked_here, model, document, taken)
+            exchange = await asyncio.to_thread(self._exchange_of, model, document, taken.settings)
+            slot = slot_of(self._today()) if quoted is None else quoted.slot
+            asked = await self._ask(exchange, slot, second_space=second_space)
+            return await asyncio.to_thread(self._ranked_with, model, asked, taken)
+        except AskewError as error:
+            if isinstance(error, StaleSpace):
+                self._model = None  # the next question fetches the new space first
+            return setback_of(error)
+
+    async def _ask(self, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
+        ask = partial(exchange.ask, slot, self._signals, self._bits, second_space=second_space)
+        question = await asyncio.to_thread(ask)
+        slate = await self._transport.retrieve(question.query, exchange.card)
+        return Asked(exchange, question, slate, slot)
+
+    def _ranked_here(self, model: Model, document: ProfileDocument, taken: Taken) -> Answer:
+        whole = self._with_met(model, document.met)
+        answer = ranked_here(whole, document, self._settings, taken)
+        return self._kept(answer, slot_of(self._today()))
+
+    def _ranked_with(self, model: Model, asked: Asked, taken: Taken) -> Answer:
+        """Raises Malformed for a hostile slate, of which nothing is kept."""
+        asked.exchange.check_slate(asked.slate)
+        document = self._meet(model, asked.slate)
+        whole = self._with_met(model, document.met)
+        answer = ranked_with(asked, whole, document, self._settings, taken)
+        return self._kept(answer, asked.slot)
+
+    def _meet(self, model: Model, slate: Slate) -> ProfileDocument:
+        """Keep the items of an answer that this device does not hold."""
+        new, version = model.met_in(slate), model.card.space.version
+        if not new:
+            return self._profile.read()
+        return self._profile.change(lambda document: document.meeting(version, new))
+
+    def _kept(self, answer: Answer, slot: str) -> Answer:
+        """Remember an answer, on this device alone."""
+        labels = tuple([result.title.label for result in answer.results])
+        past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
+        self._profile.change(lambda document: document.answered(past))
+        return answer
+
+    async def _fetch(self) -> Model:
+        self._model = Model.of(await self._library.holding(self._today()))
+        self._know(self._model)
+        self._transport.mark()
+        return self._model
+
+    def _quote(self, model: Model) -> Quote:
+        card, taken = model.card, choose(self._settings, model.card, model.held)
+        slot = slot_of(self._today())
+        if taken.way is not Way.SIGNAL:
+            return present.free_quote(taken, card, slot)
+        mechanism_for(card, taken.settings)  # what no ledger needs to be opened for
+        slot, stored = self._signals.find(card.space.version, slot)
+        return present.quote_of(taken, card, self._signals.account(), slot, stored)
+
+    def _way(self) -> TakenWay | None:
+        """How a question would be answered, and why; None before `connect`."""
+        if self._model is None:
+            return None
+        try:
+            taken = choose(self._settings, self._model.card, self._model.held)
+        except ParameterError as error:
+            return TakenWay(self._settings.way, str(error))
+        return in_words(taken, self._model.card)
+
+    def _connected(self) -> Model:
+        if self._model is None:
+            raise ParameterError("connection", None, "made first, by `connect`")
+        return self._model
+
+    def _with_met(self, model: Model, met: Met) -> Model:
+        """A model with the items that were met, made anew where they are others."""
+        known = self._met
+        if known is None or known[0] is not model or known[1] != met:
+            known = self._met = (model, met, model.with_met(met))
+            self._know(known[2])
+        return known[2]
+
+    def _know(self, model: Model) -> None:
+        self._known = model.index
+        self._titles = model.search.titles
+
+    def _exchange_of(
+        self, model: Model, document: ProfileDocument, settings: ClientSettings
+    ) -> Exchange:
+        return self._with_met(model, document.met).exchange(document, settings)
