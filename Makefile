@@ -23,8 +23,15 @@ help:
 demo: $(STAMP)
 	@$(BIN)/askew demo
 
+# Bytecode is kept even where the environment says otherwise: the suite starts hundreds of processes,
+# and each would compile our modules anew. Threads of BLAS would wait for each other's cores.
+QUICK = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1
+# Files of tests lie in memory where there is plenty of it: ledgers wait for the disk 30,000 times.
+MEMORY = $(shell findmnt -rnbo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
+  awk '$$1 > 4e9 && !/noexec/ {print "PYTEST_DEBUG_TEMPROOT=/dev/shm"; exit}')
+
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+	$(QUICK) $(MEMORY) $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 # With them, java and PostgreSQL, `make test` counts on real engines; see .ci/run.
 engines: $(VENV)/.engines

@@ -6,7 +6,7 @@
 --principal leaves out the search for signal directions, which takes most of the time and which
 only `posterior` gains by. The rows are those of `askew_server.evaluation.complements`. A difference
 is to the best items for anybody, as many as are held and served together; after it is its standard
-error over people.
+error over people. Epsilon is plain, between any two people, and beside it for each rating.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def asked() -> tuple[Path, Question]:
 def line(row: Row) -> str:
     """One row of the table."""
     epsilon = f"{row.epsilon:g}" if row.epsilon else ""
-    plain = f"{row.plain:.3g}" if row.plain else ""
+    per_rating = f"{row.per_rating:.3g}" if row.per_rating else ""
     gain = f"{row.gain.mean:+.3f} ± {row.gain.error:.3f}"
     return (
-        f"{row.truth:10}  {row.starter:12}  {row.way:10}  {epsilon:>4}  {plain:>5}  "
+        f"{row.truth:10}  {row.starter:12}  {row.way:10}  {epsilon:>4}  {per_rating:>5}  "
         f"{row.ratio.mean:.3f} ± {row.ratio.error:.3f}  {gain}  {row.coverage:6.1%}"
     )
 
@@ -59,9 +59,7 @@ def main() -> None:
     """Measure and print."""
     path, question = asked()
     print(f"{question.held} items held, {question.k} served, {len(question.seeds)} seeds")
-    print(
-        "truth       held          way        epsilon plain  ratio          difference     picked"
-    )
+    print("truth       held          way     epsilon  rating  ratio          difference     picked")
     for row in compare(read_table(path), question):
         print(line(row))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from askew.held_file import Part
 from askew.listing import Attribute, AttributeKind, Listing, Value
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MetricSpace
 from askew.metric.position import Position
 from askew.metric.region import Region, crow
 from askew.metric_card import CollectionCard, MetricCard, MetricRule
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import ModelCard
 from askew.ranking import Slate
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Query, Signal
@@ -86,11 +87,7 @@ class NearServer:
     def __post_init__(self) -> None:
         self.items = self.items or made_items(self.card.space)
 
-    async def model_card(self) -> ModelCard:
-        """Never of use here."""
-        raise NotImplementedError
-
-    async def catalog(self, card: ModelCard) -> Catalog:
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
         """Never of use here."""
         raise NotImplementedError
 
@@ -105,7 +102,7 @@ class NearServer:
         self.requests.append(request)
         understood = convert.query_from_bytes(request, self.card)
         slate = self.spoil(nearest(self.items, understood.signal, understood.k))
-        reply = convert.slate_to_bytes(slate)
+        reply = convert.slate_to_bytes(slate, self.card)
         return convert.slate_from_bytes(reply, card, query.k, query.collection)
 
     def mark(self) -> None:

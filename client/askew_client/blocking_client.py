@@ -16,7 +16,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.protocol import Transport
 from askew_client.views.near import NearAnswer, NearQuote
-from askew_client.views.values import Answer, Quote, Result
+from askew_client.views.values import Answer, Quote, Refreshed, Result
 
 
 class BlockingClient:
@@ -71,6 +71,10 @@ class BlockingClient:
     def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
         """The answer to this slot's question. second_space, quoted: see `AskewClient.ask`."""
         return self._runner.run(self._client.ask(second_space=second_space, quoted=quoted))
+
+    def refresh(self) -> Refreshed:
+        """Look for the current edition of what is held. See `AskewClient.refresh`."""
+        return self._runner.run(self._client.refresh())
 
     @property
     def places(self) -> PlaceDesk:

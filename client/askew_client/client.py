@@ -15,12 +15,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from askew.address import host_of
 from askew.errors import ParameterError
 from askew.randomness import SystemBits
 from askew_client.device.device import Companion
+from askew_client.held.shelf import Shelf
+from askew_client.held.source import HeldSource
 from askew_client.ledger.store import SignalStore
 from askew_client.places.desk import PlaceDesk
 from askew_client.places.wishes import NO_WISHES, Wishes
@@ -33,7 +35,10 @@ from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 from askew_client.views.near import NearAnswer, NearQuote
 from askew_client.views.problems import Setback
-from askew_client.views.values import Answer, Quote, Result
+from askew_client.views.values import Answer, Quote, Refreshed, Result
+
+if TYPE_CHECKING:
+    from askew_client.transport.held import KeptLibrary
 
 _Outcome = TypeVar("_Outcome")
 
@@ -51,25 +56,47 @@ async def open_companion(
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
-    from askew_client.transport.held import FetchedAnew  # with protobuf
-
     places = paths.places(directory)
     bits = SystemBits()
     signals = SignalStore(places.ledger, settings.caps, places.anchor)
     store = profile or ProfileStore(places.profile, bits)
-    async with _network(server, settings, transport) as network:
-        paced = PacedTransport(network, settings.pace)
+    opened = open_library(settings, server=server, directory=directory, transport=transport)
+    async with opened as (paced, library):
+        yield Companion(paced, settings, profile=store, signals=signals, bits=bits, library=library)
+
+
+@asynccontextmanager
+async def open_library(
+    settings: ClientSettings,
+    *,
+    server: str = DEFAULT_SERVER,
+    directory: str | Path | None = None,
+    transport: Transport | None = None,
+) -> AsyncIterator[tuple[Transport, KeptLibrary]]:
+    """A network at its pace, and what this device holds of its server, on a shelf of the directory.
+    Nothing is sent before it is used.
+    """
+    from askew_client.transport.held import KeptLibrary  # with protobuf
+
+    shelf = Shelf.of(paths.places(directory).held, server)
+    async with _network(server, settings, transport) as network, _files(settings) as files:
+        paced = PacedTransport(network, settings.pace, files)
         try:
-            yield Companion(
-                paced,
-                settings,
-                profile=store,
-                signals=signals,
-                bits=bits,
-                library=FetchedAnew(paced),
-            )
+            yield paced, KeptLibrary.on(shelf, paced, settings.byte_budget)
         finally:
             await paced.turn()  # closing is seen as well as a call
+
+
+@asynccontextmanager
+async def _files(settings: ClientSettings) -> AsyncIterator[HeldSource | None]:
+    """The static host of the settings, if they name one."""
+    if not settings.held_from:
+        yield None
+        return
+    from askew_client.held.https import HttpsSource
+
+    async with HttpsSource(settings.held_from, settings.timeout) as files:
+        yield files
 
 
 @asynccontextmanager
@@ -157,6 +184,12 @@ class AskewClient:
         of its month, even if that has ended since.
         """
         return value_of(await self.companion.ask(second_space=second_space, quoted=quoted))
+
+    async def refresh(self) -> Refreshed:
+        """Look for the current edition of what is held, if its turn has come: for a timer, a few
+        times a day. No question does that while what is held is still answered.
+        """
+        return value_of(await self.companion.refresh())
 
     @property
     def places(self) -> PlaceDesk:

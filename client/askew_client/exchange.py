@@ -5,25 +5,26 @@ The network, the store and the randomness are arguments, so that all of this run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.editions import FIRST
-from askew.errors import LedgerError, Malformed, ParameterError, WireError
+from askew.errors import LedgerError, Malformed, WireError
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge, SignalLoss
 from askew.randomness import RandomBits
-from askew.ranking import Ranking, Slate, rank
+from askew.ranking import Ranking, Slate, rank, rank_all
 from askew.signal import Query, Signal, TasteMechanism
 from askew.vectors import Profile, fold_in
 from askew_client.ledger.record import Remembered
 from askew_client.settings.settings import ClientSettings
+from askew_client.ways.mechanism import mechanism_for
 
 
 class SignalMemory(Protocol):
@@ -113,10 +114,11 @@ def ask(
 class Exchange:
     """A person, a model and the device's settings.
 
-    Whether it can be made, and what it does until an answer is there, depends on the card and the
+    Whether it can ask, and what it does until an answer is there, depends on the card and the
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
-    empty set of ratings. catalog: what the device holds. contributions: the encoder's, of all of
-    it, where they were made before; public. edition: the version that is held.
+    empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
+    many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
+    were made before; both public. edition: the version that is held.
     """
 
     card: ModelCard
@@ -125,16 +127,20 @@ class Exchange:
     ratings: Mapping[int, float] = field(repr=False)
     contributions: NDArray[np.float64] | None = field(default=None, repr=False)
     edition: int = FIRST
-    mechanism: TasteMechanism = field(init=False)
+    n_held: int | None = None
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises ParameterError as `mechanism_for` does; ProfileError for a rating off scale."""
-        object.__setattr__(self, "mechanism", mechanism_for(self.card, self.settings))
+        """Raises ProfileError for a rating off scale."""
         profile = fold_in(
             self.ratings, self.catalog.vectors, self.card.space, contributions=self.contributions
         )
         object.__setattr__(self, "profile", profile)
+
+    @cached_property
+    def mechanism(self) -> TasteMechanism:
+        """By which it asks. Raises ParameterError as `mechanism_for` does, before anything else."""
+        return mechanism_for(self.card, self.settings)
 
     @property
     def loss(self) -> SignalLoss:
@@ -191,30 +197,25 @@ class Exchange:
 
         Raises Malformed for a slate that scores what the device holds in another way.
         """
-        held = [(at, item) for at, item in enumerate(slate.item_ids) if item < len(self.catalog)]
-        rows, items = [at for at, _ in held], [item for _, item in held]
-        if not np.array_equal(slate.scoring[rows], self.catalog.scoring[items]):
-            raise Malformed("the answer scores items in another way than the catalog does")
+        self.check_slate(slate)
         shared = self.catalog.shared_slate
         return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
 
+    def check_slate(self, slate: Slate) -> None:
+        """Raises Malformed for a slate that scores what the device holds in another way."""
+        n_held = len(self.catalog) if self.n_held is None else self.n_held
+        held = [(at, item) for at, item in enumerate(slate.item_ids) if item < n_held]
+        rows, items = [at for at, _ in held], [item for _, item in held]
+        if not np.array_equal(slate.scoring[rows], self.catalog.scoring[items]):
+            raise Malformed("the answer scores items in another way than the catalog does")
 
-def mechanism_for(card: ModelCard, settings: ClientSettings) -> TasteMechanism:
-    """The mechanism by which these settings ask this server.
+    def rank_all(self, count: int) -> Ranking:
+        """The best of all that the device holds or met, by the true profile. Never sent."""
+        return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
 
-    Raises ParameterError when the server cannot answer them, or where the noise on a point would
-    say more than this device allows: the space is too wide, or one rating moves a point too far.
-    """
-    if settings.k > card.max_slate_size:
-        limit = f"at most what this server answers, {card.max_slate_size}"
-        raise ParameterError("k", settings.k, limit)
-    mechanism, reach = settings.mechanism_in(card.space.n_buckets), card.space.encoder.reach()
-    if isinstance(mechanism, Lattice):
-        _check("the feature space's diameter", reach.diameter, settings.max_diameter)
-        _check("how far one rating moves a point", reach.one_rating, settings.max_one_rating)
-    return mechanism
-
-
-def _check(name: str, distance: Fraction, most: float) -> None:
-    if distance > most:
-        raise ParameterError(name, float(distance), f"at most this device's limit, {most:g}")
+    def rank_only(self, places: Sequence[int]) -> Ranking:
+        """Some of them, from best to worst."""
+        rows = sorted(set(places))
+        slate = Slate("", tuple(rows), self.catalog.vectors[rows], self.catalog.boosts[rows])
+        shared = self.catalog.shared_slate
+        return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)

@@ -14,6 +14,7 @@ AskewError
 │   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── VaultError                an encrypted profile cannot be opened
 ├── ConfigError               a configuration cannot be read or written
+├── ShelfError                what a device holds of a catalog cannot be kept
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
 ├── AccessError               a key file is missing, exposed or damaged
@@ -158,6 +159,10 @@ class VaultError(AskewError):
 
 class ConfigError(AskewError):
     """A configuration file cannot be read or written; it is as it was."""
+
+
+class ShelfError(AskewError):
+    """What a device holds of a catalog cannot be kept, or another program is fetching it."""
 
 
 class DataError(AskewError):

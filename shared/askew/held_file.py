@@ -2,8 +2,8 @@
 
     file = b"askewhld" | length of the body, 8 bytes, little-endian | SHA-256 of the body | body
 
-A device that has the same digest already needs no more than the head; one that was interrupted
-goes on where it stopped. The length is what a server says: whoever fetches counts for themselves.
+The head is a piece of its own: a device that has the same digest already fetches no more. One that
+was interrupted goes on where it stopped. The length is what a server says: whoever fetches counts.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ class Head:
             raise Malformed("not the beginning of a file that devices hold")
         return cls(int.from_bytes(data[8:16], "little"), data[16:HEAD_BYTES])
 
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file."""
+        return HEAD_BYTES + self.length
+
     def check(self, body: bytes) -> None:
         """Raises Malformed for another body."""
         if len(body) != self.length or hashlib.sha256(body).digest() != self.digest:
@@ -50,3 +55,8 @@ def file_of(body: bytes) -> bytes:
     """The file of a body."""
     length = len(body).to_bytes(8, "little")
     return _MAGIC + length + hashlib.sha256(body).digest() + body
+
+
+def piece_of(file: bytes, start: int) -> bytes:
+    """What a device gets that asks from a byte on: the head alone from 0, nothing at the end."""
+    return file[start : HEAD_BYTES if start < HEAD_BYTES else start + PIECE_BYTES]

@@ -110,7 +110,9 @@ def _steps(vectors: Vectors, scales: Vectors) -> Codes:
 
 
 def _numbers(codes: Codes, scales: Vectors) -> Vectors:
-    numbers: Vectors = (codes.astype(np.float32) - np.float32(_ZERO)) * scales.astype(np.float32)
+    numbers: Vectors = codes.astype(np.float32)  # in place from here on: they may be large
+    numbers -= np.float32(_ZERO)
+    numbers *= scales.astype(np.float32)
     return numbers
 
 

@@ -20,6 +20,7 @@ MAX_TEXT = 500
 MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
+MAX_PAYLOAD = 1 << 18  # bytes of an item
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
@@ -95,7 +96,7 @@ class ModelCard:
             raise NotFound("collection")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One thing that can be recommended. Titles are text from outside: never markup.
 
@@ -143,7 +144,8 @@ class Catalog:
             raise DimensionMismatch(len(self.vectors), n)
         if self.boosts.shape != (n,):
             raise DimensionMismatch(self.boosts.size, n)
-        if self.vectors.dtype != np.float32 or not (np.abs(self.vectors) <= MAX_VECTOR_SIZE).all():
+        lowest, highest = self.vectors.min(initial=0), self.vectors.max(initial=0)  # NaN, if any is
+        if self.vectors.dtype != np.float32 or not max(-lowest, highest) <= MAX_VECTOR_SIZE:
             raise OutOfRange("an item vector", f"float32, at most {MAX_VECTOR_SIZE:g} in size")
         positive = (self.boosts > 0) & (self.boosts <= MAX_VECTOR_SIZE)
         if self.boosts.dtype != np.float32 or not positive.all():
@@ -159,14 +161,19 @@ class Catalog:
     @cached_property
     def scoring(self) -> NDArray[np.float32]:
         """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        if (self.boosts == 1).all():
+            return self.vectors
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 
     def first(self, n: int) -> Catalog:
-        """The first n items, as a catalog of their own."""
+        """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
+        as there are items: starter items come best first, and this slate is of the others.
+        """
         if n == len(self):
             return self
-        shared = tuple([item for item in self.shared_slate if item < n])
+        kept = dict.fromkeys(item for item in (*self.shared_slate, *range(n)) if item < n)
+        shared = tuple(kept)[: len(self.shared_slate)]
         return Catalog(self.items[:n], self.vectors[:n], self.boosts[:n], shared)
 
     @cached_property

@@ -112,3 +112,16 @@ def rank(
     unseen = [item for item in order if item not in seen]
     order = unseen + [item for item in order if item in seen]
     return Ranking(tuple(order), dict(zip(slate.item_ids, found.tolist(), strict=True)))
+
+
+def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
+    """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
+    orders a slate. O(n_items (D + log n_items)).
+    """
+    found = scores(profile.taste, catalog.scoring)
+    order = best(found, len(found)).tolist()
+    if not profile.taste.any():
+        order = list(dict.fromkeys([*catalog.shared_slate, *order]))
+    top = [item for item in order if item not in seen][:count]
+    top += [item for item in order if item in seen][: count - len(top)]
+    return Ranking(tuple(top), {item: float(found[item]) for item in top})

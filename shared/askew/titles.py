@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
+from bisect import bisect_left
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askew.model_card import Catalog
 
@@ -35,25 +40,73 @@ class TitleIndex:
 
     def __init__(self, catalog: Catalog) -> None:
         """Of two items with one label the lower id counts."""
-        titles: dict[str, int | None] = {}
-        labels: dict[str, int | None] = {}
-        self._without_article: dict[str, int | None] = {}
+        labels, titles, bare = _Hashes(), _Hashes(), _Hashes()
         for number, item in enumerate(catalog.items):
             title, label = title_key(item.title), title_key(item.label)
-            titles[title] = None if title in titles else number
-            labels.setdefault(label, number)
-            for bare in {_without_article(title), _without_article(label)}:
-                same = self._without_article.setdefault(bare, number) == number
-                self._without_article[bare] = number if same else None
-        self._found = titles | labels
+            labels.add(label, number)
+            titles.add(title, number)
+            for each in {_without_article(title), _without_article(label)}:
+                bare.add(each, number)
+        self._labels, self._titles, self._bare = labels.first(), titles.clear(), bare.clear()
 
     def get(self, key: str) -> int | None:
         """The item of a key, or None."""
-        found = self._found.get(key)
-        return self._without_article.get(_without_article(key)) if found is None else found
+        found = self._labels.get(key)
+        if found is None:
+            found = self._titles.get(key)
+        return self._bare.get(_without_article(key)) if found is None else found
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
+
+
+class _Places:
+    """Numbers by the hashes of keys: 12 bytes a key, which with its text in a dictionary has two
+    hundred. Two keys of one 64-bit hash would be taken for each other: the odds that any two of a
+    million are is 3e-8, and who names the keys does not know how they are hashed.
+    """
+
+    def __init__(self, hashes: NDArray[np.int64], numbers: NDArray[np.int32]) -> None:
+        """Ascending hashes, each once; a negative number is none."""
+        self._hashes, self._numbers = array("q", hashes.tobytes()), array("i", numbers.tobytes())
+
+    def get(self, key: str) -> int | None:
+        """The number of a key, or None."""
+        wanted = hash(key)
+        at = bisect_left(self._hashes, wanted)
+        if at == len(self._hashes) or self._hashes[at] != wanted or self._numbers[at] < 0:
+            return None
+        return self._numbers[at]
+
+
+class _Hashes:
+    """Keys that are being collected, with a number each."""
+
+    def __init__(self) -> None:
+        self._hashes, self._numbers = array("q"), array("i")
+
+    def add(self, key: str, number: int) -> None:
+        """One more."""
+        self._hashes.append(hash(key))
+        self._numbers.append(number)
+
+    def first(self) -> _Places:
+        """The lowest number of each key."""
+        hashes, lowest, _ = self._grouped()
+        return _Places(hashes, lowest)
+
+    def clear(self) -> _Places:
+        """The number of each key that has only one."""
+        hashes, lowest, highest = self._grouped()
+        return _Places(hashes, np.where(lowest == highest, lowest, -1).astype(np.int32))
+
+    def _grouped(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        hashes, numbers = np.frombuffer(self._hashes, np.int64), np.frombuffer(self._numbers, "i4")
+        order = np.argsort(hashes, kind="stable")
+        hashes, numbers = hashes[order], numbers[order]
+        starts = np.flatnonzero(np.diff(hashes, prepend=hashes[0] - 1))
+        lowest = np.minimum.reduceat(numbers, starts)
+        return hashes[starts], lowest, np.maximum.reduceat(numbers, starts)
 
 
 def _without_article(key: str) -> str:

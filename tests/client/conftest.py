@@ -18,12 +18,14 @@ import pytest
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import BudgetExceeded, SecondSpace
+from askew.held_file import HEAD_BYTES
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace
 from askew.wire import convert
+from askew.wire.held import held_from_body, held_to_bytes
 from askew_client.cli import main as cli
 from askew_client.exchange import Exchange
 from askew_client.ledger.record import Remembered
@@ -42,11 +44,12 @@ VECTORS: list[tuple[float, ...]] = [
     (1.0, -1.0),
     (1.0, 1.0),
     (1.5, -0.25),
-    (2.0, 2.0),
+    (1.75, 1.75),
 ]
 SHARED_SLATE = (4, 9, 2, 7, 0, 10)
 MAX_SLATE_SIZE = 6
 K4 = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(96),
@@ -61,9 +64,8 @@ class Pair:
     def __init__(self, retriever: Retriever) -> None:
         self._retriever = retriever
         self.requests: list[bytes] = []
-        self.card = convert.card_from_bytes(convert.card_to_bytes(retriever.card))
-        chunks = convert.catalog_to_chunks(retriever.catalog)
-        self.catalog = convert.catalog_from_chunks(chunks, self.card)
+        file = held_to_bytes(retriever.card, retriever.catalog)
+        self.card, self.catalog = held_from_body(file[HEAD_BYTES:])
 
     def exchange(
         self, ratings: dict[int, float], settings: ClientSettings | None = None
@@ -76,7 +78,7 @@ class Pair:
         request = convert.query_to_bytes(query)
         self.requests.append(request)
         understood = convert.query_from_bytes(request, self._retriever.card)
-        reply = convert.slate_to_bytes(self._retriever.answer(understood))
+        reply = convert.slate_to_bytes(self._retriever.answer(understood), self.card)
         return convert.slate_from_bytes(reply, self.card, query.k)
 
 
@@ -203,8 +205,8 @@ def pair_with_films() -> Callable[[list[tuple[float, ...]]], Pair]:
 
 @pytest.fixture
 def pair_with_boosts() -> Pair:
-    """Both sides of the same films, the later ones scored higher."""
-    return Pair(made_retriever(space_of_width(), VECTORS, [1 + i / 4 for i in range(12)]))
+    """Both sides of the same films, the earlier ones scored higher."""
+    return Pair(made_retriever(space_of_width(), VECTORS, [2.0 ** (2 - i // 4) for i in range(12)]))
 
 
 @pytest.fixture

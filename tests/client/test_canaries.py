@@ -33,6 +33,7 @@ from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.problems import Setback
 from askew_client.views.values import Answer
@@ -44,6 +45,7 @@ RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Cana
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
 SETTINGS = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(16),
@@ -112,12 +114,12 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     server = ("--server", demo_address)
     runs = [
         watched("profile", "import", "-", stdin=RATED),
-        watched("ask", *server),
-        watched("ask", *server, "--json"),
+        watched("ask", *server, "--way", "signal"),
+        watched("ask", *server, "--way", "signal", "--json"),
         watched("budget"),
         watched("doctor", *server),
         watched("ask", "--server", "127.0.0.1:1"),
-        watched("ask", *server, "-k", "65"),
+        watched("ask", *server, "--way", "signal", "-k", "65"),
         watched("ask", *server, "--max-nothing"),
     ]
     picked = json.loads(runs[2][0])["pick"]
@@ -156,6 +158,7 @@ def companion(network: LocalTransport, directory: Path) -> Companion:
     return Companion(
         network,
         SETTINGS,
+        library=FetchedAnew(network),
         profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
         signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
         bits=SystemBits(),
@@ -223,13 +226,14 @@ def test_a_title_is_text_and_never_markup_in_the_demo(pair: Pair) -> None:
     exchange = replace(pair.exchange({9: 5.0}), catalog=hostile(pair))
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=200)
-    DemoScreen(console).person(exchange)
+    DemoScreen(console).person(exchange, 1000)
     assert f"{HOSTILE} 9" in text.getvalue()
 
 
 async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:
     catalog = hostile(pair)
-    device = companion(LocalTransport(pair.card, catalog), tmp_path)
+    card = replace(pair.card, catalog_version=catalog.version)
+    device = companion(LocalTransport(card, catalog), tmp_path)
     device.like(f"{HOSTILE} 9")
     answer = await device.ask()
     assert isinstance(answer, Answer)

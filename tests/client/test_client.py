@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 SETTINGS = ClientSettings(
-    epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0, pace=0.001
+    way="signal", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0, pace=0.001
 )
 
 
@@ -56,6 +56,7 @@ def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_p
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
         assert client.quote().fresh
         answer = client.ask()
+        assert answer.departure is not None
         assert (answer.used, answer.departure.fresh) == (0, True)
         assert client.pick(answer) == answer.results[0]
         assert not client.quote().fresh
@@ -81,7 +82,7 @@ def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path
         client.ask()
 
 
-QUICK = ClientSettings(pace=0.001)
+QUICK = ClientSettings(way="signal", pace=0.001)
 
 
 def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> None:

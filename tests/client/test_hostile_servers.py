@@ -6,12 +6,11 @@ import socketserver
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,11 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.errors import AskewError, Malformed, TransportError
-from askew.model_card import Catalog, Item
+from askew.errors import Malformed, TransportError
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, file_of
+from askew.model_card import Item
 from askew.wire import convert
+from askew.wire.held import held_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.client import open_companion, value_of
 from askew_client.ledger.account import Charge
@@ -38,7 +39,13 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 SLOT = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
-    epsilon=Fraction(2), k=4, max_diameter=8.0, max_one_rating=8.0, pace=0.001, timeout=10.0
+    way="signal",
+    epsilon=Fraction(2),
+    k=4,
+    max_diameter=8.0,
+    max_one_rating=8.0,
+    pace=0.001,
+    timeout=10.0,
 )
 
 
@@ -48,27 +55,24 @@ class Server:
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
         self.requests: list[bytes] = []
-        self.card = convert.card_to_bytes(pair.card)
-        self.chunks: Iterable[bytes] = tuple(convert.catalog_to_chunks(pair.catalog))
+        self.file = held_to_bytes(pair.card, pair.catalog)
+        self.pieces: Callable[[int], bytes] = lambda start: self.file[start : start + PIECE_BYTES]
         self.spoil: Callable[[bytes], bytes] = lambda answer: answer
 
-    async def _card(self, _: bytes, __: Context) -> bytes:
-        return self.card
-
-    async def _catalog(self, _: bytes, __: Context) -> AsyncIterator[bytes]:
-        for chunk in self.chunks:
-            yield chunk
+    async def _held(self, request: bytes, _: Context) -> bytes:
+        start = pb.GetHeldRequest.FromString(request).start
+        return pb.GetHeldResponse(data=self.pieces(start)).SerializeToString()
 
     async def _retrieve(self, request: bytes, _: Context) -> bytes:
         self.requests.append(request)
         asked = convert.query_from_bytes(request, self._pair.card)
-        return self.spoil(convert.slate_to_bytes(self._pair.retrieve(asked)))
+        slate = self._pair.retrieve(asked)
+        return self.spoil(convert.slate_to_bytes(slate, self._pair.card))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            "GetModelCard": grpc.unary_unary_rpc_method_handler(self._card),
-            "GetCatalog": grpc.unary_stream_rpc_method_handler(self._catalog),
+            "GetHeld": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
         server = grpc.aio.server()
@@ -121,27 +125,29 @@ async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
     assert len(charges(ledger)) == len(server.requests) == 1
 
 
+def spoiled(spoil: Callable[[pb.HeldCatalog], None], file: bytes) -> bytes:
+    """The file of a spoiled body, with a head that fits it."""
+    body = pb.HeldCatalog.FromString(file[HEAD_BYTES:])
+    spoil(body)
+    return file_of(body.SerializeToString())
+
+
 def spoiled_card(**fields: Any) -> Callable[[bytes], bytes]:
-    def spoil(data: bytes) -> bytes:
-        message = pb.GetModelCardResponse.FromString(data)
+    def spoil(body: pb.HeldCatalog) -> None:
+        card = body.card
         for name, value in fields.items():
-            where = message.space if hasattr(message.space, name) else message
+            where = card.space if hasattr(card.space, name) else card
             if isinstance(value, list):
                 del getattr(where, name)[:]
                 getattr(where, name).extend(value)
             else:
                 setattr(where, name, value)
-        return message.SerializeToString()
 
-    return spoil
+    return partial(spoiled, spoil)
 
 
 NAN, INFINITY = float("nan"), float("inf")
 CARDS: dict[str, Callable[[bytes], bytes]] = {
-    "nothing": lambda _: b"",
-    "no message": lambda _: b"\xff\xff\xff\xff",
-    "a web page": lambda _: b"<html><body>502 Bad Gateway</body></html>",
-    "half a card": lambda data: data[: len(data) // 2],
     "no items": spoiled_card(n_items=0),
     "too many items": spoiled_card(n_items=2**32 - 1),
     "no slate": spoiled_card(max_slate_size=0),
@@ -175,77 +181,88 @@ CARDS: dict[str, Callable[[bytes], bytes]] = {
 async def test_a_bad_card_is_refused_before_anything_is_drawn(
     server: Server, ledger: Path, case: str
 ) -> None:
-    server.card = CARDS[case](server.card)
+    server.file = CARDS[case](server.file)
     with pytest.raises(Malformed):
         await ask(server, ledger)
     assert not was_made(ledger)
     assert server.requests == []
 
 
-def spoiled_chunk(spoil: Callable[[pb.GetCatalogResponse], None], catalog: Catalog) -> list[bytes]:
-    chunk = pb.GetCatalogResponse.FromString(next(convert.catalog_to_chunks(catalog)))
-    spoil(chunk)
-    return [chunk.SerializeToString()]
+def words_of(items: Iterable[Item]) -> bytes:
+    rows = [*items]
+    words = pb.HeldWords(
+        titles="\n".join(each.title for each in rows),
+        years=[each.year or 0 for each in rows],
+        lists=[pb.Genres(names=["Drama"])],
+        genres=[0] * len(rows),
+    )
+    return zlib.compress(words.SerializeToString())
 
 
-def steer_the_terminal(chunk: pb.GetCatalogResponse) -> None:
-    chunk.items[0].title = "\x1b]0;mine\x07"
+def spoiled_body(**fields: bytes) -> Callable[[bytes], bytes]:
+    def spoil(body: pb.HeldCatalog) -> None:
+        for name, value in fields.items():
+            setattr(body, name, value)
+
+    return partial(spoiled, spoil)
 
 
-def lose_the_numbers(chunk: pb.GetCatalogResponse) -> None:
-    chunk.vectors = b"\xff" * len(chunk.vectors)
+def steer_the_terminal(body: pb.HeldCatalog) -> None:
+    words = pb.HeldWords.FromString(zlib.decompress(body.words))
+    words.titles = words.titles.replace("Film 3", "\x1b]0;mine\x07")
+    body.words = zlib.compress(words.SerializeToString())
 
 
-def changed(catalog: Catalog, **fields: Any) -> Iterable[bytes]:
-    return convert.catalog_to_chunks(replace(catalog, **fields))
+def fewer_items(body: pb.HeldCatalog) -> None:
+    body.words = words_of(Item(f"Film {n}", 1960 + n) for n in range(11))
+    body.boosts, body.codes = body.boosts[:11], body.codes[:11]
 
 
-ONE_MORE = pb.GetCatalogResponse(
-    items=[pb.Item(title="More")], vectors=bytes(8), boosts=b"\0\0\x80\x3f"
-)
-CATALOGS: dict[str, Callable[[Catalog], Iterable[bytes]]] = {
-    "nothing": lambda _: [],
-    "no message": lambda _: [b"\xff\xff\xff"],
-    "another title": lambda catalog: changed(catalog, items=(Item("x"), *catalog.items[1:])),
-    "other vectors": lambda catalog: changed(catalog, vectors=-catalog.vectors),
-    "other boosts": lambda catalog: changed(catalog, boosts=2 * catalog.boosts),
-    "another shared slate": lambda catalog: changed(catalog, shared_slate=(0, 1)),
-    "fewer items": lambda catalog: changed(
-        catalog,
-        items=catalog.items[:11],
-        vectors=catalog.vectors[:11],
-        boosts=catalog.boosts[:11],
-        shared_slate=(),
-    ),
-    "every item twice": lambda catalog: [*convert.catalog_to_chunks(catalog)] * 2,
-    "endless items": lambda _: repeat(ONE_MORE.SerializeToString()),
-    "endless nothing": lambda _: repeat(b""),
-    "a title that steers the terminal": partial(spoiled_chunk, steer_the_terminal),
-    "vectors of no number": partial(spoiled_chunk, lose_the_numbers),
+def another_shared_slate(body: pb.HeldCatalog) -> None:
+    del body.shared_slate[:]
+    body.shared_slate.extend(range(6))
+
+
+FILMS = [Item(f"Film {n}", 1960 + n) for n in range(12)]
+CATALOGS: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda _: b"",
+    "no file": lambda _: b"<html><body>502 Bad Gateway</body></html>" * 9,
+    "half a file": lambda file: file[: len(file) // 2],
+    "another body": lambda file: file[:-1] + bytes([file[-1] ^ 1]),
+    "no message": lambda _: file_of(b"\xff\xff\xff"),
+    "a length beyond any budget": lambda file: file[:8] + b"\xff" * 8 + file[16:],
+    "another title": spoiled_body(words=words_of([Item("x"), *FILMS[1:]])),
+    "a title that steers the terminal": partial(spoiled, steer_the_terminal),
+    "words cut short": spoiled_body(words=words_of(FILMS)[:-1]),
+    "other vectors": spoiled_body(codes=bytes(12)),
+    "codes too short": spoiled_body(codes=bytes(11)),
+    "other boosts": spoiled_body(boosts=b"\xff" * 12),
+    "another shared slate": partial(spoiled, another_shared_slate),
+    "fewer items": partial(spoiled, fewer_items),
+    "words that unpack for ever": spoiled_body(words=zlib.compress(bytes(1 << 26))),
 }
 
 
 @pytest.mark.parametrize("case", CATALOGS)
-async def test_a_bad_catalog_is_refused_before_anything_is_drawn(
-    pair: Pair, server: Server, ledger: Path, case: str
+async def test_a_bad_file_is_refused_before_anything_is_drawn(
+    server: Server, ledger: Path, case: str
 ) -> None:
-    """Planted bugs: collecting an endless stream; taking the catalog's version on trust."""
-    server.chunks = CATALOGS[case](pair.catalog)
+    """Planted bugs: unpacking without a limit; taking the catalog's version on trust."""
+    server.file = CATALOGS[case](server.file)
     with pytest.raises(Malformed):
         await ask(server, ledger)
     assert not was_made(ledger)
     assert server.requests == []
 
 
-async def test_an_endless_trickle_ends_at_the_deadline(server: Server, ledger: Path) -> None:
-    """A card that says two million items lets empty chunks through until time is up."""
-    server.card = spoiled_card(n_items=2_000_000)(server.card)
-    server.chunks = repeat(b"")
-    async with server.running() as address:
-        hasty = replace(SETTINGS, timeout=0.5)
-        with pytest.raises(AskewError):
-            await ask_once(hasty, address, ledger)
-    assert not was_made(ledger)
+async def test_an_endless_trickle_ends_at_its_length(server: Server, ledger: Path) -> None:
+    """Planted bug: collecting whatever comes, for as long as it comes."""
+    honest = server.file
+    server.pieces = lambda start: honest[start : start + 1] if start else honest[:HEAD_BYTES]
+    assert len(await ask(server, ledger)) == 4
+    server.pieces = lambda start: honest[:HEAD_BYTES] if start == 0 else bytes(1)
+    with pytest.raises(Malformed):
+        await ask(server, ledger)
 
 
 def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
@@ -253,8 +270,8 @@ def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
         message = pb.RetrieveResponse.FromString(data)
         for name, value in fields.items():
             if isinstance(value, list):
-                del message.item_ids[:]
-                message.item_ids.extend(value)
+                message.ClearField(name)  # type: ignore[arg-type]  # names are of this test
+                getattr(message, name).extend(value)
             else:
                 setattr(message, name, value)
         return message.SerializeToString()
@@ -272,10 +289,10 @@ ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "an item beyond the catalog": spoiled_answer(item_ids=[1, 2, 3, 12]),
     "another catalog": spoiled_answer(catalog_version=b"x" * 16),
     "codes too short": spoiled_answer(codes=bytes(3)),
-    "scales too short": spoiled_answer(scales=bytes(7)),
-    "scales of no number": spoiled_answer(scales=b"\xff" * 8),
+    "boosts too few": spoiled_answer(boosts=b"\xc0" * 3),
     "items scored in another way": spoiled_answer(codes=bytes(4)),
-    "items that score nothing": spoiled_answer(scales=bytes(8)),
+    "items lifted above all others": spoiled_answer(boosts=b"\xff" * 4),
+    "no words": spoiled_answer(items=[]),
 }
 
 

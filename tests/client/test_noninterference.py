@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from askew.editions import FIRST
+from askew.held_file import Part
 from askew.lattice import Lattice
 from askew.metric_card import Card
-from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits, ReplayBits
 from askew.ranking import Slate
@@ -28,6 +29,7 @@ from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.values import Answer
 
@@ -124,7 +126,8 @@ def _seen_from_outside(
     play: Play, pair: Pair, memory: Memory, ratings: dict[int, float], bits: RandomBits
 ) -> tuple[list[bytes], list[tuple[str, str, SignalCharge]], list[str]]:
     """Requests, memory calls and other I/O of one play whose noise is drawn already."""
-    pair.retrieve(Query(_frozen(pair), 4))  # the server, in this process too, reads its codebook
+    # The server, which is in this process too, reads its codebook.
+    pair.retrieve(Query(_frozen(pair), 4, edition=FIRST))
     pair.requests.clear()
     memory.calls.clear()
     memory.signals = {(pair.card.space.version, SLOT): _frozen(pair)}
@@ -172,13 +175,9 @@ class Recorder(LocalTransport):
         super().__init__(pair.card, pair.catalog)
         self.calls: list[bytes | str] = []
 
-    async def model_card(self) -> ModelCard:
-        self.calls.append("card")
-        return await super().model_card()
-
-    async def catalog(self, card: ModelCard) -> Catalog:
-        self.calls.append("catalog")
-        return await super().catalog(card)
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        self.calls.append(f"{part} of {edition} from {start}")
+        return await super().held(edition, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append(query_to_bytes(query))
@@ -195,7 +194,10 @@ async def _calls_of(
     signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
     device = Companion(
         network,
-        ClientSettings(epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0),
+        ClientSettings(
+            way="signal", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
+        ),
+        library=FetchedAnew(network),
         profile=PassingProfile(),
         signals=signals,
         bits=bits,
@@ -221,9 +223,9 @@ async def test_under_frozen_noise_a_server_hears_the_same_of_two_whole_visits(
     """Planted bugs: searching on the server, reporting an edit, asking again after a bad pick."""
     fan = await _calls_of(pair, tmp_path / "fan", FAN, silent_bits)
     assert await _calls_of(pair, tmp_path / "other", other, silent_bits) == fan
-    assert fan[:2] == ["card", "catalog"]
-    assert len(fan) == 4
-    assert fan[2] == fan[3]
+    assert fan[0] == "whole of 20773 from 0"
+    assert len(fan) == 3
+    assert fan[1] == fan[2]
 
 
 def test_two_people_look_the_same_when_printed(pair: Pair) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol
 
 import grpc
 import numpy as np
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
+from askew.break_even import BreakEven, Offer, Way
 from askew.errors import AskewError, StaleSpace
+from askew.held_file import PIECE_BYTES, Part
+from askew.item_codes import rounded, rounded_boosts, scales_of
 from askew.model_card import Catalog, Item, ModelCard
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
+from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.retriever import Retriever
 
@@ -41,8 +47,7 @@ class HostileServer:
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What it serves, as raw bytes."""
         return {
-            "GetModelCard": grpc.unary_unary_rpc_method_handler(self._model_card),
-            "GetCatalog": grpc.unary_stream_rpc_method_handler(self._catalog),
+            "GetHeld": grpc.unary_unary_rpc_method_handler(self._held),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
@@ -50,13 +55,12 @@ class HostileServer:
         metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
         self.heard.append((method, request, metadata))
 
-    def _model_card(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        self._note("card", request, context)
-        return convert.card_to_bytes(self.card)
-
-    def _catalog(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        self._note("catalog", request, context)
-        yield from convert.catalog_to_chunks(self.catalog)
+    def _held(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        wanted = pb.GetHeldRequest.FromString(request)
+        self._note("held", request, context)
+        file = held_files(self.card, self.catalog).get(Part(wanted.part), b"")
+        piece = file[wanted.start : wanted.start + PIECE_BYTES]
+        return pb.GetHeldResponse(data=piece).SerializeToString()
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         message = pb.RetrieveRequest.FromString(request)
@@ -67,8 +71,8 @@ class HostileServer:
         self.n_questions += 1
         try:
             query = convert.query_from_bytes(request, self.card)
-            answer = convert.slate_to_bytes(Retriever(self.card, self.catalog).answer(query))
-            return self.spoil(answer)
+            slate = Retriever(self.card, self.catalog).answer(query)
+            return self.spoil(convert.slate_to_bytes(slate, self.card))
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)
@@ -134,18 +138,49 @@ def _world(
     n_buckets: int = 4,
     most: int = 6,
     spoil: Reply = lambda data: data,
+    offers: Sequence[Offer] = (),
     **encoder: Any,
 ) -> HostileServer:
-    rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2)))
-    catalog = made_catalog([tuple(row) for row in rows.tolist()], tuple(range(min(6, n_items))))
+    rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2))).astype(np.float32)
+    scales = scales_of(rows)
+    coded = [tuple(row) for row in rounded(rows, scales).tolist()]
+    catalog = made_catalog(coded, tuple(range(min(6, n_items))))
     if boosts is not None:
-        catalog = replace(catalog, boosts=np.array(boosts, np.float32))
+        catalog = replace(catalog, boosts=rounded_boosts(np.array(boosts, np.float32)))
     if titles is not None:
         catalog = replace(catalog, items=tuple(titles(i) for i in range(n_items)))
     encoding = made_encoder(ranking=2, **{"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder)
     buckets = made_buckets(n_buckets, ranking=2) if n_buckets else None
-    space = FeatureSpace(RatingScale(*scale), encoding, buckets)
-    return HostileServer(made_card(space, catalog, most), catalog, spoil)
+    space = FeatureSpace(RatingScale(*scale), encoding, scales, buckets)
+    card = made_card(space, catalog, most)
+    if offers:
+        card = replace(card, n_starter=FILMS, break_even=BreakEven(tuple(offers), 0))
+    return HostileServer(card, catalog, spoil)
+
+
+def servers_with_tables() -> dict[str, Callable[[], HostileServer]]:
+    """Cards that propose, of catalogs of which a device with `starter_budget` holds the films."""
+    shared = Offer(Way.SHARED, FILMS, 1000, 0.5)
+    cheap = Offer(
+        Way.SIGNAL, FILMS, 1000, 0.9, 0.4, 0.01, mechanism="bucket_rr", epsilon=Fraction(1, 2), k=2
+    )
+    dear, point = replace(cheap, epsilon=Fraction(16)), replace(cheap, mechanism="geo_laplace")
+    tables = {
+        "no signal": (shared, cheap),
+        "a bucket": (cheap, shared),
+        "a point": (point, shared),
+        "a dear bucket": (dear, shared),
+        "a dear bucket, and a cheap one": (dear, cheap),
+    }
+    return {
+        name: partial(_world, n_items=FILMS + STRANGERS, titles=_film_or_stranger, offers=offers)
+        for name, offers in tables.items()
+    }
+
+
+def starter_budget(server: HostileServer) -> int:
+    """The bytes that a device gives which holds the starter items, and not all."""
+    return len(held_files(server.card, server.catalog)[Part.STARTER])
 
 
 def _film_or_stranger(i: int) -> Item:
@@ -186,8 +221,8 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "a scale below all ratings": lambda: _world(scale=(-1000.0, -900.0, -950.0)),
     "everything a like": lambda: _world(scale=(1.0, 5.0, 1.0 + 1e-9)),
     "vectors of nothing": lambda: _world(vectors=lambda rows: 0 * rows),
-    "vectors as large as allowed": lambda: _world(vectors=lambda rows: 1024 * np.sign(rows)),
-    "one vector apart": lambda: _world(vectors=lambda rows: np.where(rows == rows[0], 1000, 1e-9)),
+    "vectors as large as allowed": lambda: _world(vectors=lambda rows: 448 * np.sign(rows)),
+    "one vector apart": lambda: _world(vectors=lambda rows: np.where(rows == rows[0], 440, 1e-9)),
     "boosts at both ends": lambda: _world(boosts=[1e-6, 1024.0] * 6),
     "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
     "the smallest clip": lambda: _world(clip=1e-6),

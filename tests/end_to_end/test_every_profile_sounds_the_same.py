@@ -12,6 +12,7 @@ import io
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,22 +23,25 @@ from end_to_end.eavesdropping import (
     Ratings,
     hostile_servers,
     people,
+    servers_with_tables,
     serving,
+    starter_budget,
 )
 
 from askew.errors import AskewError, ProfileError
 from askew.ranking import Slate
 from askew_client.cli import main as cli
 from askew_client.client import AskewClient, open_companion
+from askew_client.device.answering import Asked
 from askew_client.device.device import Companion
-from askew_client.exchange import Exchange, Question
+from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.views.values import Connection
 
-SETTINGS = ClientSettings(k=4, pace=0.001)
+SETTINGS = ClientSettings(way="signal", k=4, pace=0.001)
 SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 
@@ -62,10 +66,12 @@ def heard_by(server: HostileServer) -> tuple[Heard, ...]:
     return heard
 
 
-async def by_library(address: str, person: Ratings, directory: Path) -> str:
+async def by_library(
+    address: str, person: Ratings, directory: Path, settings: ClientSettings = SETTINGS
+) -> str:
     """Two questions: one draws, one sends again."""
     ends = ""
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
+    async with AskewClient(settings, server=address, directory=directory) as client:
         if person:
             client.companion.edit({label: (rating,) for label, rating in person.items()})
         for _ in range(2):
@@ -77,11 +83,13 @@ async def by_library(address: str, person: Ratings, directory: Path) -> str:
     return ends
 
 
-async def in_the_library(server: HostileServer, count: int, root: Path) -> set[Observation]:
+async def in_the_library(
+    server: HostileServer, count: int, root: Path, settings: ClientSettings = SETTINGS
+) -> set[Observation]:
     found: set[Observation] = set()
     with serving(server) as address:
         for number, person in enumerate(people(count)):
-            ends = await by_library(address, person, root / str(number))
+            ends = await by_library(address, person, root / str(number), settings)
             found.add((ends, heard_by(server)))
     return found
 
@@ -95,6 +103,21 @@ async def test_in_the_library_all_profiles_are_one_observation(
     assert len(await in_the_library(server, 14, tmp_path)) == 1
 
 
+TABLES = servers_with_tables()
+QUESTIONS = {"a bucket": 2, "a point": 2, "a dear bucket, and a cheap one": 2}
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_whether_a_device_asks_by_itself_is_the_same_for_all_profiles(
+    table: str, tmp_path: Path
+) -> None:
+    """Caught here: no question where the best item is held, or was met; one because it is not."""
+    server = TABLES[table]()
+    settings = replace(SETTINGS, way="", byte_budget=starter_budget(server))
+    assert len(await in_the_library(server, 6, tmp_path, settings)) == 1
+    assert server.n_questions == 6 * QUESTIONS.get(table, 0)
+
+
 @pytest.mark.audit
 async def test_in_the_library_two_hundred_pairs_are_one_observation(
     server: HostileServer, tmp_path: Path
@@ -106,7 +129,8 @@ def by_command(address: str, person: Ratings, data: Path, monkeypatch: pytest.Mo
     """`askew ask --ratings - --unmatched FILE` twice; the exit codes."""
     lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
     text = "\n".join(["title,rating", *lines]).encode()
-    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--server", address]
+    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--way", "signal"]
+    arguments += ["--server", address]
     codes: list[object] = []
     for _ in range(2):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
@@ -213,7 +237,6 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
 # Each of these was in the device, or could be: planted in its production objects.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-Asked = tuple[Question, Slate]
 _ask, _exchange_of = Companion._ask, Companion._exchange_of
 
 
@@ -236,9 +259,11 @@ def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exchange_of(device: Companion, likings: Ratings, model: object) -> Exchange:
-        exchange: Exchange = _exchange_of(device, likings, model)  # type: ignore[arg-type]
-        if len(exchange.ratings) < len(likings):
+    def exchange_of(
+        device: Companion, document: ProfileDocument, settings: ClientSettings
+    ) -> Exchange:
+        exchange = _exchange_of(device, document, settings)
+        if len(exchange.ratings) < len(document.ratings):
             raise ProfileError("no such title in this catalog")
         return exchange
 
@@ -246,14 +271,14 @@ def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    rank = Exchange.rank
+    check = Exchange.check_slate
 
-    def checked(exchange: Exchange, slate: Slate) -> object:
+    def checked(exchange: Exchange, slate: Slate) -> None:
         if exchange.ratings.keys() >= set(slate.item_ids):
             raise ProfileError("all of them are rated")
-        return rank(exchange, slate)
+        check(exchange, slate)
 
-    monkeypatch.setattr(Exchange, "rank", checked)
+    monkeypatch.setattr(Exchange, "check_slate", checked)
 
 
 @pytest.mark.parametrize(

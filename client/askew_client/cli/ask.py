@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from askew.errors import ProfileError
-from askew_client.cli import options
+from askew_client.cli import ask_output, options
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.values import Answer, Cost, Quote, Rated
+    from askew_client.views.values import Answer, Rated
 
-_NOTHING_RATED = (
-    "(nothing of this catalog is rated, which no server is told: the question is asked and charged "
-    "like any other; `askew profile add` rates titles)"
-)
 _SECOND_SPACE = (
     "This month has a signal for another feature space already, and a second one tells more about "
     "you. Ask all the same?"
@@ -40,6 +33,8 @@ _SECOND_SPACE = (
     options.k,
     options.epsilon,
     options.mechanism,
+    options.way,
+    options.accept,
     options.lifetime_cap,
     options.data,
     options.as_json,
@@ -54,21 +49,27 @@ _SECOND_SPACE = (
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the ratings of titles that the catalog does not have to this file.",
 )
+@click.option(
+    "--save-payload",
+    "payload",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what the answer brought with the pick, such as an article, to this file.",
+)
 @click.pass_context
 def ask(
     context: click.Context,
+    /,
     ratings: TextIO | None,
-    server: str | None,
-    k: int | None,
-    epsilon: Fraction | None,
-    mechanism: str | None,
-    lifetime_cap: Fraction | None,
-    data: Path | None,
     as_json: bool,
     second_space: bool,
     unmatched: Path | None,
+    payload: Path | None,
+    **flags: object,
 ) -> None:
-    """Ask once, and rank the results in private.
+    """Find what is best for you, ranked in private; a signal is sent only where that pays.
+
+    A catalog that this device can hold is ranked here, whole. Else it goes by what the server says
+    a signal is worth, and never by a dearer one than your settings say. --way takes the other ways.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. What it costs
@@ -78,30 +79,24 @@ def ask(
     \b
     Examples:
       askew ask
-      askew ask -k 20 --json
+      askew ask --way signal -k 20 --json
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
-    config = options.load(
-        context,
-        server=server,
-        k=k,
-        epsilon=epsilon,
-        mechanism=mechanism,
-        lifetime_cap=lifetime_cap,
-        data=data,
-    )
+    config = options.load(context, **flags)
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is
     # typed before there is an event loop, which would swallow Ctrl-C.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
     found, strangers = options.run(_asked(config, profile, second_space=second_space))
     if as_json:
-        options.print_json(_as_json(found))
+        options.print_json(ask_output.as_json(found))
     else:
-        for line in _as_lines(found):
+        for line in ask_output.as_lines(found):
             click.echo(line)
     if unmatched is not None:
         _write(strangers, unmatched)
+    if payload is not None:
+        _save(found, payload)
 
 
 @click.command()
@@ -138,7 +133,7 @@ async def _asked(
     )
     async with opened as companion:
         quote = value_of(await companion.quote())
-        for line in _quote_lines(quote):
+        for line in ask_output.quote_lines(quote):
             click.echo(line, err=True)
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
@@ -155,14 +150,23 @@ def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
     replace_file(path, as_csv(unmatched))
 
 
+def _save(found: Answer, path: Path) -> None:
+    """What came with the pick, for the person alone. It is here: no second question."""
+    from askew_client.storage.private_file import replace_file
+
+    if found.pick.payload is None:
+        raise click.ClickException("the answer brought nothing with the pick")
+    replace_file(path, found.pick.payload)
+
+
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
     import datetime
 
-    from askew_client.transport.grpc import GrpcTransport
-    from askew_client.transport.held import FetchedAnew
+    from askew_client.client import open_library
 
-    async with GrpcTransport(config.server, config.settings.timeout) as network:
-        held = await FetchedAnew(network).holding(datetime.date.today())
+    opened = open_library(config.settings, server=config.server, directory=config.data)
+    async with opened as (_, library):
+        held = await library.holding(datetime.date.today())
     return [(item.label, item.genres) for item in held.catalog.items]
 
 
@@ -177,73 +181,3 @@ def _passing(ratings: TextIO) -> ProfileStore:
     except UnicodeDecodeError:
         raise ProfileError("the file of ratings is not text in UTF-8") from None
     return PassingProfile(ProfileDocument().edited(read_titles(lines)))
-
-
-def _as_lines(found: Answer) -> Iterator[str]:
-    """The ranking as text, the pick marked."""
-    for result in found.results:
-        yield f"{'*' if result.picked else ' '} {result.title.label}"
-    yield f"({found.source}; * is your pick, chosen on this device)"
-    if not found.used:
-        yield _NOTHING_RATED
-    yield from _cost_lines(found.cost)
-    if found.departure.fresh:
-        yield "(a fresh signal was drawn and charged for this month)"
-    if found.unused:
-        yield (
-            f"({found.unused} of your ratings are of titles that this catalog does not have; "
-            "--unmatched lists them)"
-        )
-
-
-def _quote_lines(quote: Quote) -> Iterator[str]:
-    """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    if quote.fresh:
-        cost = quote.cost
-        yield f"this question costs {_in_three_units(cost)}"
-        yield (
-            f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
-            f"{float(quote.spent_this_slot):.4g} of {float(quote.monthly_cap):g} in {quote.slot}"
-        )
-
-
-def _cost_lines(cost: Cost) -> Iterator[str]:
-    spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
-    yield f"(this month's signal: {_in_three_units(cost)}; {spent})"
-    if cost.epsilon != cost.wanted:
-        yield "(it was drawn earlier; the settings asked for now count from next month on)"
-
-
-def _in_three_units(cost: Cost) -> str:
-    from askew_client.views.rounding import at_most
-
-    rate = cost.epsilon_per_distance
-    metric = "" if rate is None else f"epsilon {float(rate):.3g} per unit distance, "
-    return (
-        f"{metric}{at_most(cost.one_rating, 3)} for one rating, at most "
-        f"{at_most(cost.between_any_two, 3)} between any two people"
-    )
-
-
-def _as_json(found: Answer) -> dict[str, object]:
-    cost = found.cost
-    return {
-        "source": found.source,
-        "simulated": found.simulated,
-        "pick": found.pick.title.label,
-        "results": [result.title.label for result in found.results],
-        "used_ratings": found.used,
-        "unused_ratings": found.unused,
-        "fresh": found.departure.fresh,
-        "cost": {
-            "epsilon_per_distance": _optional(cost.epsilon_per_distance),
-            "epsilon_per_rating": cost.one_rating,
-            "epsilon_between_any_two": cost.between_any_two,
-            "spent": float(cost.spent),
-            "lifetime_cap": float(cost.cap),
-        },
-    }
-
-
-def _optional(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)

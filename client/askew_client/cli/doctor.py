@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.all_of(options.server, options.data, options.as_json)
+@options.all_of(options.server, options.way, options.data, options.as_json)
 @click.pass_context
-def doctor(context: click.Context, server: str | None, data: Path | None, as_json: bool) -> int:
-    """Check the server, its space, the ledger, the profile, file modes, clock and keyring.
+def doctor(
+    context: click.Context,
+    server: str | None,
+    way: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> int:
+    """Check the server, its space, what `askew ask` would do, the ledger, the profile, file modes,
+    clock and keyring.
 
     Nothing is changed, drawn or charged. Exit code 1 if a check failed.
 
@@ -30,7 +37,7 @@ def doctor(context: click.Context, server: str | None, data: Path | None, as_jso
       askew doctor
       askew doctor --json
     """
-    config = options.load(context, server=server, data=data)
+    config = options.load(context, server=server, way=way, data=data)
     options.note(f"looking at {config.server} and the files of this device ...")
     findings = options.run(_findings(config))
     if as_json:
@@ -55,25 +62,30 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
         async with GrpcTransport(config.server, config.settings.timeout) as network:
             await wait_until_healthy(network.channel, config.settings.timeout)
             yield Finding("server", "ok", f"{config.server} is healthy")
-            yield await _space(network, config)
+            for finding in await _space(network, config):
+                yield finding
     except AskewError as error:
         hint = f"{setback_of(error).hint} `askew-server serve --demo` starts one here."
         yield Finding("server", "fail", f"{config.server}: {error}", hint)
 
 
-async def _space(network: Transport, config: Config) -> Finding:
-    """Whether this device asks this server, whichever kind of space it has."""
+async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
+    """Whether this device asks this server, whichever kind of space it has, and by which way."""
     import datetime
 
     from askew.errors import OtherKind
-    from askew_client.device.doctor import check_metric_space, check_space
+    from askew_client.device.doctor import check_metric_space, check_space, check_way
     from askew_client.transport.held import FetchedAnew
+    from askew_client.ways.choice import Held
 
+    settings = config.settings
     try:
-        held = await FetchedAnew(network).holding(datetime.date.today())
-        return check_space(held.card, config.settings)
+        library = FetchedAnew(network, settings.byte_budget)
+        found = await library.holding(datetime.date.today())
     except OtherKind:
-        return check_metric_space(await network.metric_card(), config.settings)
+        return (check_metric_space(await network.metric_card(), settings),)
+    held = Held(len(found.catalog), found.size)
+    return check_space(found.card, settings), check_way(found.card, settings, held)
 
 
 def _device(config: Config) -> list[Finding]:

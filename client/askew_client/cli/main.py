@@ -32,6 +32,7 @@ from askew_client.cli.doctor import doctor
 from askew_client.cli.near import near
 from askew_client.cli.place import place
 from askew_client.cli.profile import profile
+from askew_client.cli.refresh import refresh
 from askew_client.cli.tui import tui
 from askew_client.storage import core_dumps
 
@@ -70,7 +71,8 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     context.obj = config_file
 
 
-for _command in (ask, budget, catalog, completion, demo, doctor, near, place, profile, tui):
+_COMMANDS = (ask, budget, catalog, completion, demo, doctor, near, place, profile, refresh, tui)
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 

@@ -39,6 +39,24 @@ class RationalNumber(click.ParamType["Fraction"]):
             return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
 
 
+class Yes(click.ParamType["str"]):
+    """A yes to one proposal, and no other text."""
+
+    name = "yes"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The text, or a usage error."""
+        from askew_client.settings.accepted import Accepted
+
+        try:
+            Accepted.parsed(value)
+        except ParameterError as error:
+            return self.fail(f"it must be {error.limit}", param, ctx)
+        return str(value)
+
+
 class Directory(click.Path):
     """A directory, which need not exist yet. Empty text is refused: it would mean "."."""
 
@@ -79,6 +97,24 @@ mechanism = click.option(
     "--mechanism",
     type=click.Choice(["geo_laplace", "bucket_rr"]),
     help="Noise on a point, or a bucket named truthfully or not.  [default: geo_laplace]",
+)
+way = click.option(
+    "--way",
+    type=click.Choice(["auto", "whole", "shared", "signal"]),
+    help="Rank what is held whole, rank what everybody holds, or send a signal too."
+    "  [default: auto]",
+)
+byte_budget = click.option(
+    "--byte-budget", type=int, help="Bytes that what is held may take.  [default: 4000000]"
+)
+held_from = click.option(
+    "--held-from",
+    help="The https:// address of a static host for what is held.  [default: the server itself]",
+)
+accept = click.option(
+    "--accept",
+    type=Yes(),
+    help="Your yes to what a server proposes and is dearer, as `askew ask` wrote it.",
 )
 lifetime_cap = click.option(
     "--lifetime-cap",

@@ -41,12 +41,12 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
             card, catalog = held.card, held.catalog
             likes = _favorites(catalog, card.space)
             exchange = Exchange(card, catalog, settings, likes, edition=held.edition)
-            screen.person(exchange)
+            screen.person(exchange, held.size)
             sent = await _ask(exchange, slot, screen, store, network)
             await _measure(exchange, draws, screen)
             again = query_to_bytes(exchange.ask(slot, store, SystemBits()).query)
             screen.ledger(store.charges(), settings, same_bytes=again == sent)
-            screen.meaning(exchange.loss, card.space.encoder.reach())
+            screen.meaning(exchange.loss, exchange.card.space.encoder.reach())
     screen.closing()
 
 

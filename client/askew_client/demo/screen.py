@@ -29,10 +29,15 @@ class DemoScreen(Page):
         """Say what is about to happen."""
         self._starting("Askew: one private exchange, from a device to a server and back")
 
-    def person(self, exchange: Exchange) -> None:
-        """Who asks, and for what."""
+    def person(self, exchange: Exchange, size: int) -> None:
+        """Who asks, and for what. size: of what the device holds, in bytes."""
         card = exchange.card
         self._say(f"Its catalog: {card.n_items} {card.source}.")
+        kilobytes = f"{size / 1000:.0f} kB"
+        self._say(
+            f"The device holds all of it, in {kilobytes}: `askew ask` would rank it here and",
+            "send nothing. This demo asks all the same, as if it were too much to hold.",
+        )
         self._heading("1  The person (made up) and their ratings: these stay on the device")
         for item, rating in exchange.ratings.items():
             self._say(f"     {rating:>4g}  {exchange.catalog.items[item].label}")
@@ -82,6 +87,7 @@ class DemoScreen(Page):
         shown.add_column("utility", justify="right")
         shown.add_column("place among unrated", justify="right")
         rows: Sequence[tuple[str, Quality, str]] = (
+            ("the device holds everything: nothing sent", comparison.no_privacy, ""),
             ("no privacy: the server sees the profile", comparison.no_privacy, ""),
             (f"Askew: noisy signal, k = {k}, private pick", comparison.many, "bold"),
             ("the same signal, k = 1", comparison.one, ""),

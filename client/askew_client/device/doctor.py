@@ -13,13 +13,15 @@ from typing import Literal
 from askew.errors import AskewError, ParameterError
 from askew.metric_card import MetricCard
 from askew.model_card import ModelCard
-from askew_client.exchange import mechanism_for
 from askew_client.ledger.slots import months_between
 from askew_client.ledger.store import MAX_JUMP, SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import Places
 from askew_client.settings.ranges import LEVELS
 from askew_client.settings.settings import ClientSettings, slot_of
+from askew_client.ways.choice import Held, choose
+from askew_client.ways.mechanism import mechanism_for
+from askew_client.ways.words import in_words
 
 Health = Literal["ok", "warn", "fail"]
 _EARLIEST_YEAR = 2026  # nobody ran this program before
@@ -41,10 +43,20 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     try:
         mechanism_for(card, settings)
     except ParameterError as error:
-        return Finding("space", "fail", str(error), "Ask another server, or change the setting.")
+        health: Health = "fail" if settings.way == "signal" else "warn"  # else none is needed
+        return Finding("space", health, str(error), "Ask another server, or change the setting.")
     reach = card.space.encoder.reach()
     text = f"diameter {float(reach.diameter):.3g}, one rating moves {float(reach.one_rating):.3g}"
     return Finding("space", "ok", text)
+
+
+def check_way(card: ModelCard, settings: ClientSettings, held: Held) -> Finding:
+    """How `askew ask` would be answered, and why."""
+    try:
+        taken = in_words(choose(settings, card, held), card)
+    except ParameterError as error:
+        return Finding("way", "fail", str(error), "Take another way, or change the setting.")
+    return Finding("way", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))
 
 
 def check_metric_space(card: MetricCard, settings: ClientSettings) -> Finding:

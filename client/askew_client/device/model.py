@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
+from askew.ranking import Slate
 from askew.titles import TitleIndex
 from askew_client.device import present
+from askew_client.exchange import Exchange
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.met import Met, MetItem
 from askew_client.profile.title_search import TitleSearch
+from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
+from askew_client.ways.choice import Held
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A card and what the device holds of its catalog, titles to be searched, and each item's part
-    of a point. edition: the version that is held. Public.
+    """A card and what the device knows of its catalog, titles to be searched, and each item's part
+    of a point. edition: the version that is held. held: how many items those are, the first ones,
+    and their bytes; behind them stand items that were met in answers. places: of each label, where
+    its item is; an item with the label of one that is held is taken for it. Public.
     """
 
     card: ModelCard
@@ -29,6 +39,8 @@ class Model:
     search: TitleSearch = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
     edition: int
+    held: Held
+    places: Mapping[str, int] = field(repr=False)
 
     @classmethod
     def of(cls, held: Holding) -> Self:
@@ -42,4 +54,59 @@ class Model:
             TitleSearch(catalog),
             card.space.encoder.contributions(catalog.vectors),
             held.edition,
+            Held(len(catalog), held.size),
+            _places(catalog),
         )
+
+    def with_met(self, met: Met) -> Model:
+        """With the items met in this space that the device does not hold."""
+        new = [each for each in met.items if each.item.label not in self.places]
+        if met.space_version != self.card.space.version or not new:
+            return self
+        space, before = self.card.space, self.catalog
+        vectors = decode(b"".join([each.codes for each in new]), space.scales, len(new))
+        catalog = Catalog(
+            (*before.items, *(each.item for each in new)),
+            np.concatenate([before.vectors, vectors]),
+            np.concatenate([before.boosts, decode_boosts(bytes(each.boost for each in new))]),
+            before.shared_slate,
+        )
+        parts = np.concatenate([self.contributions, space.encoder.contributions(vectors)])
+        return replace(
+            self,
+            catalog=catalog,
+            index=TitleIndex(catalog),
+            search=TitleSearch(catalog),
+            contributions=parts,
+            places=_places(catalog),
+        )
+
+    def exchange(self, document: ProfileDocument, settings: ClientSettings) -> Exchange:
+        """A person with this model, which has met what they met, asking by these settings."""
+        ratings = present.ratings_of(document.likings(), self.index, self.card.space.scale)
+        catalog, parts, n_held = self.catalog, self.contributions, self.held.n_items
+        return Exchange(self.card, catalog, settings, ratings, parts, self.edition, n_held)
+
+    def unused(self, document: ProfileDocument) -> int:
+        """How many ratings are of titles that are not known here."""
+        return sum([key not in self.index for key in document.likings()])
+
+    def met_in(self, slate: Slate) -> tuple[MetItem, ...]:
+        """The items of an answer that the device does not hold."""
+        new = [at for at, item in enumerate(slate.item_ids) if item >= self.held.n_items]
+        codes = encode(slate.vectors[new], self.card.space.scales)
+        boosts = encode_boosts(slate.boosts[new])
+        rows = zip(new, codes, boosts, strict=True)
+        return tuple(MetItem(slate.items[at], code.tobytes(), boost) for at, code, boost in rows)
+
+    def places_of(self, slate: Slate) -> tuple[int, ...]:
+        """Where the items of an answer are in this catalog, which has met them."""
+        return tuple(
+            item if item < self.held.n_items else self.places[slate.items[at].label]
+            for at, item in enumerate(slate.item_ids)
+        )
+
+
+def _places(catalog: Catalog) -> Mapping[str, int]:
+    """Of two items with one label the lower counts."""
+    return {item.label: at for at, item in reversed([*enumerate(catalog.items)])}

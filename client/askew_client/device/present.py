@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from askew.ranking import Ranking, Slate
 from askew.signal import Signal, TasteMechanism
 from askew.titles import TitleIndex
 from askew.vectors import RatingScale
-from askew_client.exchange import Exchange, Question, mechanism_for
+from askew_client.exchange import Exchange
 from askew_client.ledger.account import Account
 from askew_client.ledger.record import Remembered
 from askew_client.profile.document import Liking
@@ -33,6 +34,10 @@ from askew_client.views.values import (
     Result,
     Title,
 )
+from askew_client.views.ways import TakenWay
+from askew_client.ways.choice import Taken
+from askew_client.ways.mechanism import mechanism_for
+from askew_client.ways.words import in_words
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
@@ -57,7 +62,8 @@ def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
     By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
     it is for.
     """
-    spread = (catalog.scoring @ card.space.encoder.directions).std(axis=0)  # (d,)
+    scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
+    spread = scores.std(axis=0)  # (d,)
     return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
 
 
@@ -104,28 +110,34 @@ def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
 
 def answer_of(  # noqa: PLR0913
     exchange: Exchange,
-    question: Question,
-    slate: Slate,
-    *,
-    slot: str,
+    ranking: Ranking,
     titles: Sequence[Title],
+    *,
+    way: TakenWay,
+    came: Mapping[int, bytes | None] = MappingProxyType({}),
+    departure: Departure | None = None,
+    cost: Cost | None = None,
     unused: int,
 ) -> Answer:
-    """A question and its private ranking; titles are the catalog's.
-
-    Raises Malformed for a hostile slate.
+    """A private ranking, ready to show. titles are the catalog's. came: the items that an answer
+    brought, with their payloads.
     """
-    results = results_of(exchange, exchange.rank(slate), titles)
-    remembered, mechanism = question.remembered, question.remembered.signal.of_tastes
     return Answer(
-        departure=departure_of(exchange, remembered, slot),
-        cost=cost_of(exchange.card, mechanism, exchange.loss, remembered.spent, exchange.settings),
+        way=way,
+        departure=departure,
+        cost=cost,
         source=exchange.card.source,
         simulated=exchange.card.simulated,
-        results=results,
+        results=results_of(exchange, ranking, titles, came),
         used=len(exchange.ratings),
         unused=unused,
     )
+
+
+def payloads_of(places: Sequence[int], slate: Slate) -> dict[int, bytes | None]:
+    """The items of an answer by their places in the catalog, with what it brought of each."""
+    payloads: Sequence[bytes | None] = slate.payloads or [None] * len(places)
+    return dict(zip(places, payloads, strict=True))
 
 
 def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Departure:
@@ -162,14 +174,22 @@ def cost_of(
     )
 
 
+def cost_after(asked: Exchange, remembered: Remembered) -> Cost:
+    """What a question cost, beside what its settings would draw now."""
+    mechanism = remembered.signal.of_tastes
+    return cost_of(asked.card, mechanism, asked.loss, remembered.spent, asked.settings)
+
+
 def quote_of(
-    card: ModelCard, settings: ClientSettings, account: Account, slot: str, stored: Signal | None
+    taken: Taken, card: ModelCard, account: Account, slot: str, stored: Signal | None
 ) -> Quote:
-    """What a question costs, before it is asked."""
+    """What a question with a signal costs, before it is asked."""
+    settings, spent_this_slot = taken.settings, account.spent_in(slot)
     now = mechanism_for(card, settings)
     mechanism = now if stored is None else stored.of_tastes
-    wanted, spent_this_slot = now.privacy_loss(card.space.encoder.reach()), account.spent_in(slot)
+    wanted = now.privacy_loss(card.space.encoder.reach())
     return Quote(
+        way=in_words(taken, card),
         cost=cost_of(card, mechanism, wanted, account.spent, settings),
         slot=slot,
         fresh=stored is None,
@@ -179,7 +199,25 @@ def quote_of(
     )
 
 
-def results_of(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) -> tuple[Result, ...]:
+def free_quote(taken: Taken, card: ModelCard, slot: str) -> Quote:
+    """The same where nothing would be sent: no ledger is opened for it."""
+    return Quote(
+        way=in_words(taken, card),
+        cost=None,
+        slot=slot,
+        fresh=False,
+        second_space=False,
+        spent_this_slot=Fraction(0),
+        monthly_cap=taken.settings.monthly_cap,
+    )
+
+
+def results_of(
+    exchange: Exchange,
+    ranking: Ranking,
+    titles: Sequence[Title],
+    came: Mapping[int, bytes | None],
+) -> tuple[Result, ...]:
     """The private ranking as lines, best first, the pick marked."""
     pick, reasons = ranking.best, _reasons(exchange, ranking, titles)
     return tuple(
@@ -191,6 +229,8 @@ def results_of(exchange: Exchange, ranking: Ranking, titles: Sequence[Title]) ->
                 picked=item == pick,
                 score=ranking.scores[item],
                 why=f"number {place} of these for you{reason}",
+                came=item in came,
+                payload=came.get(item),
             )
             for place, (item, reason) in enumerate(zip(ranking.order, reasons, strict=True), 1)
         ]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from askew.errors import AskewError, PlaceError, ProfileError
 from askew.model_card import MAX_TEXT, check_text
+from askew.titles import title_key
 from askew.vectors import MAX_RATING
+from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
 from askew_client.views.values import PastAnswer
 
@@ -30,13 +32,14 @@ _MAX_ANSWERS = 200
 @dataclass(frozen=True)
 class ProfileDocument:
     """One person's profile. edits hold, for each title, its state before the edit; places are by
-    the name that the person gave them.
+    the name that the person gave them; met are items that answers brought.
     """
 
     ratings: Mapping[str, Liking] = field(default_factory=dict, repr=False)
     edits: tuple[Mapping[str, State], ...] = field(default=(), repr=False)
     answers: tuple[PastAnswer, ...] = field(default=(), repr=False)
     places: Mapping[str, NamedPlace] = field(default_factory=dict, repr=False)
+    met: Met = field(default_factory=Met, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
         """The profile after one edit. Raises ProfileError for what is no title or no rating."""
@@ -65,7 +68,7 @@ class ProfileDocument:
         return replace(self, answers=(*self.answers, answer)[-_MAX_ANSWERS:])
 
     def without(self, named: Callable[[str], bool]) -> ProfileDocument:
-        """The profile without any trace of these titles: ratings, edits and answers go.
+        """The profile without any trace of these titles: ratings, edits, answers and items go.
 
         An edit keeps its other titles; an answer with one of them is forgotten whole.
         """
@@ -75,11 +78,14 @@ class ProfileDocument:
             ratings={label: liking for label, liking in self.ratings.items() if not named(label)},
             edits=tuple(each for each in edits if each),
             answers=tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
+            met=self.met.only(lambda label: not named(label)),
         )
 
     def without_answers(self) -> ProfileDocument:
-        """The same ratings, and no past."""
-        return replace(self, answers=())
+        """The same ratings, and no past: of what answers brought, what is rated."""
+        rated = {title_key(label) for label in self.ratings}
+        met = self.met.only(lambda label: title_key(label) in rated)
+        return replace(self, answers=(), met=met)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
         """The profile with one more place. Raises PlaceError for a name that is taken or none."""
@@ -104,6 +110,14 @@ class ProfileDocument:
             )
         return self.places[name]
 
+    def likings(self) -> dict[str, Liking]:
+        """What is liked, by the key of its title."""
+        return {title_key(label): liking for label, liking in self.ratings.items()}
+
+    def meeting(self, space_version: str, items: Sequence[MetItem]) -> ProfileDocument:
+        """The profile with items that an answer brought."""
+        return replace(self, met=self.met.joined(space_version, items))
+
     def to_bytes(self) -> bytes:
         """The profile as text."""
         answers = [[a.when.isoformat(), a.slot, a.labels, a.picked] for a in self.answers]
@@ -113,6 +127,7 @@ class ProfileDocument:
             "edits": self.edits,
             "answers": answers,
             "places": places,
+            "met": self.met.to_json(),
         }
         return json.dumps(value, ensure_ascii=False, default=dict).encode()
 
@@ -129,9 +144,10 @@ class ProfileDocument:
                 for when, slot, labels, picked in value["answers"]
             )
             places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
+            met = Met.from_json(value["met"])
         except (AskewError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise ProfileError("the stored profile is damaged") from None
-        return cls(value["ratings"], edits, answers, places)
+        return cls(value["ratings"], edits, answers, places, met)
 
 
 def _check(label: str, state: State) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 
 from askew.titles import TitleIndex, title_key
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
-from askew_client.views.values import PastAnswer, Rated
+from askew_client.views.values import PastAnswer, Rated, Title
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class ProfileDesk:
         self._profile = profile
         # What a connected catalog adds: the titles that it knows, and how it writes them.
         self._known: TitleIndex | None = None
-        self._labels: Mapping[int, str] = MappingProxyType({})
+        self._titles: Sequence[Title] = ()
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
@@ -155,5 +154,5 @@ class ProfileDesk:
     def _spelled(self, label: str, kept: Mapping[int | str, str]) -> str:
         """A typed title as the profile or the catalog already writes it."""
         identity = self._identity(label)
-        known = self._labels[identity] if isinstance(identity, int) else label.strip()
+        known = self._titles[identity].label if isinstance(identity, int) else label.strip()
         return kept.get(identity, known)

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
+from typing import overload
 
-from askew.model_card import Catalog
+from askew.model_card import Catalog, Item
 from askew.titles import plain_text
 from askew_client.views.values import Title
 
 _END = "\n"  # in no title: they are printable
 _SAMPLE = 1 << 16  # characters
+_AT_ONCE = 4096  # titles, so that there are never many pieces of text
+
+
+class Titles(Sequence[Title]):
+    """The titles of items, each made when it is looked at: most never are."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, at: int) -> Title: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Titles: ...
+
+    def __getitem__(self, at: int | slice) -> Title | Titles:
+        if isinstance(at, slice):
+            return Titles(self._items[at])
+        item = self._items[at]
+        return Title(item.label, item.title, item.genres)
 
 
 class TitleSearch:
@@ -22,10 +47,14 @@ class TitleSearch:
     """
 
     def __init__(self, catalog: Catalog) -> None:
-        self.titles = tuple(Title(i.label, i.title, i.genres) for i in catalog.items)
-        lines = [plain_text(title.label) + _END for title in self.titles]
-        self._text = _END + "".join(lines)
-        self._starts = [1, *accumulate(map(len, lines), initial=1)][1:]
+        self.titles = Titles(catalog.items)
+        parts, self._starts = [_END], array("q", [1])
+        for first in range(0, len(catalog.items), _AT_ONCE):
+            some = catalog.items[first : first + _AT_ONCE]
+            lines = [plain_text(item.label) + _END for item in some]
+            self._starts.extend(accumulate(map(len, lines), initial=self._starts.pop()))
+            parts.append("".join(lines))
+        self._text = "".join(parts)
 
     def find(self, text: str, limit: int) -> tuple[Title, ...]:
         """Titles that contain every word of `text`; those that begin with it come first."""

@@ -12,11 +12,14 @@ from askew.errors import ParameterError
 
 @dataclass(frozen=True)
 class Places:
-    """The files of one person: profile, ledger, and the ledger's anchor in another directory."""
+    """The files of one person: profile, ledger, the ledger's anchor in another directory, and the
+    directory of what is held of each server's catalog.
+    """
 
     profile: Path
     ledger: Path
     anchor: Path
+    held: Path
 
 
 def places(directory: str | Path | None) -> Places:
@@ -27,7 +30,8 @@ def places(directory: str | Path | None) -> Places:
     named = None if directory is None else _path(directory)
     data = named or data_directory()
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
-    return Places(data / "profile.sqlite", ledger_file(data), state / "anchor" / "signals.json")
+    anchor = state / "anchor" / "signals.json"
+    return Places(data / "profile.sqlite", ledger_file(data), anchor, data / "held")
 
 
 def _path(directory: str | Path) -> Path:

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.privacy import exact_rational
+from askew_client.settings.accepted import Accepted
 from askew_client.settings.regions import region_of
+from askew_client.settings.static_host import StaticHost
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
@@ -38,6 +40,7 @@ _POSITIVE: Final = (
     "pace",
     "timeout",
 )
+WAYS: Final = ("", "whole", "shared", "signal")
 # Far longer ones overflow the clocks that they are told to.
 _SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
 
@@ -70,6 +73,7 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
         limit = f"between {low} and {high} for {mechanism}"
         raise ParameterError("epsilon", epsilon, limit)
     _check_questions(chosen)
+    _check_ways(chosen)
     for name in _POSITIVE:
         value = chosen.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
@@ -79,6 +83,18 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
     for name, (shortest, longest) in _SECONDS.items():
         if not shortest <= (seconds := chosen.get(name, 1)) <= longest:
             raise ParameterError(name, seconds, f"from {shortest:g} to {longest} seconds")
+
+
+def _check_ways(chosen: Mapping[str, Any]) -> None:
+    way, size = chosen.get("way", ""), chosen.get("byte_budget", 1)
+    if not isinstance(way, str) or way not in WAYS:
+        raise ParameterError("way", way, "auto, whole, shared or signal")
+    if type(size) is not int or size < 1:
+        raise ParameterError("byte_budget", size, "a whole number of at least 1")
+    if (accept := chosen.get("accept", "")) != "":
+        Accepted.parsed(accept)
+    if (held_from := chosen.get("held_from", "")) != "":
+        StaticHost.of(held_from)
 
 
 def _check_questions(chosen: Mapping[str, Any]) -> None:

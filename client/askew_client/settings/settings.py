@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from askew.break_even import DEVICE_BYTES
 from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
@@ -19,6 +20,7 @@ from askew_client.settings.regions import region_of
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
+WayName = Literal["", "whole", "shared", "signal"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class ClientSettings:
     pace: seconds; a call is sent a whole number of these after the server's last reply,
     so that the time between them does not tell how much work a profile made.
     timeout: seconds for one call.
+    way: how this device is served (`ways`): "" is by itself, as its own reckoning and what a card
+    proposes come to; else this way, at these settings. byte_budget: what a catalog may take that is
+    held whole. held_from: the address of a static host that has what devices hold
+    (`settings.static_host`); "" is the server itself. accept: the person's yes to one proposal that
+    costs more (`settings.accepted`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
@@ -63,6 +70,10 @@ class ClientSettings:
     max_one_rating: float = float(DEVICE_REACH.one_rating)
     pace: float = 0.25
     timeout: float = 5.0
+    way: WayName = ""
+    byte_budget: int = DEVICE_BYTES
+    held_from: str = ""
+    accept: str = ""
     region: str = ""
     level: Level = "town"
     near_k: int = 20

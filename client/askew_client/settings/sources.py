@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Theme = Literal["dark", "light"]
 DEFAULT_SERVER = "127.0.0.1:7571"
+AUTO = "auto"  # the way, in words
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def way_name(name: str, value: object) -> str:
+    """A way, "auto" being the device's own choice, which a ClientSettings writes as ""."""
+    text = _text(name, value)
+    return "" if text == AUTO else text
+
+
 def _directory(name: str, value: object) -> Path:
     """A directory that no working folder changes, because each directory has its own budget."""
     if isinstance(value, Path):
@@ -109,6 +116,10 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "max_one_rating": _decimal,
     "pace": _decimal,
     "timeout": _decimal,
+    "way": way_name,
+    "byte_budget": whole_number,
+    "held_from": _text,
+    "accept": _text,
     "region": _text,
     "level": _text,
     "near_k": whole_number,

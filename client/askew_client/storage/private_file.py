@@ -28,7 +28,7 @@ def check_own(path: Path, name: str, error: type[AskewError]) -> None:
         raise error(f"{text} writable by you alone (chmod go-w)")
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file of mode 0600 in place of another, durably, in a directory that is made if need
     be. Raises OSError, in which case the old file is still there.
     """
@@ -39,8 +39,8 @@ def replace_file(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)
     new = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)

@@ -15,9 +15,10 @@ import grpc
 import grpc.aio
 
 from askew.address import host_of, is_loopback
-from askew.errors import AskewError, Malformed, NotFound, OtherKind
+from askew.errors import AskewError, Malformed, OtherKind
 from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
+from askew.model_card import MAX_PAYLOAD
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
@@ -39,8 +40,10 @@ _RETRIES = {
         }
     ]
 }
+_MOST_BYTES = 64 * MAX_PAYLOAD + (1 << 20)  # a reply of 64 items whole, and their words
 _OPTIONS = [
     ("grpc.service_config", json.dumps(_RETRIES)),
+    ("grpc.max_receive_message_length", _MOST_BYTES),
     ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
 ]
 _Value = TypeVar("_Value")
@@ -76,10 +79,7 @@ class GrpcTransport:
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of a file that devices hold."""
         request = pb.GetHeldRequest(edition=edition, part=part, start=start)
-        try:
-            data = await self._call("GetHeld", request.SerializeToString())
-        except NotFound:
-            raise OtherKind("this server has no items for devices to hold") from None
+        data = await self._call("GetHeld", request.SerializeToString())
         piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
         if len(piece) > PIECE_BYTES:
             raise Malformed("a piece of a held file is too large")

@@ -1,55 +1,82 @@
-"""What a server lets devices hold, fetched whole and checked before it is used."""
+"""What a server lets devices hold, read from files that were fetched and checked."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from askew.editions import edition_of
-from askew.errors import Malformed, OtherKind
-from askew.held_file import HEAD_BYTES, Head, Part
+from askew.break_even import DEVICE_BYTES
+from askew.errors import AskewError, Malformed, NotFound, OtherKind
+from askew.model_card import Catalog, ModelCard
+from askew.randomness import SystemBits
 from askew.wire.held import held_from_body
-from askew_client.transport.protocol import Holding, Transport
+from askew_client.held.keeper import Keeper
+from askew_client.held.shelf import Shelf
+from askew_client.held.source import HeldSource
+from askew_client.transport.protocol import Holding
+from askew_client.views.values import Refreshed
 
-BYTE_BUDGET = 4_000_000
 _EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class KeptLibrary:
+    """What lies on the shelf of a server. Implements Library. now: in seconds since 1970-01-01."""
+
+    keeper: Keeper
+    now: Callable[[], float] = time.time
+
+    @classmethod
+    def on(cls, shelf: Shelf, source: HeldSource, byte_budget: int) -> KeptLibrary:
+        """The library of a shelf, filled from a source."""
+        return cls(Keeper(shelf, source, byte_budget, SystemBits(), check=_read))
+
+    async def holding(self, day: datetime.date) -> Holding:
+        """What is held; fetched where nothing is whose questions are still answered."""
+        try:
+            file = await self.keeper.held((day - _EPOCH).days)
+        except NotFound:
+            raise OtherKind("this server has no items for devices to hold today") from None
+        card, catalog = await asyncio.to_thread(_read, file.body)
+        return Holding(card, catalog, file.version.edition, file.version.head.size)
+
+    async def refresh(self) -> Refreshed:
+        """Look for the current edition if its turn has come."""
+        return await self.keeper.refresh(int(self.now()))
 
 
 @dataclass(frozen=True)
 class FetchedAnew:
     """Keeps nothing: what is held is fetched whenever it is asked for. Implements Library."""
 
-    network: Transport
-    limit: int = BYTE_BUDGET
+    network: HeldSource
+    byte_budget: int = DEVICE_BYTES
 
     async def holding(self, day: datetime.date) -> Holding:
-        """All that the server lets devices hold within the limit."""
-        edition = edition_of((day - _EPOCH).days)
-        body = await held_body(self.network, edition, self.limit)
-        return Holding(*held_from_body(body), edition)
+        """All that the server lets devices hold within the budget."""
+        with self._passing() as library:
+            return await library.holding(day)
+
+    async def refresh(self) -> Refreshed:
+        """Looks at once: there is nothing that could be as it was."""
+        with self._passing() as library:
+            return await library.refresh()
+
+    @contextmanager
+    def _passing(self) -> Iterator[KeptLibrary]:
+        with TemporaryDirectory(prefix="askew-held-") as directory:
+            yield KeptLibrary.on(Shelf(Path(directory)), self.network, self.byte_budget)
 
 
-async def held_body(network: Transport, edition: int, limit: int) -> bytes:
-    """The body of the whole catalog where it is within `limit` bytes, else of the starter items.
-
-    Everybody with the same limit makes the same calls. Raises Malformed for a file that is longer
-    than its head says, or that its digest does not fit; OtherKind where there is no file.
-    """
-    beginning = await network.held(edition, Part.WHOLE, 0)
-    if not beginning:
-        raise OtherKind("this server has no items for devices to hold")
-    part = Part.WHOLE
-    if Head.of(beginning).length > limit:
-        part, beginning = Part.STARTER, await network.held(edition, Part.STARTER, 0)
-    head = Head.of(beginning)
-    if head.length > limit:
-        raise Malformed(f"what this server wants to be held is over {limit} bytes")
-    file = bytearray(beginning)
-    while len(file) < HEAD_BYTES + head.length:
-        piece = await network.held(edition, part, len(file))
-        if not piece:
-            raise Malformed("a held file ends before its end")
-        file += piece
-    body = bytes(file[HEAD_BYTES:])
-    head.check(body)
-    return body
+def _read(body: bytes) -> tuple[ModelCard, Catalog]:
+    """The card and the items of a body. Raises Malformed for any other."""
+    try:
+        return held_from_body(body)
+    except AskewError as error:
+        raise Malformed(f"what this server wants to be held was refused: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from askew.errors import OtherKind, StaleSpace
-from askew.held_file import PIECE_BYTES, Part
+from askew.held_file import Part, piece_of
 from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
@@ -25,7 +25,7 @@ class LocalTransport:
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
         """A piece of its only version."""
-        return self._files.get(part, b"")[start : start + PIECE_BYTES]
+        return piece_of(self._files.get(part, b""), start)
 
     async def metric_card(self) -> MetricCard:
         """Refused: this is a server of tastes."""

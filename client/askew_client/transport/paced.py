@@ -20,17 +20,21 @@ from askew.held_file import Part
 from askew.metric_card import Card, MetricCard
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_client.held.source import HeldSource
 from askew_client.transport.protocol import Transport
 
 _Reply = TypeVar("_Reply")
 
 
 class PacedTransport:
-    """Another transport, used at a pace. Implements Transport."""
+    """Another transport, used at a pace. Implements Transport. files: where what is held comes
+    from, if not from the network; calls to either count for both, since they may belong together.
+    """
 
-    def __init__(self, network: Transport, pace: float) -> None:
-        self._network, self._pace = network, pace
+    def __init__(self, network: Transport, pace: float, files: HeldSource | None = None) -> None:
+        self._network, self._pace, self._files = network, pace, files or network
         self._since: float | None = None
+        self._fetching = False  # whether the last call was for a piece of a file
 
     async def turn(self) -> None:
         """Wait for the next beat since the last reply or mark; not at all where there was none."""
@@ -38,10 +42,12 @@ class PacedTransport:
             await asyncio.sleep(self._next_beat(self._since) - asyncio.get_running_loop().time())
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
-        """As the network does: the first piece on the beat, the others at once."""
-        if start == 0:
+        """As the files' source does: the first piece on the beat, others at once."""
+        if start == 0 or not self._fetching:
             await self.turn()
-        return await self._noted(self._network.held(edition, part, start))
+        piece = await self._noted(self._files.held(edition, part, start))
+        self._fetching = True
+        return piece
 
     async def metric_card(self) -> MetricCard:
         """As the network does, on the beat."""
@@ -65,6 +71,7 @@ class PacedTransport:
 
     async def _noted(self, call: Awaitable[_Reply]) -> _Reply:
         """A reply, an error too, and the time at which it came."""
+        self._fetching = False
         try:
             return await call
         finally:

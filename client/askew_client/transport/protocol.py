@@ -11,24 +11,31 @@ from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_client.views.values import Refreshed
 
 
 @dataclass(frozen=True, eq=False)
 class Holding:
-    """What a device holds of a server: its card, items, all of them or the first, and the Monday
-    of their version.
+    """What a device holds of a server: its card, items, all of them or the first, the Monday of
+    their version, and the bytes that they take, by the device's own count.
     """
 
     card: ModelCard
     catalog: Catalog
     edition: int
+    size: int
 
 
 class Library(Protocol):
     """Where a device has what it holds."""
 
     async def holding(self, day: datetime.date) -> Holding:
-        """What is held on this day; fetched, where it has to be. Raises as a Transport."""
+        """What is held on this day; fetched, where it has to be. Raises as a Transport, and
+        ShelfError.
+        """
+
+    async def refresh(self) -> Refreshed:
+        """Look for the current edition if its turn has come. No question does. Raises alike."""
 
 
 class Transport(Protocol):
@@ -37,8 +44,8 @@ class Transport(Protocol):
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
 
-        Empty beyond the end. The version is named by its Monday. Raises OtherKind where there is no
-        such file.
+        The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
+        NotFound where there is no such file.
         """
 
     async def metric_card(self) -> MetricCard:

@@ -21,6 +21,7 @@ from askew_client.views.values import (
     NoisePicture,
     Quote,
 )
+from askew_client.views.ways import TakenWay
 
 if TYPE_CHECKING:
     from askew_client.profile.editor import Forgotten
@@ -30,6 +31,7 @@ WHAT_LEAVES: Final = (
     "Nothing has left yet. When you ask, your profile is bent by noise on this device, and only "
     "the bent copy is sent: a few integers, the same size for everybody."
 )
+NOTHING_LEAVES: Final = "Nothing leaves this device when you ask."
 ESTIMATED: Final = "an estimate: made-up people stand in for the server's prior"
 NOTHING_RATED: Final = "You have rated nothing of this catalog: this is what anybody would get."
 SECOND_SPACE: Final = (
@@ -89,6 +91,28 @@ def flow(k: int) -> Content:
     )
 
 
+def flow_here(k: int) -> Content:
+    """The same where nothing is sent."""
+    warm = "$primary"
+    return Content.assemble(
+        ("● you\n│\n│", warm),
+        ("  items that everybody holds alike\n", "$soft"),
+        (f"│  the best {k} of them\n│\n", warm),
+        ("● your pick", warm),
+        ("  made here, nothing sent", "$soft"),
+    )
+
+
+def way(taken: TakenWay) -> Text:
+    """How a question is answered, why, and what the server proposes instead."""
+    text = Text()
+    text.append(f"{taken.name}: ", "bold")
+    text.append(f"{taken.reason}.")
+    for note in taken.notes:
+        text.append(f"\n{note}", "italic")
+    return text
+
+
 def number(value: Fraction | float) -> str:
     """A number as short as it is exact enough to read."""
     return f"{float(value):.4g}"
@@ -97,6 +121,8 @@ def number(value: Fraction | float) -> str:
 def quote(price: Quote) -> Text:
     """What a question would cost, before it is asked."""
     text, cost = Text(), price.cost
+    if cost is None:
+        return text
     if not price.fresh:
         text.append(f"\nAsking sends the signal of {price.slot} again, for nothing.")
         return text
@@ -111,8 +137,15 @@ def quote(price: Quote) -> Text:
     return text
 
 
-def departure(left: Departure, cost: Cost) -> Text:
+def outcome(answer: Answer) -> Text:
     """What left, and what it cost."""
+    if answer.departure is None or answer.cost is None:
+        return Text.assemble(("Nothing has left.\n", "bold"), way(answer.way))
+    return departure(answer.departure, answer.cost)
+
+
+def departure(left: Departure, cost: Cost) -> Text:
+    """A signal that left, and what it cost."""
     text = Text()
     text.append(f"\n{_integers(left.values)}", "bold")
     text.append(" left, and k. No name, no rating, no clock.\n")
@@ -156,6 +189,9 @@ def ledger(budget: Budget) -> Text:
     if budget.frozen is not None:
         text.append("❄ Spending is frozen. ", "bold")
         text.append(f"{budget.frozen} Look at the lines below; Settings (F6) can accept them.\n\n")
+    if budget.way is not None:
+        text.append(f"{budget.way.name}: ", "bold")
+        text.append(f"{budget.way.reason}.\n\n")
     for line in reversed(budget.lines):
         text.append(f"{line.slot}  ", "bold")
         space = f" (space {line.space_version[:8]})" if line.space_version else ""

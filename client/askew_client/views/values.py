@@ -7,8 +7,11 @@ when an object is printed.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+
+from askew_client.views.ways import TakenWay
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,21 @@ class Connection:
     catalog_version: str
     lowest_rating: float
     highest_rating: float
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a device holds of a catalog after a refresh. Public.
+
+    edition: its Monday. part: whole or starter. size: its bytes. fetched: bytes just now, 48 where
+    it was looked for and nothing had changed, 0 where it was not its turn. next_look: in UTC.
+    """
+
+    edition: datetime.date
+    part: str
+    size: int
+    fetched: int
+    next_look: datetime.datetime
 
 
 @dataclass(frozen=True)
@@ -116,14 +134,17 @@ class Cost:
 @dataclass(frozen=True)
 class Quote:
     """What a question would cost now. The same for every profile: by the settings, the server's
-    card and the ledger.
+    card, what is held and the ledger.
 
-    fresh: a signal would be drawn and charged, rather than sent again for nothing. second_space:
-    it would be the slot's second space, and so needs the person's yes. cost.spent is without it.
-    spent_this_slot, monthly_cap: what the slot's signals cost so far, and what they may.
+    way: how it would be answered; where nothing would be sent, cost is None, and the ledger is
+    not looked at. fresh: a signal would
+    be drawn and charged, rather than sent again for nothing. second_space: it would be the slot's
+    second space, and so needs the person's yes. cost.spent is without it. spent_this_slot,
+    monthly_cap: what the slot's signals cost so far, and what they may.
     """
 
-    cost: Cost
+    way: TakenWay
+    cost: Cost | None
     slot: str
     fresh: bool
     second_space: bool
@@ -133,7 +154,11 @@ class Quote:
 
 @dataclass(frozen=True)
 class Result:
-    """One result, as the device ranks it: place 1 is best. why is words for the person."""
+    """One result, as the device ranks it: place 1 is best. why is words for the person.
+
+    came: the answer brought it; else this device held it, or met it before. payload: what the
+    answer brought with it, such as an article, or None.
+    """
 
     place: int
     title: Title = field(repr=False)
@@ -141,17 +166,22 @@ class Result:
     picked: bool = field(repr=False)
     score: float = field(repr=False)
     why: str = field(repr=False)
+    came: bool = field(repr=False, default=False)
+    payload: bytes | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True)
 class Answer:
     """One question and its private ranking, best first.
 
-    used and unused count the ratings of titles that this catalog has, and does not have.
+    way: how it was answered; departure and cost are None where nothing was sent. Where the answer
+    brought payloads, the results are what it brought, since nothing else can be read. used and
+    unused count the ratings of titles that this catalog has, and does not have.
     """
 
-    departure: Departure
-    cost: Cost
+    way: TakenWay
+    departure: Departure | None
+    cost: Cost | None
     source: str
     simulated: bool
     results: tuple[Result, ...] = field(repr=False)
@@ -162,6 +192,14 @@ class Answer:
     def pick(self) -> Result:
         """The best result that this person has not rated, or the best if they rated all."""
         return next(result for result in self.results if result.picked)
+
+    @property
+    def payloads(self) -> Mapping[str, bytes]:
+        """What the answer brought, by label. It is here already: reading it is no second question,
+        and following a link in it is.
+        """
+        found = self.results
+        return {each.title.label: each.payload for each in found if each.payload is not None}
 
 
 @dataclass(frozen=True)
@@ -239,7 +277,7 @@ class PlaceBudget:
 @dataclass(frozen=True)
 class Budget:
     """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
-    None.
+    None. way: how a question would be answered now, once there is a connection.
     """
 
     spent: Fraction
@@ -249,3 +287,4 @@ class Budget:
     words: tuple[str, ...]
     places: PlaceBudget
     frozen: str | None = None
+    way: TakenWay | None = None

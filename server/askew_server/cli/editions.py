@@ -22,6 +22,11 @@ def edition_of_text(name: str, text: str) -> int:
     return day
 
 
+def text_of_edition(edition: int) -> str:
+    """The Monday as text: 2026-11-23."""
+    return (_EPOCH + datetime.timedelta(days=edition)).isoformat()
+
+
 def dated(text: str) -> tuple[Path, int]:
     """A model directory, and the Monday that follows it: DIR@2026-11-23; DIR alone is always.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,23 @@ from askew.rule_kind import RuleKind
 from askew_server.cli.progress import Steps, shown_share, when_stopped
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from askew_server.evaluation.parts import Findings
-    from askew_server.evaluation.study import Protocol, Study
+    from askew_server.evaluation.protocol import Protocol
+    from askew_server.evaluation.study import Study
 
 _WIDE = 120
 _OF_PLACES = ("items", "levels", "people", "draws", "workers")
-_OF_RATINGS = ("ratings", "truths", "epsilons", "dimensions", "min_ratings", "principal")
+_OF_RATINGS = (
+    "ratings",
+    "truths",
+    "epsilons",
+    "dimensions",
+    "min_ratings",
+    "principal",
+    "held_out",
+)
 SIMULATED = "the embedded films with SIMULATED ratings"
 
 
@@ -60,15 +71,23 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option(
     "--rules",
     type=_List(str),
-    help="Among none,naive,offsets,codebook,posterior,buckets; of places, among codebook,items,"
-    "posterior,nearest,remap,one,area,cell,served,by kind.",
+    help="Among none,naive,offsets,codebook,posterior,buckets,interest-bits; of places, among "
+    "codebook,items,posterior,nearest,remap,one,area,cell,served,by kind.",
 )
-@click.option("--epsilons", type=_List(float), help="Such as 0.5,1,2,4,8.")
+@click.option("--epsilons", type=_List(float), help="Between any two people, such as 1,2,4,8.")
 @click.option("-k", "--k", "ks", type=_List(int), help="Such as 1,5,20.")
 @click.option("--dimensions", type=_List(int), help="Signal dimensions, such as 1,2,4,8.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
+@click.option(
+    "--held-out",
+    type=click.Choice(["random", "latest"]),
+    default="random",
+    show_default=True,
+    help="Which fifth of each person's ratings; latest needs their times.",
+)
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
 @click.option("--places", is_flag=True, help="The rules of maps, lines and rings, in a country.")
+@click.option("--dear", is_flag=True, help="Slates named by their vectors, as for large payloads.")
 @click.option("--items", type=_List(int), help="With --places, such as 1000,10000,100000.")
 @click.option("--levels", type=_List(str), help="With --places, among county,town,district.")
 @click.option("--people", type=int, help="With --places, 2000 by default.")
@@ -82,12 +101,15 @@ class _List(click.ParamType[tuple[Any, ...]]):
 )
 @click.pass_context
 def evaluate(
-    ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, **given: Any
+    ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, dear: bool, **given: Any
 ) -> None:
     """Compare the ways to answer a signal, always beside the slate that knows nothing.
 
     With --places: the rules of maps, lines and rings, beside the items nearest to the signal, in a
     country of real towns with SIMULATED items and people.
+
+    With --dear: items whose payloads only replies bring, where devices name a slate by the vectors
+    of all slates; beside the linear encoder, and after the catalog has changed.
 
     A seed splits people into the server's, validation's and clients. Each client's profile is
     encoded, bent by simulated noise and answered by each rule; the client picks. The same
@@ -101,8 +123,11 @@ def evaluate(
       askew-server evaluate
       askew-server evaluate --ratings ml-1m/ratings.dat --seeds 0,1,2
       askew-server evaluate --places --quick
+      askew-server evaluate --dear --ratings ml-1m/ratings.dat
     """
     _check(ctx, places=places)
+    if dear:
+        return _of_dear(ctx, ratings, out, given)
     if places:
         return _of_places(out, **given)
     given["rules"] = _rules(given["rules"])
@@ -117,6 +142,17 @@ def _check(ctx: click.Context, *, places: bool) -> None:
             option = name.replace("_", "-")
             goes = "does not go" if places else "goes only"
             raise click.UsageError(f"--{option} {goes} with --places")
+
+
+def _of_dear(ctx: click.Context, ratings: Path | None, out: Path, given: dict[str, Any]) -> None:
+    """Raises UsageError for an option of the other studies."""
+    from askew_server.cli.evaluate_dear import evaluate_dear
+
+    taken = ("quick", "seeds", "truths", "epsilons", "ks", "min_ratings")
+    for name in {*given, "places"} - set(taken):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --dear")
+    evaluate_dear(ratings, out, **{name: given[name] for name in taken})
 
 
 def _of_places(out: Path, *, quick: bool, seeds: tuple[int, ...] | None, **given: Any) -> None:
@@ -145,7 +181,12 @@ def _of_ratings(ratings: Path | None, out: Path, **given: Any) -> None:
     protocol = _protocol(simulated=ratings is None, **given)
     with Steps.shown() as steps:
         steps.step("reading ratings")
-        table = simulated_table() if ratings is None else read_table(ratings, steps.of_total)
+        times = protocol.held_out == "latest"
+        table = (
+            simulated_table()
+            if ratings is None
+            else read_table(ratings, steps.of_total, times=times)
+        )
     source = SIMULATED if ratings is None else ratings.name
     kept = KeptParts(out / "unfinished", identity_of(table, protocol))
     found: list[Findings] = []
@@ -171,7 +212,7 @@ def _stopped(found: Study, out: Path) -> None:
 
 
 def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) -> Protocol:
-    from askew_server.evaluation.study import Protocol
+    from askew_server.evaluation.protocol import Protocol
 
     chosen: dict[str, Any] = {}
     if quick or simulated:  # the default answers within a minute of one core
@@ -202,26 +243,37 @@ def _draw(found: Study, out: Path) -> None:
 
 def _show(found: Study, out: Path) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from askew_server.evaluation.report import as_lines, leak_lines
+    from askew_server.evaluation.report import as_lines, leak_lines, measure_lines
 
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDE)  # a file has no edge to fold lines at
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    headings = ("truth", "rule", "epsilon", *(f"k={k}" for k in found.protocol.ks))
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for line in as_lines(found):
-        table.add_row(*line)
-    console.print(table)
+    costs = ("truth", "epsilon", "rule")
+    ks = (f"k={k}" for k in found.protocol.ks)
+    console.print(_table((*costs, "a rating", *ks), as_lines(found)))
+    k, lines = measure_lines(found)
+    of_k = (f"recall@{k}", f"nDCG@{k}", "hit", "coverage", "Gini", "worse off", "better")
+    console.print(_table((*costs, *of_k, "gain at 5, 50, 95 %"), lines))
     console.print(
         f"{found.source}: {found.n_people:,} people, {found.n_ratings:,} ratings. Score of the "
-        "picks / best possible, and its paired gain over the zero-information slate (none) of the "
-        "same k. epsilon: per median distance; for buckets, between any two people.",
+        "picks / best possible, of what any channel of this epsilon could reach at most, and its "
+        "paired gain over the zero-information slate (none) of the same k. epsilon: between any "
+        "two people; a rating: between two who differ in one. Worse off, better, gain: than with "
+        "that slate, by this one draw.",
         markup=False,
     )
     for text in leak_lines(found):
         console.print(text, markup=False)
     console.print(f"written to {out}", markup=False)
+
+
+def _table(headings: Iterable[str], lines: Iterable[Sequence[str]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    return table

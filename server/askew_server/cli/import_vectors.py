@@ -11,7 +11,13 @@ from askew.encoder import MAX_RANKING_DIMENSION
 from askew.errors import OutOfRange, ParameterError
 from askew.vectors import RatingScale
 from askew_server.cli.progress import Steps
-from askew_server.cli.training_data import bytes_held, check_new, report, show_rejects
+from askew_server.cli.training_data import (
+    bytes_held,
+    check_new,
+    report,
+    show_rejects,
+    starter_option,
+)
 from askew_server.ratings import read_items
 from askew_server.training.options import RULES
 
@@ -67,11 +73,7 @@ if TYPE_CHECKING:
     help="How to answer a signal; auto takes what did best for histories kept aside.",
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
-@click.option(
-    "--starter",
-    type=click.IntRange(1),
-    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
-)
+@starter_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the simulated histories.")
 def import_vectors(
     item_vectors: Path,

@@ -16,6 +16,7 @@ from askew_server.cli.evaluate import evaluate
 from askew_server.cli.explain import explain
 from askew_server.cli.import_vectors import import_vectors
 from askew_server.cli.ledger import ledger
+from askew_server.cli.publish import publish
 from askew_server.cli.rehearse import rehearse
 from askew_server.cli.release import release
 from askew_server.cli.releases import releases
@@ -60,6 +61,7 @@ for command in (
     explain,
     import_vectors,
     ledger,
+    publish,
     rehearse,
     release,
     releases,

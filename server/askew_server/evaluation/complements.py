@@ -35,7 +35,6 @@ from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
-from askew_server.training.options import dimension_for
 from askew_server.training.pool import favorites, pool_of
 from askew_server.training.quality import Estimate, Outcome, outcome, ratio_of
 from askew_server.training.simulated_noise import response_signals
@@ -47,7 +46,8 @@ _LEARNED_FOR = 5  # k of the signal directions
 
 @dataclass(frozen=True)
 class Question:
-    """What is compared. held, k: numbers of items. trained_for: the epsilon of the buckets.
+    """What is compared. held, k: numbers of items. trained_for: the epsilon of the buckets. Every
+    epsilon is plain, between any two people.
     learned: signal directions learned rather than principal.
     """
 
@@ -65,8 +65,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Row:
-    """epsilon: the mechanism's own parameter, 0 where nothing is sent. plain: between any two
-    people. ratio: score of the picks / best possible. gain: its paired difference to `anybody`.
+    """epsilon: plain, 0 where nothing is sent. per_rating: between two people who differ in one
+    rating. ratio: score of the picks / best possible. gain: its paired difference to `anybody`.
     coverage: share of the catalog that is somebody's pick, in mean over seeds.
     """
 
@@ -74,17 +74,15 @@ class Row:
     starter: StarterName
     way: str
     epsilon: float
-    plain: float
+    per_rating: float
     ratio: Estimate
     gain: Estimate
     coverage: float
 
 
 def compare(table: RatingTable, question: Question) -> list[Row]:
-    """Every row, clients of all seeds together. Deterministic.
-
-    Raises DataError when there is too little to split, ParameterError for more items than there
-    are.
+    """Every row, clients of all seeds together. Deterministic. Raises DataError when there is too
+    little to split, ParameterError for more items than there are.
     """
     found: dict[tuple[TruthName, StarterName, str, float], list[_Got]] = {}
     for seed in question.seeds:
@@ -99,16 +97,16 @@ def compare(table: RatingTable, question: Question) -> list[Row]:
 
 
 def starter_items(scene: Scene, held: int, starter: StarterName) -> Items:
-    """The items that everybody holds: the first of the zero-information order and then the most
-    rated ones, or the most rated ones alone. Raises ParameterError for more than there are.
+    """What everybody holds: the first items of the zero-information order, and the most rated where
+    the pool has no more, or the most rated alone. Raises ParameterError for more than there are.
     """
     counts = np.diff(scene.dealt.trained_on.tocsc().indptr)
     rated: Items = np.argsort(-counts, kind="stable")
     if not 0 <= held <= len(rated):
         raise ParameterError("held", held, f"from 0 to the number of items, {len(rated)}")
-    if starter == "for anybody":
-        rest = rated[~np.isin(rated, scene.shared)]
-        rated = np.concatenate([scene.shared, rest])
+    if starter == "for anybody" and held:
+        first = _for_anybody(scene.pool, scene.served, min(held, len(scene.pool)))
+        rated = np.concatenate([first, rated[~np.isin(rated, first)]])
     return rated[:held]
 
 
@@ -137,12 +135,11 @@ def holding(scene: Scene, held: Items) -> Holding:
     depth = min(SLATE_LIMIT, len(others))
     pool = others[pool_of(favorites(added[:, others]), depth)]
     served = np.ascontiguousarray(added[:, pool].T)
-    alike = np.full(len(known), 1 / len(known), dtype=np.float32)
     seen_by_rules = replace(
         scene,
         pool=pool,
         served=served,
-        shared=pool[cover(served, alike, depth)],
+        shared=_for_anybody(pool, served, depth),
         validated=_added(scene.validated, held),
     )
     return Holding(scene, held, seen_by_rules)
@@ -156,7 +153,7 @@ class _Got:
     anybody: NDArray[np.float64] = field(repr=False)
     possible: NDArray[np.float64] = field(repr=False)
     n_items: int
-    plain: float
+    per_rating: float
 
 
 def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got]]:
@@ -170,28 +167,28 @@ def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got
 
     anybody = alone(together)
 
-    def of(got: Outcome, plain: float = 0.0) -> _Got:
-        return _Got(got, anybody.score, scene.possible, n_items, plain)
+    def of(got: Outcome, per_rating: float = 0.0) -> _Got:
+        return _Got(got, anybody.score, scene.possible, n_items, per_rating)
 
     yield "anybody", 0.0, of(anybody)
     if len(where.held):
         yield "starter", 0.0, of(alone(where.held))
     yield "shared", 0.0, of(where.got(np.tile(where.others.shared[:k], (n, 1))))
     for epsilon in question.epsilons:
-        slates, plain = _posterior(where.others, epsilon, k, learned=question.learned)
-        yield "posterior", epsilon, of(where.got(slates), plain)
+        slates, per_rating = _posterior(where.others, epsilon, k, learned=question.learned)
+        yield "posterior", epsilon, of(where.got(slates), per_rating)
     for epsilon, slates in _buckets(where.others, question):
         yield "buckets", epsilon, of(where.got(slates), epsilon)
     yield "whole", 0.0, of(alone(np.arange(n_items)))
 
 
 def _posterior(others: Scene, epsilon: float, k: int, *, learned: bool) -> tuple[Items, float]:
-    """Each client's slate (n, k), and the plain epsilon of their signal."""
-    dimension = min(dimension_for(epsilon), others.dealt.vectors.shape[1])
+    """Each client's slate (n, k), and the epsilon of their signal per rating."""
+    dimension = others.dimension_for(epsilon)
     space = others.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
     signals = rules.Signals.drawn(others, space, epsilon)
     slates = rules.posterior_slates(others, signals, (k,))[k]
-    return slates, signals.guarantee().any_two or 0.0
+    return slates, signals.guarantee().per_rating or 0.0
 
 
 def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]:
@@ -220,6 +217,13 @@ def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]
         yield epsilon, np.array(answers)[response_signals(asked, own, rng)]
 
 
+def _for_anybody(pool: Items, served: NDArray[np.float32], count: int) -> Items:
+    """The zero-information order of a pool (p,) for people's scores (p, m), its first (count,)."""
+    alike = np.full(served.shape[1], 1 / served.shape[1], dtype=np.float32)
+    first: Items = pool[cover(served, alike, count)]
+    return first
+
+
 def _added(scores: NDArray[np.float32], held: Items) -> NDArray[np.float32]:
     """What items add to the held ones, (n, n_items); -1 for what is seen or held."""
     best = np.maximum(scores[:, held].max(axis=1, initial=0), 0)
@@ -239,7 +243,7 @@ def _row(truth: TruthName, starter: StarterName, way: str, epsilon: float, runs:
         starter,
         way,
         epsilon,
-        runs[0].plain,
+        runs[0].per_rating,
         ratio_of(got, possible),
         ratio_of(got - anybody, possible),
         float(np.mean(picked)),

@@ -27,15 +27,20 @@ def simulated_table() -> RatingTable:
 
 
 def read_table(
-    path: Path, progress: Progress | None = None, *, counts: float | None = None
+    path: Path,
+    progress: Progress | None = None,
+    *,
+    counts: float | None = None,
+    times: bool = False,
 ) -> RatingTable:
     """Ratings of a file: any format of `askew_server.ratings`, or .npz with the arrays user, item
-    (or movie) and rating. counts: as in `read_ratings`. Raises DataError.
+    (or movie), rating and, if known, timestamp. counts, times: as in `read_ratings`. Raises
+    DataError.
     """
     if path.suffix == ".npz":
         table = _of_arrays(path)
         return table if counts is None else table.likes_of_counts(counts)
-    table, _ = read_ratings(path, counts=counts, progress=progress)
+    table, _ = read_ratings(path, counts=counts, times=times, progress=progress)
     return table
 
 
@@ -47,10 +52,13 @@ def _of_arrays(path: Path) -> RatingTable:
         with np.load(path, allow_pickle=False) as arrays:
             name = next((n for n in _ITEM_NAMES if n in arrays), "item")
             people, items, rating = (arrays[n] for n in ("user", name, "rating"))
+            time = arrays.get("timestamp", None)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: no arrays user, item and rating: {error}") from None
     if not people.shape == items.shape == rating.shape == (len(rating),):
         raise DataError(f"{path}: user, item and rating must be equally long")
+    if time is not None and time.shape != rating.shape:
+        raise DataError(f"{path}: timestamp must be as long as rating")
     _, person = np.unique(people, return_inverse=True)
     keys, item = np.unique(items, return_inverse=True)
     names = tuple(map(str, keys.tolist()))
@@ -60,4 +68,5 @@ def _of_arrays(path: Path) -> RatingTable:
         rating.astype(np.float64),
         int(person.max()) + 1,
         names,
+        time=None if time is None else time.astype(np.float64),
     )

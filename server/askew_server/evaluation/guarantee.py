@@ -7,14 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one signal costs, in the three units that belong together; None where none is sent.
+    """What one signal costs its sender; None throughout where none is sent.
 
-    per_distance is None for randomized response, whose bound is the same for every pair.
+    epsilon: plain, between any two people: the currency in which mechanisms are compared.
+    per_rating: between two people who differ in one rating. per_distance: the mechanism's own
+    parameter where its promise grows with distance, and None where every pair is protected alike.
     """
 
-    per_distance: float | None
+    epsilon: float | None
     per_rating: float | None
-    any_two: float | None
+    per_distance: float | None
 
 
 NO_SIGNAL = Guarantee(None, None, None)
+
+
+def alike(epsilon: float) -> Guarantee:
+    """Of a mechanism that protects every pair alike, who differ in one rating or in all."""
+    return Guarantee(epsilon, epsilon, None)

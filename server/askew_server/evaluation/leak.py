@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askew.lattice import Lattice
 from askew.retrieval.likelihood import lattice_log_likelihood
 from askew.retrieval.posterior import PosteriorRule, Prior
-from askew.vectors import FeatureSpace
+from askew_server.evaluation.rules import Signals
 from askew_server.evaluation.scene import Scene
 from askew_server.training.quality import Estimate, mean_of
 
@@ -26,7 +25,8 @@ _ASKED = 200
 @dataclass(frozen=True)
 class Leak:
     """How often a prior person's best item is in the answer for their point, and the paired
-    difference that their being in the prior makes. heaviest: mean posterior weight of the person.
+    difference that their being in the prior makes. epsilon: plain, as asked for. heaviest: mean
+    posterior weight of the person.
     """
 
     truth: str
@@ -39,8 +39,9 @@ class Leak:
     heaviest: float
 
 
-def leak(scene: Scene, space: FeatureSpace, lattice: Lattice, k: int) -> Leak:
+def leak(scene: Scene, signals: Signals, k: int) -> Leak:
     """The leak for some of the server's people, drawn by the scene's seed."""
+    space, lattice = signals.space, signals.lattice
     points = scene.points(space, scene.dealt.server)
     prior = Prior(points, scene.served, scene.pool, np.ones(len(points)))
     rule = PosteriorRule(prior, scene.shared.tolist(), limit=len(prior))
@@ -61,7 +62,7 @@ def leak(scene: Scene, space: FeatureSpace, lattice: Lattice, k: int) -> Leak:
     difference = mean_of(found[0] - found[1])
     return Leak(
         scene.name,
-        float(lattice.epsilon),
+        signals.epsilon,
         k,
         space.dimension,
         mean_of(found[0]),

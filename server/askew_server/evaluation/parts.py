@@ -1,7 +1,8 @@
 """The parts of a study, and what each found, kept on disk until the whole is there.
 
-A part is one truth at one seed, without signals, at one epsilon, or at all signal dimensions. What
-it finds depends on no other part, so a study that was stopped goes on with the parts that are left.
+A part is one truth at one seed, without signals, at one epsilon, at all signal dimensions, or as
+others publish their mechanisms. What it finds depends on no other part, so a study that was stopped
+goes on with the parts that are left.
 """
 
 from __future__ import annotations
@@ -30,24 +31,28 @@ from askew_server.ratings import RatingTable
 from askew_server.training.quality import Estimate, Outcome
 
 _IDENTITY, _TEXT = "study.sha256", "text"
-_ARRAYS = ("possible", "single", "none", "naive")
+_ARRAYS = ("picked", "possible", "single", "none", "naive")
+_NUMBERS = ("n_items", "size", "bound")
 _GOT = tuple(each.name for each in fields(Outcome))
 
 
 @dataclass(frozen=True)
 class Part:
-    """epsilon: None without signals, and where all dimensions are tried."""
+    """epsilon: plain; None without signals, where all dimensions are tried, and as published."""
 
     seed: int
     truth: TruthName
     epsilon: float | None = None
     dimensions: bool = False
+    published: bool = False
 
     @property
     def doing(self) -> str:
         """In words."""
         if self.dimensions:
             return f"seed {self.seed}, {self.truth}: signal dimensions"
+        if self.published:
+            return f"seed {self.seed}, {self.truth}: as published"
         if self.epsilon is None:
             return f"seed {self.seed}, {self.truth}: no signal"
         return f"seed {self.seed}, {self.truth}, epsilon {self.epsilon:g}"
@@ -119,14 +124,16 @@ class KeptParts:
         shutil.rmtree(self._folder)
 
     def _file(self, part: Part) -> Path:
-        step = "dimensions" if part.dimensions else f"{part.epsilon}"
+        step = "published" if part.published else f"{part.epsilon}"
+        step = "dimensions" if part.dimensions else step
         return self._folder / f"{part.seed}-{part.truth}-{step}.safetensors"
 
 
 def identity_of(table: RatingTable, protocol: object) -> str:
     """A digest of the ratings, the protocol and the version of this program."""
     digest = hashlib.sha256(f"{__version__} {protocol!r} {table.item_keys!r}".encode())
-    for column in (table.person, table.item, table.rating):
+    times = () if table.time is None else (table.time,)
+    for column in (table.person, table.item, table.rating, *times):
         digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()
 
@@ -145,8 +152,7 @@ def _packed(findings: Findings) -> bytes:
         {
             "label": asdict(label),
             "guarantee": asdict(run.guarantee),
-            "n_items": run.n_items,
-            "size": run.size,
+            "numbers": {name: getattr(run, name) for name in _NUMBERS},
             "got": {name: name_of(getattr(run.got, name)) for name in _GOT},
             **{name: name_of(getattr(run, name)) for name in _ARRAYS},
         }
@@ -175,8 +181,7 @@ def _run(told: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Run:
     return Run(
         got=Outcome(**{name: arrays[told["got"][name]] for name in _GOT}),
         guarantee=Guarantee(**told["guarantee"]),
-        n_items=told["n_items"],
-        size=told["size"],
+        **told["numbers"],
         **named,  # type: ignore[arg-type]  # only naive may be None, and is in no other place
     )
 

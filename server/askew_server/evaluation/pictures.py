@@ -32,7 +32,7 @@ def draw(study: Study, directory: Path) -> list[Path]:
         return panels(directory / f"{name}.svg", drawn, label, _RATIO)
 
     return [
-        figure("epsilon", "epsilon", _against_epsilon),
+        figure("epsilon", "epsilon, between any two people", _against_epsilon),
         figure("k", "k", _against_k),
         figure("dimension", "signal dimension", _against_dimension),
     ]

@@ -13,9 +13,10 @@ from typing import Any
 from askew_server.evaluation.cells import Cell
 from askew_server.evaluation.leak import Leak
 from askew_server.evaluation.study import Study
-from askew_server.training.quality import Estimate
+from askew_server.training.quality import QUANTILES, Estimate
 
-_ESTIMATES = ("ratio", "gap", "over_none", "over_naive", "hit", "ndcg")
+_ESTIMATES = ("ratio", "gap", "over_none", "over_naive", "hit", "recall", "ndcg")
+_USUAL_K = 5
 
 
 def as_csv(cells: Iterable[Cell]) -> str:
@@ -43,18 +44,55 @@ def json_of(value: Any) -> str:
 
 
 def as_lines(study: Study) -> Sequence[tuple[str, ...]]:
-    """Rows of truth, rule, epsilon, and for each k the ratio with its gain over none."""
+    """Rows of truth, epsilon, rule, epsilon per rating, and for each k the ratio, the bound of any
+    channel, and the gain over none: whatever costs the same stands together.
+    """
     ks = study.protocol.ks
-    lines: dict[tuple[str, str, float], list[str]] = {}
-    for cell in study.cells:
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for cell in in_order(study):
         label = cell.label
-        line = lines.setdefault((label.truth, label.rule, label.epsilon), ["" for _ in ks])
-        gain = "" if label.rule.reads == "nothing" else f"  {_signed(cell.over_none)}"
-        line[ks.index(label.k)] = f"{cell.ratio.mean:.3f}{gain}"
-    return [
-        (truth, rule, f"{epsilon:g}" if epsilon else "", *texts)
-        for (truth, rule, epsilon), texts in lines.items()
-    ]
+        at = (label.truth, *_costs(cell))
+        line = lines.setdefault(at, ["" for _ in ks])
+        gain = "" if label.rule.reads == "nothing" else f" {_signed(cell.over_none)}"
+        bound = "" if math.isnan(cell.bound) else f" of {_short(cell.bound)}"
+        line[ks.index(label.k)] = f"{_short(cell.ratio.mean)}{bound}{gain}"
+    return [(*at, *texts) for at, texts in lines.items()]
+
+
+def measure_lines(study: Study) -> tuple[int, Sequence[tuple[str, ...]]]:
+    """One k of the study, and for it rows of truth, epsilon, rule, recall@k, nDCG@k, held-out hits
+    of the pick, coverage, Gini's coefficient, people worse and better off than without a signal,
+    and what the 5, 50 and 95 % of people gain by it.
+    """
+    k = min(study.protocol.ks, key=lambda each: abs(each - _USUAL_K))
+    cells = [cell for cell in in_order(study) if cell.label.k == k]
+    return k, [(cell.label.truth, *_costs(cell)[:2], *_measures(cell)) for cell in cells]
+
+
+def in_order(study: Study) -> list[Cell]:
+    """By truth and epsilon; within them as they were played."""
+    truths = study.protocol.truths
+    return sorted(
+        study.cells, key=lambda cell: (truths.index(cell.label.truth), cell.label.epsilon)
+    )
+
+
+def _costs(cell: Cell) -> tuple[str, str, str]:
+    per_rating = cell.guarantee.per_rating
+    epsilon = f"{cell.label.epsilon:g}" if cell.label.epsilon else ""
+    return epsilon, cell.label.rule, "" if per_rating is None else f"{per_rating:.2g}"
+
+
+def _measures(cell: Cell) -> Iterator[str]:
+    for estimate in (cell.recall, cell.ndcg, cell.hit):
+        yield _short(estimate.mean)
+    yield f"{cell.coverage:.2%}"
+    yield _short(cell.gini)
+    sends = cell.label.rule.reads != "nothing"
+    yield f"{cell.gains.worse} of {cell.n_clients}" if sends else ""
+    yield str(cell.gains.better) if sends else ""
+    low, _, middle, _, high = cell.gains.quantiles
+    yield f"{low:+.2f} {middle:+.2f} {high:+.2f}" if sends else ""
 
 
 def leak_lines(study: Study) -> Iterator[str]:
@@ -74,7 +112,12 @@ def leak_lines(study: Study) -> Iterator[str]:
 
 
 def _signed(estimate: Estimate) -> str:
-    return f"{estimate.mean:+.3f} ± {estimate.error:.3f}"
+    sign = "-" if estimate.mean < 0 else "+"
+    return f"{sign}{_short(abs(estimate.mean))}±{_short(estimate.error)}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
 
 
 def _row(cell: Cell) -> dict[str, float | str | None]:
@@ -85,16 +128,19 @@ def _row(cell: Cell) -> dict[str, float | str | None]:
         "epsilon": cell.label.epsilon,
         "k": cell.label.k,
         "size": cell.size,
-        "epsilon_per_distance": guarantee.per_distance,
+        "epsilon_spent": guarantee.epsilon,
         "epsilon_per_rating": guarantee.per_rating,
-        "epsilon_any_two": guarantee.any_two,
+        "epsilon_per_distance": guarantee.per_distance,
         "n_clients": cell.n_clients,
+        "bound": cell.bound,
     }
     for name in _ESTIMATES:
         estimate = getattr(cell, name)
         row |= {name: estimate.mean, f"{name}_error": estimate.error}
-    row["coverage"] = cell.coverage
-    return row
+    gains = zip(QUANTILES, cell.gains.quantiles, strict=True)
+    row |= {f"gain_{round(100 * part)}": gain for part, gain in gains}
+    row |= {"worse": cell.gains.worse, "better": cell.gains.better}
+    return row | {"coverage": cell.coverage, "gini": cell.gini}
 
 
 def _text(value: float | str | None) -> str:

@@ -2,14 +2,18 @@
 every k from it.
 
 none       the zero-information slate. Everybody's is the same; no signal.
-naive      what privacy costs without a choice: the best item for the taste that the signal decodes
-           to, k = 1 whatever k is asked.
+naive      what everybody would write first: the k best items for the taste that the signal decodes
+           to, whoever has seen what
 offsets    product grids of optimal offsets, as served (`askew.retrieval.OffsetRule`)
 codebook   the same with codebooks
 posterior  the server's people weighted by the signal's law (`askew.retrieval.posterior`)
 open       in the open, one's own best items: what there is to get
 buckets    randomized response; encoder and slates by `askew_server.training.buckets`, the number of
            buckets chosen on validation
+interest-bits  one-hot levels of interest, bit by bit (`askew_server.evaluation.interests`)
+
+Epsilons are plain, between any two people, for all of them: a mechanism whose promise grows with
+distance takes its own parameter from the diameter of its space.
 """
 
 from __future__ import annotations
@@ -26,17 +30,18 @@ from askew.randomized_response import RandomizedResponse
 from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.likelihood import lattice_log_likelihood
-from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew.vectors import FeatureSpace
 from askew_server.evaluation.guarantee import Guarantee
 from askew_server.evaluation.scene import Scene, Slates
+from askew_server.evaluation.weighing import weighed_slates
 from askew_server.training.buckets import (
     BucketDesign,
     design_buckets,
     response_value,
 )
+from askew_server.training.quality import best_slates
 from askew_server.training.simulated_noise import lattice_signals, response_signals
 
 # In the order of the table; `open` is there to compare with, always.
@@ -47,30 +52,34 @@ RULES = (
     RuleKind.CODEBOOK,
     RuleKind.POSTERIOR,
     RuleKind.BUCKETS,
+    RuleKind.INTEREST_BITS,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """Clients' signals in one space: coordinates (n, d), in lattice steps."""
+    """Clients' signals in one space: coordinates (n, d), in lattice steps. epsilon: plain, as asked
+    for; the lattice's, times the diameter, is at most that, by under 0.1 %.
+    """
 
     space: FeatureSpace
+    epsilon: float
     lattice: Lattice
     coordinates: NDArray[np.int64] = field(repr=False)
 
     @classmethod
     def drawn(cls, scene: Scene, space: FeatureSpace, epsilon: float) -> Signals:
-        """One signal of each client, simulated."""
-        lattice = Lattice.for_epsilon(Fraction(epsilon))
+        """One signal of each client, simulated, of this plain epsilon."""
+        lattice = Lattice.for_epsilon(Fraction(epsilon) / space.diameter)
         rng = np.random.default_rng([scene.dealt.seed, 4])
         points = scene.points(space, scene.dealt.clients)
-        return cls(space, lattice, lattice_signals(lattice, points, rng))
+        return cls(space, epsilon, lattice, lattice_signals(lattice, points, rng))
 
     def guarantee(self) -> Guarantee:
         """What one of them costs its sender."""
         loss = self.lattice.privacy_loss(self.space.encoder.reach())
-        per_distance = float(self.lattice.epsilon)
-        return Guarantee(per_distance, float(loss.epsilon_per_rating), float(loss.epsilon))
+        per_rating = float(loss.epsilon_per_rating)
+        return Guarantee(float(loss.epsilon), per_rating, float(self.lattice.epsilon))
 
     def each(self) -> list[Signal]:
         """The signals one by one, as the server meets them."""
@@ -85,12 +94,12 @@ def shared_slates(scene: Scene, ks: Sequence[int]) -> Slates:
     return {k: np.tile(scene.shared[:k], (n, 1)) for k in ks}
 
 
-def naive_slates(scene: Scene, signals: Signals) -> NDArray[np.int64]:
-    """The rule `naive`, (n, 1)."""
+def naive_slates(scene: Scene, signals: Signals, ks: Sequence[int]) -> Slates:
+    """The rule `naive`."""
     points = signals.coordinates * signals.lattice.step
     expected = scene.truth.of_tastes(signals.space.encoder.decode(points.astype(np.float64)))
-    best: NDArray[np.int64] = expected.argmax(axis=1)[:, None]
-    return best
+    best = best_slates(expected, max(ks))
+    return {k: best[:, :k] for k in ks}
 
 
 def offset_slates(scene: Scene, signals: Signals, ks: Sequence[int], kind: RuleKind) -> Slates:
@@ -106,15 +115,9 @@ def offset_slates(scene: Scene, signals: Signals, ks: Sequence[int], kind: RuleK
 def posterior_slates(scene: Scene, signals: Signals, ks: Sequence[int]) -> Slates:
     """The rule `posterior`, the whole prior being looked at."""
     people = scene.points(signals.space, scene.dealt.server)
-    prior = Prior(people, scene.served, scene.pool, np.ones(len(people)))
-    rule = PosteriorRule(prior, scene.shared.tolist(), limit=len(prior))
-    slates: dict[int, list[NDArray[np.int64]]] = {k: [] for k in ks}
-    for coordinates in signals.coordinates.tolist():
-        logs = lattice_log_likelihood(signals.lattice, coordinates, prior.points)
-        weights = prior.posterior(logs)
-        for k, rows in zip(ks, rule.choose(weights, *ks), strict=True):
-            slates[k].append(prior.items[rows])
-    return {k: np.array(found) for k, found in slates.items()}
+    sent = signals.coordinates.tolist()
+    logs = (lattice_log_likelihood(signals.lattice, each, people) for each in sent)
+    return weighed_slates(scene, people, logs, ks)
 
 
 def bucket_slates(scene: Scene, epsilon: float, k: int, sizes: Sequence[int]) -> tuple[int, Slates]:

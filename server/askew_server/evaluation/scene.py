@@ -20,12 +20,14 @@ from askew_server.evaluation.split import Split
 from askew_server.evaluation.truths import Group, LikesTruth, RatingTruth, Scores, Truth, TruthName
 from askew_server.training.directions import Purpose, learned_directions
 from askew_server.training.factors import People, divisors, factorize, fold_in_people
+from askew_server.training.options import dimension_for
 from askew_server.training.pool import favorites, pool_of
 from askew_server.training.space_fit import fit_space
 
 RANKING_DIMENSION = 32
 LEAST_LIKES = 20
 SLATE_LIMIT = 64
+_DIMENSIONS = (1, 2, 4, 8)
 _RIDGE = 12.0
 
 
@@ -104,12 +106,24 @@ class Scene:
         best: NDArray[np.float64] = np.maximum(self.wanted.max(axis=1), 0).astype(np.float64)
         return best
 
-    def space(self, dimension: int, epsilon: float, k: int, *, learned: bool) -> FeatureSpace:
-        """The feature space of d signal dimensions, its directions principal or learned."""
+    def dimension_for(self, epsilon: float) -> int:
+        """The signal dimension that suits a plain epsilon."""
+        most = int(self.dealt.vectors.shape[1])
+        for d in (d for d in _DIMENSIONS if d < most):
+            if dimension_for(epsilon / float(self.space(d).diameter)) <= d:
+                return d
+        return min(_DIMENSIONS[-1], most)
+
+    def space(
+        self, dimension: int, epsilon: float = 1.0, k: int = 1, *, learned: bool = False
+    ) -> FeatureSpace:
+        """The feature space of d signal dimensions, its directions principal, or learned for a
+        plain epsilon and k.
+        """
         dealt, tastes = self.dealt, self.dealt.server.tastes
         directions = None
-        if learned:
-            purpose = Purpose(epsilon, k)
+        if learned:  # the diameter hardly depends on the directions
+            purpose = Purpose(epsilon / float(self.space(dimension).diameter), k)
             directions = learned_directions(
                 tastes.vectors, self.served, dimension, purpose, seed=dealt.seed
             )

@@ -3,14 +3,18 @@
 People are dealt 66 : 17 : 17 to the server (trains the model and is its prior), to validation
 (chooses among designs) and to clients (are measured, and nothing else). Items with fewer than
 `min_ratings` ratings by the server's people are left out. Of every person's ratings a fifth is held
-out; the rest is their profile. The prior is made of profiles too, since that is all that a client
-will have: a prior of whole histories is a prior of other people.
+out, drawn at random or their latest; the rest is their profile. With the latest, everybody's own
+future is held out, but what the server's people did later than a client still trains it.
+
+The prior is made of profiles too, since that is all that a client will have: a prior of whole
+histories is a prior of other people.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +27,8 @@ from askew_server.training.rating_scale import scale_of
 
 SERVER_SHARE, VALIDATION_SHARE = Fraction(66, 100), Fraction(17, 100)
 HELD_OUT = Fraction(1, 5)
+HeldOut = Literal["random", "latest"]
+HELD_OUTS: tuple[HeldOut, ...] = get_args(HeldOut)
 _LEAST_PEOPLE = 20
 
 
@@ -31,7 +37,7 @@ class Split:
     """One deal. People by row; matrices are sparse, (n_people, n_items).
 
     server, validation, clients: rows of people. profile, held_out: ratings. item_codes: the
-    table's code of each item. is_like: what counts as a like, by the scale.
+    table's code of each item, of n_catalog in all. scale: says what counts as a like.
     """
 
     server: NDArray[np.int64]
@@ -40,6 +46,7 @@ class Split:
     profile: csr_array = field(repr=False)
     held_out: csr_array = field(repr=False)
     item_codes: NDArray[np.int64] = field(repr=False)
+    n_catalog: int
     scale: RatingScale
 
     @property
@@ -55,8 +62,10 @@ class Split:
         return csr_array((ones, (liked.row[kept], liked.col[kept])), shape=ratings.shape)
 
 
-def deal(table: RatingTable, seed: int, min_ratings: int) -> Split:
-    """The split of a seed. Raises DataError when there is too little to split."""
+def deal(table: RatingTable, seed: int, min_ratings: int, held_out: HeldOut = "random") -> Split:
+    """The split of a seed. Raises DataError when there is too little to split, or where the latest
+    ratings are to be held out and not every rating has a time.
+    """
     scale = scale_of(table)
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(table.n_people)
@@ -74,18 +83,31 @@ def deal(table: RatingTable, seed: int, min_ratings: int) -> Split:
     column[kept] = np.arange(len(kept))
     use = column[table.item] >= 0
     person, item, rating = table.person[use], column[table.item[use]], table.rating[use]
-    held = _held_out(person, rng)
+    chance = -rng.random(len(person))
+    held = _last_fifth(person, chance if held_out == "random" else _times(table)[use], chance)
     shape = (table.n_people, len(kept))
     parts = [csr_array((rating[m], (person[m], item[m])), shape=shape) for m in (~held, held)]
-    return Split(server, validation, clients, parts[0], parts[1], kept, scale)
+    return Split(server, validation, clients, parts[0], parts[1], kept, len(table.item_keys), scale)
 
 
-def _held_out(person: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A fifth of each person's ratings, rounded down, drawn evenly."""
-    order = np.lexsort((rng.random(len(person)), person))
+def _times(table: RatingTable) -> NDArray[np.float64]:
+    if table.time is None or not np.isfinite(table.time).all():
+        raise DataError(
+            "not every rating has a time: the latest can be held out where the file of ratings has "
+            "a column timestamp of numbers"
+        )
+    return table.time
+
+
+def _last_fifth(
+    person: NDArray[np.int64], by: NDArray[np.float64], ties: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """The last fifth of each person's ratings in the order `by`, rounded down."""
+    order = np.lexsort((ties, by, person))
     counts = np.bincount(person)
     first = np.concatenate([[0], np.cumsum(counts)[:-1]])
     rank = np.empty(len(person), dtype=np.int64)
     rank[order] = np.arange(len(person)) - first[person[order]]
-    out: NDArray[np.bool_] = rank < counts[person] // HELD_OUT.denominator
+    kept = counts - counts // HELD_OUT.denominator
+    out: NDArray[np.bool_] = rank >= kept[person]
     return out

@@ -10,59 +10,25 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
 from askew.rule_kind import RuleKind
 from askew_server.evaluation import rules
 from askew_server.evaluation.cells import Cell, Label, Run, cell_of
-from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee
+from askew_server.evaluation.channel import channel_bound
+from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee, alike
+from askew_server.evaluation.interests import PUBLISHED, BitLaw, interest_slates
 from askew_server.evaluation.leak import Leak, leak
 from askew_server.evaluation.parts import Findings, Keeper, NothingKept, Part
-from askew_server.evaluation.rules import RULES, Signals
+from askew_server.evaluation.protocol import Protocol
+from askew_server.evaluation.rules import Signals
 from askew_server.evaluation.scene import Dealt, Scene, Slates
 from askew_server.evaluation.split import deal
-from askew_server.evaluation.truths import TRUTHS, TruthName
 from askew_server.ratings import RatingTable
-from askew_server.training.buckets import SIZES
-from askew_server.training.options import dimension_for
-from askew_server.training.quality import DEPTH, Outcome, best_slates, outcome
+from askew_server.training.quality import Outcome, best_slates, outcome
 
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5
 Progress = Callable[[str, float], None]
 """Told what is being done, and the part of all that is done."""
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """What is compared. dimensions: tried for the posterior rule at `dimension_epsilon`, beside the
-    dimension that suits each epsilon. sizes: numbers of buckets that validation chooses from.
-    learned: directions learned rather than principal.
-    Raises ParameterError for an empty or invalid list.
-    """
-
-    truths: tuple[TruthName, ...] = TRUTHS
-    rules: tuple[RuleKind, ...] = RULES
-    epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
-    ks: tuple[int, ...] = (1, 5, 20)
-    seeds: tuple[int, ...] = (0, 1, 2)
-    dimensions: tuple[int, ...] = (1, 2, 4, 8)
-    dimension_epsilon: float = 4.0
-    sizes: tuple[int, ...] = SIZES
-    min_ratings: int = 20
-    learned: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("truths", "rules", "epsilons", "ks", "seeds", "sizes"):
-            given = getattr(self, name)
-            if not given or len(set(given)) != len(given):
-                raise ParameterError(name, given, "one or more, all different")
-        for name, known in (("truths", TRUTHS), ("rules", RULES)):
-            if not set(getattr(self, name)) <= set(known):
-                raise ParameterError(name, getattr(self, name), f"among {', '.join(known)}")
-        if not all(1 <= k <= 64 for k in self.ks):
-            raise ParameterError("k", self.ks, "from 1 to 64")
-        if not all(1 / 64 <= epsilon <= 16 for epsilon in self.epsilons):
-            raise ParameterError("epsilons", self.epsilons, "from 1/64 to 16")
 
 
 @dataclass(frozen=True)
@@ -99,6 +65,7 @@ def parts_of(protocol: Protocol) -> tuple[Part, ...]:
         for part in (
             Part(seed, truth),
             *(Part(seed, truth, epsilon) for epsilon in protocol.epsilons),
+            Part(seed, truth, published=True),
             Part(seed, truth, dimensions=True),
         )
     )
@@ -108,7 +75,8 @@ def played(
     table: RatingTable, protocol: Protocol, progress: Progress, kept: Keeper
 ) -> Iterator[Findings]:
     """What each part finds: now, or earlier, where it was kept. Raises DataError as `study`."""
-    deals = lru_cache(1)(lambda seed: Dealt.of(deal(table, seed, protocol.min_ratings), seed))
+    kind, least = protocol.held_out, protocol.min_ratings
+    deals = lru_cache(1)(lambda seed: Dealt.of(deal(table, seed, least, kind), seed))
     benches = lru_cache(1)(lambda seed, truth: _Bench(Scene.of(deals(seed), truth), protocol))
     parts = parts_of(protocol)
     for done, part in enumerate(parts):
@@ -150,6 +118,8 @@ class _Bench:
     def __init__(self, scene: Scene, protocol: Protocol) -> None:
         self.scene, self.protocol = scene, protocol
         self.found: list[tuple[Label, Run]] = []
+        self._naive: Slates = {}
+        self._bounds: dict[tuple[float, int], float] = {}
         self.ks = tuple(k for k in protocol.ks if k <= len(scene.shared))
         self.shared = rules.shared_slates(scene, (1, *self.ks))
         self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
@@ -157,9 +127,11 @@ class _Bench:
 
     def play(self, part: Part) -> Findings:
         """What one part of this scene finds."""
-        self.found, leaks = [], list[Leak]()
+        self.found, self._naive, leaks = [], {}, list[Leak]()
         if part.dimensions:
             self.at_all_dimensions()
+        elif part.published:
+            self.as_published()
         elif part.epsilon is None:
             self.without_signals()
         else:
@@ -170,21 +142,18 @@ class _Bench:
         """The zero-information slate, and what there would be to get in the open."""
         if RuleKind.NONE in self.protocol.rules:
             shared = {k: self.shared[k] for k in self.ks}
-            self._keep((RuleKind.NONE, 0.0), shared, None, NO_SIGNAL)
+            self._keep((RuleKind.NONE, 0.0), shared, NO_SIGNAL)
         own = best_slates(self.scene.wanted, len(self.scene.shared))
-        self._keep(
-            (RuleKind.OPEN, 0.0), {k: own[:, : max(k, DEPTH)] for k in self.ks}, None, NO_SIGNAL
-        )
+        self._keep((RuleKind.OPEN, 0.0), {k: own[:, :k] for k in self.ks}, NO_SIGNAL)
 
     def with_signals(self, epsilon: float) -> list[Leak]:
-        """Every rule that reads signals, at one epsilon."""
+        """Every rule that reads signals, at one plain epsilon."""
         chosen, scene, ks = self.protocol.rules, self.scene, self.ks
-        signals = self._signals(dimension_for(epsilon), epsilon)
-        single = rules.naive_slates(scene, signals)
-        naive = self._got(single).score
+        signals = self._signals(scene.dimension_for(epsilon), epsilon)
+        self._naive = rules.naive_slates(scene, signals, ks)
         played: dict[RuleKind, Slates] = {}
         if RuleKind.NAIVE in chosen:
-            played[RuleKind.NAIVE] = dict.fromkeys(ks, single)
+            played[RuleKind.NAIVE] = self._naive
         for kind in (RuleKind.OFFSETS, RuleKind.CODEBOOK):
             if kind in chosen:
                 played[kind] = rules.offset_slates(scene, signals, ks, kind)
@@ -192,14 +161,24 @@ class _Bench:
             played[RuleKind.POSTERIOR] = rules.posterior_slates(scene, signals, ks)
         for rule, slates in played.items():
             d = signals.space.dimension
-            self._keep((rule, epsilon), slates, naive, signals.guarantee(), d)
+            self._keep((rule, epsilon), slates, signals.guarantee(), d)
         for k in ks if RuleKind.BUCKETS in chosen else ():
             size, slates = rules.bucket_slates(scene, epsilon, k, self.protocol.sizes)
-            cost = Guarantee(None, epsilon, epsilon)
-            self._keep((RuleKind.BUCKETS, epsilon), slates, naive, cost, size)
+            self._keep((RuleKind.BUCKETS, epsilon), slates, alike(epsilon), size)
+        self._keep_bits(BitLaw.for_epsilon(epsilon), epsilon)
         if RuleKind.POSTERIOR not in chosen:
             return []
-        return [leak(scene, signals.space, signals.lattice, min(_LEAK_K, len(scene.shared)))]
+        return [leak(scene, signals, min(_LEAK_K, len(scene.shared)))]
+
+    def as_published(self) -> None:
+        """Mechanisms of others with the parameters that they publish."""
+        self._keep_bits(PUBLISHED, round(PUBLISHED.epsilon, 1))
+
+    def _keep_bits(self, law: BitLaw, epsilon: float) -> None:
+        if RuleKind.INTEREST_BITS in self.protocol.rules:
+            slates = interest_slates(self.scene, law, self.ks)
+            cost = alike(law.epsilon)
+            self._keep((RuleKind.INTEREST_BITS, epsilon), slates, cost, law.interests)
 
     def at_all_dimensions(self) -> None:
         """The posterior rule at signal dimensions that need not suit the epsilon."""
@@ -209,7 +188,7 @@ class _Bench:
         for d in self.protocol.dimensions:
             signals = self._signals(d, epsilon)
             slates = rules.posterior_slates(self.scene, signals, self.ks)
-            self._keep((RuleKind.POSTERIOR, epsilon, d), slates, None, signals.guarantee(), d)
+            self._keep((RuleKind.POSTERIOR, epsilon, d), slates, signals.guarantee(), d)
 
     def _signals(self, dimension: int, epsilon: float) -> Signals:
         dimension = min(dimension, self.scene.dealt.vectors.shape[1])
@@ -220,24 +199,34 @@ class _Bench:
     def _got(self, slates: NDArray[np.int64]) -> Outcome:
         return outcome(self.scene.wanted, slates, self.scene.dealt.clients.held_out)
 
+    def _bound(self, epsilon: float, k: int) -> float:
+        if not epsilon:
+            return float("nan")
+        if (epsilon, k) not in self._bounds:
+            self._bounds[epsilon, k] = channel_bound(self.scene.wanted, epsilon, k)
+        return self._bounds[epsilon, k]
+
     def _keep(
         self,
         what: tuple[RuleKind, float] | tuple[RuleKind, float, int],
         slates: Slates,
-        naive: NDArray[np.float64] | None,
         cost: Guarantee,
         size: int = 0,
     ) -> None:
         """One run for each k, under the table's label."""
+        split = self.scene.dealt.split
         for k, rows in slates.items():
+            got = self._got(rows)
             run = Run(
-                got=self._got(rows),
+                got=got,
+                picked=split.item_codes[got.pick[got.score > 0]],
                 possible=self.scene.possible,
                 single=self.single,
                 none=self.none[k],
-                naive=naive,
-                n_items=self.scene.wanted.shape[1],
+                naive=self._got(self._naive[k]).score if k in self._naive else None,
+                n_items=split.n_catalog,
                 guarantee=cost,
                 size=size,
+                bound=self._bound(what[1], k),
             )
             self.found.append((Label(self.scene.name, k, *what), run))

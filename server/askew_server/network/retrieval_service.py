@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import grpc
 
 from askew.errors import NotFound
-from askew.held_file import PIECE_BYTES
+from askew.held_file import piece_of
 from askew.model_card import ModelCard
 from askew.wire import convert
 from askew.wire.held import held_files
@@ -54,7 +54,7 @@ class RetrievalService:
         file = encoded.files.get(wanted.part)
         if file is None:
             raise NotFound("held file")
-        piece = file[wanted.start : wanted.start + PIECE_BYTES]
+        piece = piece_of(file, wanted.start)
         return pb.GetHeldResponse(data=piece).SerializeToString()
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:

@@ -29,14 +29,19 @@ class TableBuilder:
         self._person = array("i")
         self._item = array("i")
         self._rating = array("d")
+        self._time = array("d")
         self._columns: Columns | None = None
 
-    def add(self, line: int, user: str, item: str, rating: float) -> None:
-        """Adds one checked row."""
+    def add(
+        self, line: int, user: str, item: str, rating: float, time: float | None = None
+    ) -> None:
+        """Adds one checked row. time: of all rows, or of none."""
         self._line.append(line)
         self._person.append(self._people.setdefault(user, len(self._people)))
         self._item.append(self._items.setdefault(item, len(self._items)))
         self._rating.append(rating)
+        if time is not None:
+            self._time.append(time)
 
     def extend(self, columns: Columns) -> None:
         """Begins with the checked rows of a file's columns."""
@@ -52,10 +57,11 @@ class TableBuilder:
         line, person, item, rating = self._in_order()
         if not line.size:
             raise rejects.nothing_good("rating")
+        time = np.frombuffer(self._time, np.float64) if self._time else None
         keys, rank = _sorted_keys(list(self._items))
         person, item = _by_first_row(person, len(self._people)), rank[item]
         if counts is not None:
-            every = RatingTable(person, item, rating, len(self._people), keys)
+            every = RatingTable(person, item, rating, len(self._people), keys, time=time)
             return every.likes_of_counts(counts)
         replaced, by = _rated_again(person, item, len(keys))
         if replaced.size:
@@ -63,7 +69,8 @@ class TableBuilder:
             keep = np.ones(len(person), np.bool_)
             keep[replaced] = False
             person, item, rating = person[keep], item[keep], rating[keep]
-        return RatingTable(person, item, rating, len(self._people), keys)
+            time = None if time is None else time[keep]
+        return RatingTable(person, item, rating, len(self._people), keys, time=time)
 
     def _in_order(self) -> tuple[Codes, Codes, Codes, NDArray[np.float64]]:
         """Lines, people, items and ratings of all rows, by line."""

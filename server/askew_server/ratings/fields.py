@@ -42,6 +42,14 @@ def number(text: str) -> float:
     return value
 
 
+def time(text: str) -> float:
+    """When something was; nan for what is no number: who asks needs all of them."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def is_on_scale(value: float, *, counts: bool) -> bool:
     """Whether a column of ratings, or of counts, can hold this."""
     return value >= 0 if counts else abs(value) <= RATING_LIMIT

@@ -61,6 +61,7 @@ ML_100K_GENRES = (
 )
 
 _RATING_NAMES = (("user", "item", "rating"), ("userId", "movieId", "rating"))
+_TIME_NAME = "timestamp"
 _ITEM_NAMES = (("item", "title"), ("movieId", "title"))
 
 
@@ -81,12 +82,13 @@ class TextFormat:
 
 @dataclass(frozen=True, slots=True)
 class RatingFormat:
-    """Where the fields of a rating lie."""
+    """Where the fields of a rating lie; time: None where there is none."""
 
     text: TextFormat
     user: int
     item: int
     rating: int
+    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,8 @@ class ItemFormat:
     flags: tuple[str, ...] = ()
 
 
-_ML_1M_RATINGS = RatingFormat(TextFormat("::", 4, "latin-1", False), 0, 1, 2)
-_ML_100K_RATINGS = RatingFormat(TextFormat("\t", 4, "latin-1", False), 0, 1, 2)
+_ML_1M_RATINGS = RatingFormat(TextFormat("::", 4, "latin-1", False), 0, 1, 2, 3)
+_ML_100K_RATINGS = RatingFormat(TextFormat("\t", 4, "latin-1", False), 0, 1, 2, 3)
 _ML_1M_ITEMS = ItemFormat(TextFormat("::", 3, "latin-1", False), 0, 1, None, 2)
 _ML_100K_ITEMS = ItemFormat(
     TextFormat("|", 24, "latin-1", False), 0, 1, None, 5, flags=ML_100K_GENRES
@@ -116,7 +118,7 @@ def rating_format(path: Path) -> RatingFormat:
     columns = rating_columns(header)
     if columns:
         user, item, rating = columns
-        return RatingFormat(_csv_format(header), user, item, rating)
+        return RatingFormat(_csv_format(header), user, item, rating, time_column(header))
     if _ML_1M_RATINGS.text.suits(path, "ratings.dat", line):
         return _ML_1M_RATINGS
     if _ML_100K_RATINGS.text.suits(path, "u.data", line):
@@ -146,6 +148,11 @@ def item_format(path: Path) -> ItemFormat:
 def rating_columns(header: Sequence[str]) -> tuple[int, ...] | None:
     """The positions of user, item and rating among named columns."""
     return _positions(header, _RATING_NAMES)
+
+
+def time_column(header: Sequence[str]) -> int | None:
+    """The position of the time of a rating among named columns."""
+    return _position(header, _TIME_NAME)
 
 
 def unrecognized_ratings(path: Path, header: Sequence[str]) -> DataError:

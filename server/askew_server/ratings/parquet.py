@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from askew.errors import DataError
-from askew_server.ratings.formats import rating_columns, unrecognized_ratings
+from askew_server.ratings.formats import rating_columns, time_column, unrecognized_ratings
 from askew_server.ratings.source import PROGRESS_EVERY, Progress, first_bytes
 
 _MAGIC = b"PAR1"
@@ -21,19 +21,19 @@ def is_parquet(path: Path) -> bool:
 
 def parquet_ratings(
     path: Path, progress: Progress | None = None
-) -> Iterator[tuple[int, str, str, str]]:
-    """The number of each row from 1, with its user, item and rating; a null is empty text."""
+) -> Iterator[tuple[int, str, str, str, str]]:
+    """The number of each row from 1, with its user, item, rating and time; a null is empty text."""
     size = path.stat().st_size
     row = 0
     for n_rows, batch in _batches(path):
-        for user, item, rating in batch:
+        for user, item, rating, time in batch:
             row += 1
-            yield row, user, item, rating
+            yield row, user, item, rating, time
         if progress:
             progress(size * row // n_rows, size)
 
 
-def _batches(path: Path) -> Iterator[tuple[int, list[tuple[str, str, str]]]]:
+def _batches(path: Path) -> Iterator[tuple[int, list[tuple[str, str, str, str]]]]:
     """The number of rows in the file, with each batch of them."""
     # Imported here: only the operator who loads parquet pays for it.
     import duckdb
@@ -49,6 +49,8 @@ def _batches(path: Path) -> Iterator[tuple[int, list[tuple[str, str, str]]]]:
             raise unrecognized_ratings(path, names)
         [(n_rows,)] = connection.execute(f"SELECT count(*) {source}", file).fetchall()
         texts = ", ".join(_as_text(names[column]) for column in columns)
+        time = time_column(names)
+        texts += ", ''" if time is None else f", {_as_text(names[time])}"
         rows = connection.execute(f"SELECT {texts} {source}", file)
         while batch := rows.fetchmany(PROGRESS_EVERY):
             yield n_rows, batch

@@ -11,7 +11,13 @@ from askew.errors import DataError
 from askew_server.ratings import fields
 from askew_server.ratings.builder import TableBuilder
 from askew_server.ratings.fields import BadField
-from askew_server.ratings.formats import ItemFormat, TextFormat, item_format, rating_format
+from askew_server.ratings.formats import (
+    ItemFormat,
+    RatingFormat,
+    TextFormat,
+    item_format,
+    rating_format,
+)
 from askew_server.ratings.parquet import is_parquet, parquet_ratings
 from askew_server.ratings.rejects import RejectLog
 from askew_server.ratings.source import Progress, numbered_lines
@@ -25,7 +31,11 @@ LEAST_BYTES = 1 << 20  # of a file that is worth DuckDB's start
 
 
 def read_ratings(
-    path: Path, *, counts: float | None = None, progress: Progress | None = None
+    path: Path,
+    *,
+    counts: float | None = None,
+    times: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[RatingTable, Rejects]:
     """The ratings of a file, and the rows that were left out.
 
@@ -33,6 +43,7 @@ def read_ratings(
     item, or a rating that is no finite number, and when the same person rates the same item again
     further down. `progress` is told the bytes done and in total.
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
+    times: whether to keep when each rating was made, which takes longer.
 
     Raises DataError when the format is unknown, the file cannot be read or no row is usable; and
     for a rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest
@@ -40,16 +51,17 @@ def read_ratings(
     """
     rejects = RejectLog(path)
     builder = TableBuilder()
-    columns = _columns(path, progress, counts=counts is not None)
+    columns = None if times else _columns(path, progress, counts=counts is not None)
     if columns is None:
         rows = _rating_rows(path, rejects, progress)
     else:
         builder.extend(columns)
         rows = _odd_rows(path, columns, rejects)
-    for line, user, item, rating in rows:
+    for line, user, item, rating, time in rows:
         try:
             value = fields.number(rating)
-            builder.add(line, fields.key("user", user), fields.key("item", item), value)
+            at = fields.time(time) if times else None
+            builder.add(line, fields.key("user", user), fields.key("item", item), value, at)
         except BadField as reason:
             rejects.add(line, reason)
             continue
@@ -102,13 +114,13 @@ def _another_scale(path: Path, line: int, *, counts: bool) -> DataError:
 
 def _rating_rows(
     path: Path, rejects: RejectLog, progress: Progress | None
-) -> Iterator[tuple[int, str, str, str]]:
+) -> Iterator[tuple[int, str, str, str, str]]:
     if is_parquet(path):
         yield from parquet_ratings(path, progress)
         return
     layout = rating_format(path)
     for line, row in _text_rows(path, layout.text, rejects, progress):
-        yield line, row[layout.user], row[layout.item], row[layout.rating]
+        yield _fields(line, row, layout)
 
 
 def _columns(path: Path, progress: Progress | None, *, counts: bool) -> Columns | None:
@@ -123,16 +135,22 @@ def _columns(path: Path, progress: Progress | None, *, counts: bool) -> Columns 
 
 def _odd_rows(
     path: Path, columns: Columns, rejects: RejectLog
-) -> Iterator[tuple[int, str, str, str]]:
+) -> Iterator[tuple[int, str, str, str, str]]:
     """The rows that were not plainly good, split as all others would be."""
     if is_parquet(path):
         for line, (user, item, rating) in columns.odd:
-            yield line, user, item, rating
+            yield line, user, item, rating, ""
         return
     layout = rating_format(path)
     lines = ((number, text) for number, (text,) in columns.odd)
     for line, row in _split_rows(lines, layout.text, rejects):
-        yield line, row[layout.user], row[layout.item], row[layout.rating]
+        yield _fields(line, row, layout)
+
+
+def _fields(line: int, row: list[str], layout: RatingFormat) -> tuple[int, str, str, str, str]:
+    """The line, user, item, rating and time of a row."""
+    time = "" if layout.time is None else row[layout.time]
+    return line, row[layout.user], row[layout.item], row[layout.rating], time
 
 
 def _item(row: list[str], layout: ItemFormat) -> tuple[str, ItemRow]:

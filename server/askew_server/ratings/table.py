@@ -20,7 +20,8 @@ class RatingTable:
 
     Persons are coded 0..n_people-1 in the order of their first row. Items are coded by their
     place in `item_keys`, which is sorted, so the item codes do not depend on the order of rows.
-    scale: the one that they were read on, or None where only their range tells.
+    scale: the one that they were read on, or None where only their range tells. time: when each was
+    made, in any unit, nan where nobody knows; None where nobody asked.
     """
 
     person: NDArray[np.signedinteger]
@@ -29,9 +30,12 @@ class RatingTable:
     n_people: int
     item_keys: tuple[str, ...]
     scale: RatingScale | None = None
+    time: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        for name, column in (("item", self.item), ("rating", self.rating)):
+        for name, column in (("item", self.item), ("rating", self.rating), ("time", self.time)):
+            if column is None:
+                continue
             if column.shape != self.person.shape or column.ndim != 1:
                 raise ParameterError(name, column.shape, "one-dimensional and as long as person")
         _check_codes("person", self.person, self.n_people)
@@ -57,6 +61,7 @@ class RatingTable:
             item=item[by_row],
             rating=liked[by_row].astype(np.float64),
             scale=LIKED_OR_NOT,
+            time=None if self.time is None else self.time[first][by_row],
         )
 
 

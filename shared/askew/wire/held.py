@@ -81,7 +81,10 @@ def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
     if int(np.max(words.genres, initial=0)) >= len(lists):
         raise OutOfRange("the genres of an item", "one of the lists of its file")
     rows = zip(titles, words.years, words.genres, strict=True)
-    return tuple([Item(title, year or None, lists[at]) for title, year, at in rows])
+    years: dict[int, int] = {}  # one object for all items of a year: a device holds many
+    return tuple(
+        [Item(title, years.setdefault(year, year) or None, lists[at]) for title, year, at in rows]
+    )
 
 
 def _unpacked(packed: bytes) -> pb.HeldWords:

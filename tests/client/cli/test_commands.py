@@ -47,17 +47,21 @@ def test_a_question_is_answered_from_a_file(
     askew: Askew, demo_address: str, ratings: Path, data: Path
 ) -> None:
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
-    *films, footer, cost, fresh = found.out.splitlines()
+    *films, footer, way, note, cost, fresh = found.out.splitlines()
     assert (found.code, len(films)) == (0, 5)
+    assert way == "(signal: one signal, geo_laplace at epsilon 4, k 5; as you chose)"
+    assert "by itself it would rank them all, for nothing" in note
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
     assert "epsilon 4 per unit distance" in cost
     assert "for one rating" in cost
-    assert re.search(r"spent 12\.\d\d of 192\)$", cost)  # 4 times the demo's diameter
+    spent = re.search(r"spent (\d+\.?\d*) of 192\)$", cost)  # 4 times the demo's diameter
+    assert spent
+    assert 4 < float(spent[1]) <= 16
     assert "a fresh signal was drawn and charged" in fresh
-    price, spent = found.err.splitlines()
+    price, before = found.err.splitlines()
     assert re.search("^this question costs epsilon 4 per unit distance, .* for one rating", price)
-    assert re.search(r"^spent before it: 0 of 192 for life, 0 of 32 in \d{4}-\d\d$", spent)
+    assert re.search(r"^spent before it: 0 of 192 for life, 0 of 32 in \d{4}-\d\d$", before)
     assert len(charges(data)) == 1
 
 
@@ -148,7 +152,8 @@ def test_who_changes_epsilon_is_told_when_it_counts(
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
     first, second = askew(*command), askew(*command, "--epsilon", "1/2")
     note = "(it was drawn earlier; the settings asked for now count from next month on)"
-    assert second.out.splitlines() == [*first.out.splitlines()[:-1], note]
+    asked_for = first.out.replace("at epsilon 4, k 8;", "at epsilon 1/2, k 8;")
+    assert second.out.splitlines() == [*asked_for.splitlines()[:-1], note]
 
 
 def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data: Path) -> None:
@@ -164,6 +169,9 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
         "unused_ratings",
         "fresh",
         "cost",
+        "way",
+        "came",
+        "accept",
     }
     assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
@@ -190,7 +198,7 @@ def test_the_catalog_is_listed_without_a_ledger(
     found = askew("catalog", "--server", demo_address)
     assert found.code == 0
     assert "Alien (1979)\tHorror, Science Fiction" in found.out.splitlines()
-    assert list(home.iterdir()) == []
+    assert [*home.rglob("*.sqlite")] == []
 
 
 def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
@@ -199,7 +207,7 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     monkeypatch.setenv("ASKEW_SERVER", demo_address)
     monkeypatch.setenv("ASKEW_K", "3")
     found = askew("ask", "--ratings", ratings)
-    assert (found.code, len(found.out.splitlines())) == (0, 6)
+    assert (found.code, len(found.out.splitlines())) == (0, 8)
     (ledger,) = home.rglob("signals.sqlite")
     (anchor,) = home.rglob("signals.json")
     assert ledger.is_relative_to(home / "data")
@@ -245,7 +253,8 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
     parameters = {parameter.name: parameter for parameter in cli.cli.commands["ask"].params}
     public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
-    assert set(parameters) == public | {"ratings", "second_space", "unmatched"}
+    public |= {"way", "accept"}
+    assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
 

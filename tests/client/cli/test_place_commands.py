@@ -14,8 +14,10 @@ import grpc
 import pytest
 from small_map import DAY, GERMANY, made_card, made_items, nearest
 
+from askew.errors import NotFound
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.wire import convert
+from askew.wire.status import status_of
 from askew_client.cli import main as cli
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 
 HOME = b"52.52, 13.405\n"
 PRIVATE = ("52.52", "13.405")
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who finds nobody there waits for as long as a call may last: here not for five seconds."""
+    monkeypatch.setenv("ASKEW_TIMEOUT", "0.1")
 
 
 @pytest.fixture
@@ -35,9 +43,13 @@ def _serving(space: MetricSpace) -> Iterator[str]:
 
     def retrieve(request: bytes, _: grpc.ServicerContext) -> bytes:
         query = convert.query_from_bytes(request, card)
-        return convert.slate_to_bytes(nearest(items, query.signal, query.k))
+        return convert.slate_to_bytes(nearest(items, query.signal, query.k), card)
+
+    def held(_: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort(*status_of(NotFound("held file")))
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+        "GetHeld": grpc.unary_unary_rpc_method_handler(held),
         "GetModelCard": grpc.unary_unary_rpc_method_handler(
             lambda _, __: convert.card_to_bytes(card)
         ),
@@ -269,8 +281,8 @@ def test_a_server_of_the_other_kind_is_told_as_that(
     place("add", "home", "--region", "DE", stdin=HOME)
     for command, server, says, instead in (
         (("near", "food"), demo_address, "has a catalog of titles", "`askew ask`"),
-        (("ask",), address, "has collections to ask near a place", "`askew near`"),
-        (("catalog",), address, "has collections to ask near a place", "`askew near`"),
+        (("ask",), address, "has no items for devices to hold", "`askew near`"),
+        (("catalog",), address, "has no items for devices to hold", "`askew near`"),
     ):
         where = () if command == ("catalog",) else ("--data", data)
         found = askew(*command, "--server", server, *where)
@@ -314,6 +326,7 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     assert with_variables == {"config_file"}
 
 
+@pytest.mark.usefixtures("brief")
 def test_the_doctor_looks_at_places_and_at_a_server_with_a_map(
     askew: Askew, place: Place, data: Path
 ) -> None:
@@ -330,6 +343,7 @@ def test_the_doctor_looks_at_places_and_at_a_server_with_a_map(
     assert "1 of 1 have no noisy position" in lost["text"]
 
 
+@pytest.mark.usefixtures("brief")
 def test_the_doctor_advises_no_second_draw_where_the_ledger_can_be_accepted(
     askew: Askew, place: Place, data: Path
 ) -> None:

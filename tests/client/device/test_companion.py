@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
+from askew.held_file import Part
 from askew.metric_card import Card
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import SystemBits
@@ -24,15 +25,17 @@ from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.values import Answer, Connection, Quote
+from askew_client.views.values import Answer, Connection, Cost, Departure, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(16),
@@ -55,9 +58,9 @@ class Network(LocalTransport):
         """Serve another model from now on."""
         super().__init__(card, catalog)
 
-    async def model_card(self) -> ModelCard:
-        self.calls.append("card")
-        return await super().model_card()
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        self.calls.append("held")
+        return await super().held(edition, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         self.calls.append("retrieve")
@@ -77,6 +80,7 @@ class Device:
         self.companion = Companion(
             self.network,
             settings,
+            library=FetchedAnew(self.network, settings.byte_budget),
             profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
             signals=self.signals,
             bits=SystemBits(),
@@ -92,6 +96,16 @@ class Device:
         setback = await self.companion.ask()
         assert isinstance(setback, Setback)
         return setback
+
+
+def left(answer: Answer) -> Departure:
+    assert answer.departure is not None
+    return answer.departure
+
+
+def price(told: Answer | Quote) -> Cost:
+    assert told.cost is not None
+    return told.cost
 
 
 @pytest.fixture
@@ -120,7 +134,7 @@ async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: D
     assert (answer.used, answer.unused) == (0, 0)
     assert len(answer.results) == 4
     assert answer.pick.place == 1
-    assert device.network.calls == ["card", "retrieve"]
+    assert device.network.calls == ["held", "retrieve"]
     assert [charge.epsilon for charge in device.signals.charges()] == [Fraction(8)]
 
 
@@ -143,7 +157,7 @@ async def test_what_anybody_is_shown_is_there_for_nothing(device: Device) -> Non
         "Film 2 (1962)",
         "Film 7 (1967)",
     ]
-    assert device.network.calls == ["card"]
+    assert device.network.calls == ["held"]
     assert device.signals.charges() == ()
 
 
@@ -157,13 +171,13 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     quote = await device.companion.quote()
     assert isinstance(quote, Quote)
     assert (quote.slot, quote.fresh, quote.second_space) == ("2026-11", True, False)
-    assert quote.cost.between_any_two == 8
-    assert quote.cost.epsilon == quote.cost.epsilon_per_distance == Fraction(2)
+    assert price(quote).between_any_two == 8
+    assert price(quote).epsilon == price(quote).epsilon_per_distance == Fraction(2)
     reach = device.network.card.space.encoder.reach()
-    assert quote.cost.one_rating == float(2 * reach.one_rating) < 8
-    assert quote.cost.spent == quote.spent_this_slot == 0
+    assert price(quote).one_rating == float(2 * reach.one_rating) < 8
+    assert price(quote).spent == quote.spent_this_slot == 0
     assert quote.monthly_cap == 32
-    assert (device.network.calls, device.signals.charges()) == (["card"], ())
+    assert (device.network.calls, device.signals.charges()) == (["held"], ())
 
 
 async def test_a_locked_profile_is_said_before_the_first_call(
@@ -190,9 +204,9 @@ async def test_a_month_that_ends_after_its_quote_costs_what_the_quote_said(rated
     rated.today = datetime.date(2026, 12, 1)
     answer = await rated.companion.ask(quoted=quote)
     assert isinstance(answer, Answer)
-    assert (answer.departure.fresh, answer.departure.slot) == (False, "2026-11")
+    assert (left(answer).fresh, left(answer).slot) == (False, "2026-11")
     assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
-    assert (await rated.answer()).departure.slot == "2026-12"
+    assert left(await rated.answer()).slot == "2026-12"
 
 
 async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
@@ -200,11 +214,11 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
     quote = await rated.companion.quote()
     assert isinstance(quote, Quote)
     assert (quote.fresh, quote.second_space) == (False, False)
-    assert (quote.cost.spent, quote.spent_this_slot) == (Fraction(8), Fraction(8))
+    assert (price(quote).spent, quote.spent_this_slot) == (Fraction(8), Fraction(8))
     rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
     again = await rated.companion.quote()
     assert isinstance(again, Quote)
-    assert (again.cost.epsilon, again.cost.wanted) == (Fraction(2), Fraction(1))
+    assert (price(again).epsilon, price(again).wanted) == (Fraction(2), Fraction(1))
 
 
 async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
@@ -220,7 +234,7 @@ async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
     assert (await rated.setback()).trouble is Trouble.SECOND_SPACE
     assert (len(rated.network.asked), len(rated.signals.charges())) == (1, 1)
     assert isinstance(await rated.companion.ask(second_space=True), Answer)
-    assert (await rated.answer()).departure.fresh is False
+    assert left(await rated.answer()).fresh is False
     assert len(rated.signals.charges()) == 2
 
 
@@ -252,9 +266,9 @@ async def test_a_question_is_answered_ranked_and_paid_once(rated: Device) -> Non
     assert [result.place for result in first.results] == [1, 2, 3, 4]
     assert [result.picked for result in first.results].count(True) == 1
     assert first.pick.title.label != "Film 9 (1969)"
-    assert (first.departure.fresh, again.departure.fresh) == (True, False)
-    assert again.departure.values == first.departure.values
-    assert (first.cost.spent, again.cost.spent) == (Fraction(8), Fraction(8))
+    assert (left(first).fresh, left(again).fresh) == (True, False)
+    assert left(again).values == left(first).values
+    assert (price(first).spent, price(again).spent) == (Fraction(8), Fraction(8))
     assert rated.network.asked[0] == rated.network.asked[1]
 
 
@@ -303,7 +317,7 @@ async def test_every_failure_of_the_network_is_a_calm_state(
     assert (setback.trouble, setback.error) == (trouble, failure)
     assert setback.hint
     rated.network.failure = None
-    assert (await rated.answer()).departure.fresh is False
+    assert left(await rated.answer()).fresh is False
 
 
 async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: Device) -> None:
@@ -311,7 +325,7 @@ async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: De
     await rated.setback()
     rated.network.failure = None
     await rated.answer()
-    assert rated.network.calls == ["card", "retrieve", "card", "retrieve"]
+    assert rated.network.calls == ["held", "retrieve", "held", "retrieve"]
 
 
 async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
@@ -425,7 +439,7 @@ async def test_a_forecast_sends_nothing_and_charges_nothing(rated: Device) -> No
     forecast = rated.companion.forecast(Fraction(1), k=2, draws=20)
     assert (forecast.epsilon, forecast.k, forecast.place_without_privacy) == (Fraction(1), 2, 1.0)
     assert 1 <= forecast.place <= 11
-    assert (rated.network.calls, rated.signals.charges()) == (["card"], ())
+    assert (rated.network.calls, rated.signals.charges()) == (["held"], ())
 
 
 async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Device) -> None:
@@ -465,8 +479,8 @@ async def test_other_settings_count_at_once_but_the_signal_stays(rated: Device) 
     rated.companion.configure(replace(SETTINGS, k=3, epsilon=Fraction(1)))
     second = await rated.answer()
     assert len(second.results) == 3
-    assert second.departure.values == first.departure.values
-    assert (second.cost.epsilon, second.cost.wanted) == (Fraction(2), Fraction(1))
+    assert left(second).values == left(first).values
+    assert (price(second).epsilon, price(second).wanted) == (Fraction(2), Fraction(1))
 
 
 @pytest.mark.parametrize(
@@ -489,9 +503,11 @@ def profiles(directory: Path) -> list[Path]:
 
 
 async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> None:
+    network = LocalTransport(pair.card, pair.catalog)
     companion = Companion(
-        LocalTransport(pair.card, pair.catalog),
+        network,
         SETTINGS,
+        library=FetchedAnew(network),
         profile=PassingProfile(),
         signals=SignalStore(tmp_path / "signals.sqlite", Caps(Fraction(10))),
         bits=SystemBits(),

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from small_world import made_buckets
 
-from askew.encoder import MAX_BUCKETS
+from askew.encoder import MAX_BUCKETS, Buckets
 from askew.errors import ProfileError
 from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 DRAWS = 40
 K4 = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(96),
@@ -219,13 +220,13 @@ def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(
 ) -> None:
     """By the definition. Planted bug: slates by the card's odds in place of the device's."""
     angles = [6.28 * i / 60 for i in range(60)]
-    circle: list[tuple[float, ...]] = [(2 * math.cos(a), 2 * math.sin(a)) for a in angles]
-    exchange = ruled(pair_with_films(circle), RuleKind.BUCKETS, "a cohort", "bucket_rr")
+    circle = [(round(7 * math.cos(a)) / 4, round(7 * math.sin(a)) / 4) for a in angles]
+    exchange = ruled(pair_with_films([*circle]), RuleKind.BUCKETS, "a cohort", "bucket_rr")
     plain = replace(exchange.settings, epsilon=Fraction(12))  # the card's is 2
     exchange = replace(exchange, settings=plain)
     rule, card, catalog = played_rule(exchange), exchange.card, exchange.catalog
     people, buckets = stand_ins(card, catalog, 4), exchange.card.space.buckets
-    assert buckets is not None
+    assert isinstance(buckets, Buckets)
     assert isinstance(exchange.mechanism, RandomizedResponse)
     odds = float(exchange.mechanism.odds)
     own = np.array([buckets.of(taste) for taste in people.tastes])

@@ -14,6 +14,7 @@ from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.privacy import Reach
 from askew.randomized_response import RandomizedResponse
+from askew_client.settings.accepted import Accepted
 from askew_client.settings.ranges import EPSILONS, LEVELS, Caps
 from askew_client.settings.settings import ClientSettings, slot_of
 
@@ -86,6 +87,20 @@ NAN, INFINITY = float("nan"), float("inf")
         {"max_one_rating": True},
         {"pace": None},
         {"timeout": "5"},
+        {"way": "auto"},
+        {"way": None},
+        {"way": ["whole"]},
+        {"byte_budget": 0},
+        {"byte_budget": True},
+        {"byte_budget": 4e6},
+        {"accept": "yes"},
+        {"accept": None},
+        {"accept": "bucket_rr:4"},
+        {"accept": "bucket_rr:4:5:4:4"},
+        {"accept": "bucket_rr:-4:5"},
+        {"accept": "bucket_rr:1/0:5"},
+        {"accept": "geo_laplace:4:5"},
+        {"accept": "geo_laplace:4:5:16"},
     ],
     ids=str,
 )
@@ -144,6 +159,24 @@ def test_buckets_take_an_epsilon_between_any_two_people(epsilon: Fraction) -> No
 def test_an_epsilon_that_no_bucket_can_have_is_refused_when_it_is_set() -> None:
     with pytest.raises(ParameterError, match="epsilon must be between 1/1024 and 20"):
         ClientSettings(mechanism="bucket_rr", epsilon=Fraction(21))
+
+
+@pytest.mark.parametrize(
+    "yes",
+    [
+        Accepted("bucket_rr", Fraction(1, 8), 20, Fraction(1, 8), Fraction(1, 8)),
+        Accepted("geo_laplace", Fraction(4), 5, Fraction(12_681, 1000), Fraction(2)),
+    ],
+)
+def test_a_yes_is_read_as_it_is_written(yes: Accepted) -> None:
+    assert Accepted.parsed(str(yes)) == yes
+    assert ClientSettings(accept=str(yes)).accept == str(yes)
+
+
+def test_the_bounds_of_a_yes_are_written_rounded_up() -> None:
+    """Planted bug: a yes that is below what it is to accept."""
+    third = Accepted("geo_laplace", Fraction(4), 5, Fraction(4, 3), Fraction(1, 3))
+    assert str(third) == "geo_laplace:4:5:1.334:0.334"
 
 
 @pytest.mark.parametrize("mechanism", sorted(EPSILONS))

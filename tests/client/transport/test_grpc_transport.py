@@ -13,10 +13,13 @@ import grpc.aio
 import pytest
 
 from askew.address import is_loopback
+from askew.editions import FIRST
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
+from askew.held_file import PIECE_BYTES, Part
 from askew.lattice import Lattice
 from askew.signal import Query, Signal
 from askew.wire import convert
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport.grpc import GrpcTransport
 
 if TYPE_CHECKING:
@@ -70,7 +73,7 @@ async def is_too_slow(answer: Awaitable[object]) -> None:
 
 @pytest.fixture
 def query(pair: Pair) -> Query:
-    return Query(Signal(pair.card.space.version, Lattice(11, 1024), (-1200, 300)), 4)
+    return Query(Signal(pair.card.space.version, Lattice(11, 1024), (-1200, 300)), 4, edition=FIRST)
 
 
 @pytest.mark.parametrize(
@@ -141,24 +144,22 @@ def test_a_target_that_is_not_host_and_port_is_refused(target: str) -> None:
         GrpcTransport(target, SOON)
 
 
-async def test_no_proxy_of_the_environment_is_used(
-    monkeypatch: pytest.MonkeyPatch, pair: Pair
-) -> None:
+async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: letting gRPC obey http_proxy, whose owner would see when the device asks."""
-    card = convert.card_to_bytes(pair.card)
+    piece = pb.GetHeldResponse(data=b"a piece").SerializeToString()
 
     async def answer(_: bytes, __: Context) -> bytes:
-        return card
+        return piece
 
     monkeypatch.delenv("no_proxy", raising=False)
     with listening_socket() as proxy:
         monkeypatch.setenv("http_proxy", f"http://{proxy}")
         handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(answer)
         async with (
-            serving(GetModelCard=handler) as address,
+            serving(GetHeld=handler) as address,
             GrpcTransport(address, LONG) as transport,
         ):
-            assert await transport.model_card() == pair.card
+            assert await transport.held(FIRST, Part.WHOLE, 0) == b"a piece"
 
 
 async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,20 +171,20 @@ async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.Mon
     async with GrpcTransport("127.0.0.1:1", SOON) as transport:
         monkeypatch.setattr(transport.channel, "unary_unary", lambda _: nothing)
         with pytest.raises(Malformed, match="empty"):
-            await transport.model_card()
+            await transport.metric_card()
 
 
 async def test_a_closed_port_is_unreachable() -> None:
     with closed_port() as target:
         async with GrpcTransport(target, LONG) as network:
             with pytest.raises(Unreachable):
-                await network.model_card()
+                await network.metric_card()
 
 
 async def test_a_port_that_says_nothing_is_too_slow() -> None:
     with listening_socket() as target:
         async with GrpcTransport(target, SOON) as network:
-            await is_too_slow(network.model_card())
+            await is_too_slow(network.metric_card())
 
 
 async def test_a_card_that_never_comes_is_too_slow() -> None:
@@ -192,7 +193,7 @@ async def test_a_card_that_never_comes_is_too_slow() -> None:
         serving(GetModelCard=grpc.unary_unary_rpc_method_handler(never)) as target,
         GrpcTransport(target, SOON) as network,
     ):
-        await is_too_slow(network.model_card())
+        await is_too_slow(network.metric_card())
 
 
 async def test_an_answer_that_never_comes_is_too_slow(pair: Pair, query: Query) -> None:
@@ -203,19 +204,26 @@ async def test_an_answer_that_never_comes_is_too_slow(pair: Pair, query: Query) 
         await is_too_slow(network.retrieve(query, pair.card))
 
 
-async def test_a_catalog_that_stops_half_way_is_too_slow(pair: Pair) -> None:
-    """Planted bug: a deadline for the first chunk only."""
-    chunk = next(convert.catalog_to_chunks(pair.catalog))
-
-    async def stalls(_: bytes, __: Context) -> AsyncIterator[bytes]:
-        yield chunk
-        await asyncio.Event().wait()
-
+async def test_a_piece_that_never_comes_is_too_slow() -> None:
     async with (
-        serving(GetCatalog=grpc.unary_stream_rpc_method_handler(stalls)) as target,
+        serving(GetHeld=grpc.unary_unary_rpc_method_handler(never)) as target,
         GrpcTransport(target, SOON) as network,
     ):
-        await is_too_slow(network.catalog(pair.card))
+        await is_too_slow(network.held(FIRST, Part.WHOLE, 0))
+
+
+async def test_a_piece_larger_than_any_is_refused() -> None:
+    """Planted bug: keeping whatever one reply brings."""
+
+    async def endless(_: bytes, __: Context) -> bytes:
+        return pb.GetHeldResponse(data=bytes(PIECE_BYTES + 1)).SerializeToString()
+
+    async with (
+        serving(GetHeld=grpc.unary_unary_rpc_method_handler(endless)) as target,
+        GrpcTransport(target, LONG) as network,
+    ):
+        with pytest.raises(Malformed, match="too large"):
+            await network.held(FIRST, Part.WHOLE, 0)
 
 
 class Flaky:
@@ -232,7 +240,7 @@ class Flaky:
         if len(self.requests) <= self._failures:
             await context.abort(self._code, "\x1b[31mtry again, Alice")
         asked = convert.query_from_bytes(request, self._pair.card)
-        return convert.slate_to_bytes(self._pair.retrieve(asked))
+        return convert.slate_to_bytes(self._pair.retrieve(asked), self._pair.card)
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         return {"Retrieve": grpc.unary_unary_rpc_method_handler(self.retrieve)}
@@ -286,4 +294,4 @@ async def test_a_servers_own_words_are_never_shown(
 async def test_a_server_of_something_else_is_an_error() -> None:
     async with serving() as target, GrpcTransport(target, LONG) as network:
         with pytest.raises(ServerFailed, match=f"^{target} does not answer this kind of question$"):
-            await network.model_card()
+            await network.metric_card()

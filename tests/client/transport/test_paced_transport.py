@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import selectors
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from askew.editions import FIRST
 from askew.errors import StaleSpace
+from askew.held_file import Part
 from askew.lattice import Lattice
 from askew.metric_card import Card
-from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
@@ -24,6 +26,7 @@ from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.paced import PacedTransport
 from askew_client.views.values import Answer, Quote
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 PACE = 0.25
+TODAY = datetime.date(2026, 11, 21)
 
 
 class VirtualSelector(selectors.SelectSelector):
@@ -80,13 +84,9 @@ class Listener(LocalTransport):
         if self.failing:
             raise StaleSpace
 
-    async def model_card(self) -> ModelCard:
-        await self._hear("card")
-        return await super().model_card()
-
-    async def catalog(self, card: ModelCard) -> Catalog:
-        await self._hear("catalog")
-        return await super().catalog(card)
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        await self._hear("held")
+        return await super().held(edition, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         await self._hear("retrieve")
@@ -106,8 +106,7 @@ def gaps(pair: Pair, query: Query, work: float, answering: float = 0.1) -> list[
 
     async def play() -> None:
         network = PacedTransport(server, PACE)
-        card = await network.model_card()
-        await network.catalog(card)
+        card = (await FetchedAnew(network).holding(TODAY)).card
         for _ in range(2):
             await asyncio.sleep(work)
             await network.retrieve(query, card)
@@ -125,7 +124,7 @@ def test_work_shorter_than_a_pace_is_not_heard(pair: Pair, query: Query, work: f
     is done; waiting a pace after the work instead of after the reply; no wait at all where a coarse
     clock sees no work.
     """
-    expected = [("card", 0.0), ("catalog", 0.0), ("retrieve", PACE), ("retrieve", PACE)]
+    expected = [("held", 0.0), ("retrieve", PACE), ("retrieve", PACE)]
     assert gaps(pair, query, work) == [*expected, ("closed", PACE)]
 
 
@@ -137,7 +136,7 @@ def test_a_slow_server_learns_no_more(pair: Pair, query: Query, answering: float
 
 
 def test_work_longer_than_a_pace_waits_for_the_next_one(pair: Pair, query: Query) -> None:
-    assert [gap for _, gap in gaps(pair, query, 0.3)][2:] == [2 * PACE] * 3
+    assert [gap for _, gap in gaps(pair, query, 0.3)][1:] == [2 * PACE] * 3
 
 
 def test_a_refusal_is_a_reply_too(pair: Pair, query: Query) -> None:
@@ -161,11 +160,11 @@ def test_the_first_call_waits_for_nothing(pair: Pair) -> None:
 
     async def play() -> None:
         await asyncio.sleep(0.1)
-        await PacedTransport(server, PACE).model_card()
+        await PacedTransport(server, PACE).held(FIRST, Part.WHOLE, 0)
 
     in_virtual_time(play)
     ((call, when),) = server.came
-    assert (call, round(when, 9)) == ("card", 0.1)
+    assert (call, round(when, 9)) == ("held", 0.1)
 
 
 def gap_before_the_question(pair: Pair, directory: Path, public: float, private: float) -> float:
@@ -173,10 +172,12 @@ def gap_before_the_question(pair: Pair, directory: Path, public: float, private:
     then over its own ratings.
     """
     clock, server = VirtualSelector(), Listener(pair)
-    settings = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
+    settings = ClientSettings(way="signal", k=4, max_diameter=32.0, max_one_rating=32.0)
+    network = PacedTransport(server, PACE)
     device = Companion(
-        PacedTransport(server, PACE),
+        network,
         settings,
+        library=FetchedAnew(network),
         profile=PassingProfile(),
         signals=SignalStore(directory / "signals.sqlite", settings.caps),
         bits=SystemBits(),
@@ -218,7 +219,7 @@ def test_a_catalog_that_takes_nearly_a_beat_tells_no_more(
 def visit(pair: Pair, directory: Path, asks: Callable[[Companion], Any]) -> list[tuple[str, float]]:
     """What a server hears when of a whole visit, closing included."""
     server = Listener(pair)
-    settings = ClientSettings(k=4, pace=PACE, max_diameter=32.0, max_one_rating=32.0)
+    settings = ClientSettings(way="signal", k=4, pace=PACE, max_diameter=32.0, max_one_rating=32.0)
 
     async def play() -> None:
         opened = open_companion(
@@ -245,11 +246,11 @@ async def stops(companion: Companion) -> None:
 
 def test_a_whole_visit_keeps_the_pace_and_so_does_its_end(pair: Pair, tmp_path: Path) -> None:
     """Planted bugs: a device whose network keeps no pace; one that closes when it is done."""
-    first = [("card", 0.0), ("catalog", 0.0), ("retrieve", 2 * PACE)]
+    first = [("held", 0.0), ("retrieve", 2 * PACE)]
     assert visit(pair, tmp_path, asks_twice) == [*first, ("retrieve", PACE), ("closed", PACE)]
 
 
 def test_a_visit_that_is_stopped_ends_on_a_beat_too(pair: Pair, tmp_path: Path) -> None:
     """Planted bug: closing on the beat only where nothing was raised."""
-    expected = [("card", 0.0), ("catalog", 0.0), ("closed", 2 * PACE)]
+    expected = [("held", 0.0), ("closed", 2 * PACE)]
     assert visit(pair, tmp_path, stops) == expected

@@ -8,7 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from askew.editions import FIRST
 from askew.errors import NotFound, OtherKind, OutOfRange
+from askew.held_file import Part
 from askew.listing import Listing
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
@@ -85,7 +87,7 @@ async def test_what_the_card_does_not_allow_is_refused(server: LocalPlaces) -> N
     with pytest.raises(NotFound):
         await server.retrieve(question(5, "casinos"), server.card)
     with pytest.raises(OtherKind):
-        await server.model_card()
+        await server.held(FIRST, Part.WHOLE, 0)
 
 
 def test_the_map_names_large_towns_of_every_continent() -> None:

@@ -18,22 +18,26 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerCancelled
 
 from askew.errors import AskewError
+from askew.held_file import Part
 from askew.metric_card import Card
 from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
+from askew.wire.held import held_files
 from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.file import ConfigFile, read_file
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import configured
+from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.tui.app import AskewApp
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
+    way="signal",
     epsilon=Fraction(2),
     k=4,
     lifetime_cap=Fraction(48),
@@ -60,12 +64,13 @@ class Network(LocalTransport):
     def serve(self, rule: ServingRule) -> None:
         """Name another rule in the card; answers stay those of the rule of before."""
         self._card = replace(self._card, rule=rule)
+        self._files = held_files(self._card, self._catalog)
 
-    async def model_card(self) -> ModelCard:
-        """The card, unless nobody is there."""
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """What is held, unless nobody is there."""
         if self.unreachable is not None:
             raise self.unreachable
-        return await super().model_card()
+        return await super().held(edition, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer, a failure, or silence for ever."""
@@ -98,6 +103,7 @@ class Device:
         return Companion(
             self.network,
             self.settings,
+            library=FetchedAnew(self.network, self.settings.byte_budget),
             profile=self.profile,
             signals=self.signals,
             bits=self.bits,

@@ -28,9 +28,10 @@ async def demo(
 ) -> AsyncIterator[Person]:
     """The demo's person, with ten ratings, two directions and eight results."""
     monkeypatch.setattr("askew_client.client.SystemBits", SteadyBits)
-    app = AskewApp(lambda: simulated_companion(ClientSettings()), note="demo")
+    size, way = request.param
+    app = AskewApp(lambda: simulated_companion(ClientSettings(way=way)), note="demo")
     app.animation_level = "none"
-    async with app.run_test(size=request.param, notifications=False) as pilot:
+    async with app.run_test(size=size, notifications=False) as pilot:
         person = Person(app, pilot, Network.__new__(Network))
         person.network.silent = False
         while app.connection is None:
@@ -39,7 +40,7 @@ async def demo(
         yield person
 
 
-@pytest.mark.parametrize("demo", [(80, 24)], indirect=True, ids=str)
+@pytest.mark.parametrize("demo", [((80, 24), "signal"), ((80, 24), "")], indirect=True, ids=str)
 async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> None:
     """Planted bug: a row more than fits, such as a price below the fold."""
     for key in ("f2", "f3", "a", "f5", "f6"):
@@ -48,7 +49,8 @@ async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> N
         assert hidden == [], demo.sees()
         assert "…" not in demo.sees().replace("F2 … F7", ""), demo.sees()
         if key == "f3":
-            demo.reads("between any two people.", "this month")
+            assert demo.shows("between any two people.") == demo.shows("this month")
+            assert demo.shows("this month") != demo.shows("Nothing leaves this device")
 
 
 async def test_what_a_notice_pushes_out_is_reached_by_keys(rated: Device) -> None:
@@ -81,7 +83,7 @@ async def test_a_long_title_and_its_note_are_both_whole(rated: Device) -> None:
         assert "…" not in person.sees()
 
 
-@pytest.mark.parametrize("demo", [PHONE], indirect=True, ids=str)
+@pytest.mark.parametrize("demo", [(PHONE, "signal"), (PHONE, "")], indirect=True, ids=str)
 async def test_titles_are_whole_in_a_browser_390_pixels_wide(demo: Person) -> None:
     """Planted bug: two columns side by side, of which the titles get 12 cells."""
     titles = demo.app.screen.query_one(TitleList)

@@ -222,7 +222,7 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
     """Films differ along directions 1 and 3. Planted bugs: the first two whatever there is; the
     two in which this person stands out, here 2 and 4.
     """
-    spread = (2.0, 0.25, 1.0, 0.5)
+    spread = (1.75, 0.25, 1.0, 0.5)
     films = [tuple(s * (-1.0) ** (i // (j + 1)) for j, s in enumerate(spread)) for i in range(12)]
     catalog = made_catalog(films, (4, 9, 2, 7, 0, 10))
     space = made_space(made_encoder(d=4, ranking=4))

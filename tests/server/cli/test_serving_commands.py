@@ -369,11 +369,14 @@ def test_a_port_that_does_not_exist_is_a_usage_error(
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts real processes of the server; none outlives the test."""
+    """Starts real processes of the server, of the demo's model unless one is named; none outlives
+    the test.
+    """
     started: list[subprocess.Popen[str]] = []
 
     def process(*arguments: object, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "askew_server", "serve", "--demo", *map(str, arguments)]
+        model = () if "--model" in arguments else ("--demo",)
+        command = [sys.executable, "-m", "askew_server", "serve", *model, *map(str, arguments)]
         pipe = subprocess.PIPE
         running = subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True)
         started.append(running)
@@ -427,11 +430,11 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
 
 
 def test_a_taken_port_is_one_line_and_exit_code_1(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Callable[..., subprocess.Popen[str]], directory: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        server = start("--port", port)
+        server = start("--model", directory, "--port", port)
         out, err = server.communicate(timeout=PATIENCE)
     expected = (1, "", 1)
     assert expected == (server.returncode, out, len(err.splitlines())), err
@@ -442,9 +445,9 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
 
 
 def test_a_host_that_is_none_is_named_with_the_reason(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Callable[..., subprocess.Popen[str]], directory: Path
 ) -> None:
-    server = start("--port", 0, "--host", "no-such-host.invalid")
+    server = start("--model", directory, "--port", 0, "--host", "no-such-host.invalid")
     out, err = server.communicate(timeout=PATIENCE)
     assert (server.returncode, out) == (1, "")
     where = "no-such-host.invalid:0"

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# A JVM that lives for a minute pays for compiling well, and for collecting in parallel.
+QUICK_JVM = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
 
 def require_driver(module: str) -> None:
     """Leaves a test module unless the Python package is installed."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from server.counting.availability import require_postgres
+from server.counting.availability import QUICK_JVM, require_postgres
 
 from askew_server.counting.engines.clickhouse import ClickHouseEngine
 from askew_server.counting.engines.spark import SparkEngine
@@ -30,7 +30,10 @@ def spark() -> Iterator[SparkEngine]:
             "spark.sql.warehouse.dir": folder,
             "spark.local.dir": folder,
         }
-        engine = SparkEngine("local[2]", settings=settings)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in QUICK_JVM.items():
+                patch.setenv(name, value)
+            engine = SparkEngine("local[2]", settings=settings)
         yield engine
         engine.close()
 

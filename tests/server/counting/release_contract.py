@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from server.counting import seeded_commands
+from server.counting.availability import QUICK_JVM
 from server.counting.parquet import write_parquet
 from server.counting.reference import KEY, columns_of, varied_events
 from server.ledger.scenes import ENVIRONMENT
@@ -69,7 +70,7 @@ def ran(
     made = subprocess.run(
         [sys.executable, seeded_commands.__file__, str(seed), json.dumps(commands)],
         cwd=work,
-        env={**ENVIRONMENT, "ASKEW_ENGINE": address},
+        env={**ENVIRONMENT, **QUICK_JVM, "ASKEW_ENGINE": address},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

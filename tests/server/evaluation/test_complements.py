@@ -56,9 +56,11 @@ def test_every_way_is_a_row_with_its_promise() -> None:
     for starter in SMALL.starters:
         found = {(way, epsilon) for name, way, epsilon in rows() if name == starter}
         assert found == without | signals
-    assert {row.plain for row in rows().values() if not row.epsilon} == {0.0}
-    assert {row.plain for row in rows().values() if row.way == "buckets"} == {1.0, 6.0}
-    assert all(row.plain > row.epsilon for row in rows().values() if row.way == "posterior")
+    assert {row.per_rating for row in rows().values() if not row.epsilon} == {0.0}
+    buckets = [row for row in rows().values() if row.way == "buckets"]
+    assert all(row.per_rating == row.epsilon for row in buckets)
+    points = [row for row in rows().values() if row.way == "posterior"]
+    assert all(0 < row.per_rating < row.epsilon for row in points)
 
 
 def test_what_is_held_alone_gives_the_best_of_it() -> None:

@@ -9,9 +9,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from askew_server.training.quality import (
+    QUANTILES,
     Outcome,
     best_slates,
+    coverage_of,
+    gains_of,
     gap_of,
+    gini_of,
     mean_of,
     outcome,
     ratio_of,
@@ -59,9 +63,41 @@ def test_ndcg_is_the_gain_of_the_order_over_the_best_order() -> None:
     assert math.isnan(found[2])
 
 
-def test_a_short_slate_is_measured_by_all_that_was_liked() -> None:
-    """One of two liked items in a slate of one: 1 / (1 + 1 / log2 3)."""
-    assert got([1], [1], [2]).ndcg[1] == pytest.approx(1 / (1 + 1 / math.log2(3)))
+def test_a_short_slate_is_measured_by_the_best_slate_as_short() -> None:
+    """One of two liked items in a slate of one is all that one item can do; half of recall."""
+    found = got([1], [1], [2])
+    assert (found.ndcg[1], found.recall[1]) == (1.0, 0.5)
+
+
+def test_recall_is_the_share_of_what_was_liked_that_is_in_the_slate() -> None:
+    """Planted bug: divided by k."""
+    found = got([1, 3], [0, 1], [2, 3]).recall
+    assert found[:2].tolist() == [1, 1]
+    assert math.isnan(found[2])
+    assert got([2, 3], [0, 3], [2, 3]).recall[:2].tolist() == [0, 0.5]
+
+
+def test_gains_are_shares_of_ones_own_best() -> None:
+    """Gains 1/2, -1/4, 0, and one for whom nothing is possible. Planted bug: worse off counted
+    from those who gain nothing.
+    """
+    found = gains_of(np.array([3.0, 1, 2, 0]), np.array([1.0, 2, 2, 0]), np.array([4.0, 4, 2, 0]))
+    assert (found.worse, found.better) == (1, 1)
+    middle = dict(zip(QUANTILES, found.quantiles, strict=True))
+    assert middle[0.5] == 0
+    assert middle[0.25] == pytest.approx(-1 / 8)
+    assert middle[0.75] == pytest.approx(1 / 4)
+
+
+def test_coverage_is_of_the_whole_catalog() -> None:
+    assert coverage_of(np.array([7, 7, 2]), 10) == 0.2
+
+
+def test_gini_is_0_for_alike_and_nearly_1_for_one_item() -> None:
+    assert gini_of(np.array([0, 1, 2, 3]), 4) == pytest.approx(0)
+    assert gini_of(np.array([2, 2, 2]), 4) == pytest.approx(3 / 4)
+    # 0, 1, 3: differences of all pairs 2 (1 + 3 + 2) over 2 n^2 times the mean 4/3
+    assert gini_of(np.array([1, 2, 2, 2]), 3) == pytest.approx(12 / (2 * 9 * 4 / 3))
 
 
 def test_ones_own_best_items_come_best_first() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from askew.errors import DataError
 from askew_server.evaluation.split import deal
@@ -30,6 +33,38 @@ def test_a_fifth_of_what_each_person_rated_is_held_out() -> None:
     assert (np.diff(split.held_out.indptr) == 4).all()
     assert (np.diff(split.profile.indptr) == 16).all()
     assert split.profile.multiply(split.held_out).nnz == 0
+
+
+def timed(table: RatingTable) -> RatingTable:
+    """Made in an order that is not that of the rows, some at the same time."""
+    at = np.random.default_rng(3).integers(0, 400, len(table)).astype(np.float64)
+    return replace(table, time=at)
+
+
+def test_what_each_person_rated_last_can_be_held_out() -> None:
+    """Planted bug: the first fifth."""
+    table = timed(made_table())
+    split = deal(table, seed=3, min_ratings=1, held_out="latest")
+    assert table.time is not None
+    when = csr_array((1 + table.time, (table.person, table.item)), shape=(200, 30))
+    for person in range(200):
+        early = split.profile[[person]].indices
+        late = split.held_out[[person]].indices
+        assert (len(early), len(late)) == (16, 4)
+        codes = split.item_codes
+        of_early, of_late = (when[[person], codes[part]] for part in (early, late))
+        assert of_early.max() <= of_late.min()
+
+
+@pytest.mark.parametrize("time", [None, np.append(np.zeros(3999), np.nan)])
+def test_without_times_nothing_is_the_latest(time: np.ndarray | None) -> None:
+    with pytest.raises(DataError, match="not every rating has a time"):
+        deal(replace(made_table(), time=time), 0, 1, "latest")
+
+
+def test_the_catalog_has_the_rare_items_too() -> None:
+    split = deal(made_table(), seed=3, min_ratings=85)
+    assert split.n_items < split.n_catalog == 30
 
 
 def test_a_rare_item_is_one_that_the_servers_people_rarely_rated() -> None:

@@ -21,7 +21,7 @@ from askew_server.evaluation import study as studies
 
 OPTIONS = ("--quick", "--truths", "next", "--epsilons", "1,8", "--min-ratings", "5", "--principal")
 ASKED = (*OPTIONS, "--rules", "none,posterior", "-k", "1,3")
-PARTS = ("no signal", "epsilon 1", "epsilon 8", "signal dimensions")
+PARTS = ("no signal", "epsilon 1", "epsilon 8", "as published", "signal dimensions")
 
 
 @cache

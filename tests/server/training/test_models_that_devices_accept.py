@@ -16,8 +16,8 @@ import pytest
 
 from askew.errors import ParameterError
 from askew.privacy import DEVICE_REACH, Reach
-from askew_client.exchange import mechanism_for
 from askew_client.settings.settings import ClientSettings
+from askew_client.ways.mechanism import mechanism_for
 from askew_server.cli.main import cli
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel, train

@@ -30,11 +30,12 @@ class AskScreen(FrameScreen):
     MODE = "ask"
     TITLE = "Ask"
     PURPOSE = (
-        "One key asks the server. Your profile is bent by noise, and only the bent copy leaves: "
-        "the signal. The server answers with results for it; this device ranks them by your true "
-        "profile and picks. Neither the ranking nor the pick is ever sent. The signal is drawn "
-        "and paid for once a month; asking again in the same month sends the same one, at no "
-        "further cost."
+        "One key asks. What this device holds whole is ranked here, and nothing leaves; nor does "
+        "it where a signal is not worth its price. Else your profile is bent by noise, and only "
+        "the bent copy leaves: the signal. The server answers with results for it; this device "
+        "ranks them (◇) by your true profile, beside what it holds, and picks. Neither the ranking "
+        "nor the pick is ever sent. The signal is drawn and paid for once a month; asking again "
+        "in the same month sends the same one, at no further cost."
     )
     KEYS = (
         ("a, Enter", "ask"),
@@ -60,6 +61,7 @@ class AskScreen(FrameScreen):
                 yield Static("What comes back", classes="heading")
                 yield Static("", id="flow", markup=False)
                 with Window(id="results-window"):
+                    yield Static("", id="way", markup=False)
                     yield ResultList()
                 yield Static("", id="pick", markup=False)
         with Horizontal(id="bar"):
@@ -93,7 +95,7 @@ class AskScreen(FrameScreen):
             second = await self.app.push_screen_wait(question)
         outcome = await companion.ask(second_space=second, quoted=told)
         noise: NoisePicture | Setback | None = None
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, Answer) and outcome.cost is not None:
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
             noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
         self.post_message(Answered(outcome, noise if isinstance(noise, NoisePicture) else None))
@@ -118,8 +120,16 @@ class AskScreen(FrameScreen):
         self.quote()
 
     def on_quoted(self, message: Quoted) -> None:
-        """Show the price before anything is sent."""
-        self.query_one("#price", Static).update(sentences.quote(message.quote))
+        """Show the price before anything is sent, or that nothing would be."""
+        quote, companion = message.quote, self.desk.companion
+        self.query_one("#price", Static).update(sentences.quote(quote))
+        self.query_one("#way", Static).update(sentences.way(quote.way))
+        if companion is not None:
+            asks, k = quote.way.asks, companion.settings.k
+            before = sentences.WHAT_LEAVES if asks else sentences.NOTHING_LEAVES
+            self.query_one("#before", Static).update(before)
+            flow = sentences.flow(k) if asks else sentences.flow_here(k)
+            self.query_one("#flow", Static).update(flow)
 
     def on_button_pressed(self) -> None:
         """The button is the same as the key."""
@@ -163,10 +173,10 @@ class AskScreen(FrameScreen):
     # What it shows
 
     def _show_answer(self, answer: Answer) -> None:
-        for words in ("#before", "#price"):
+        for words in ("#before", "#price", "#way"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
-        self.query_one("#facts", Static).update(sentences.departure(answer.departure, answer.cost))
+        self.query_one("#facts", Static).update(sentences.outcome(answer))
         self._say(f"{answer.source}; ranked here{_left_out(answer)}")
         at_once = self.app.animation_level == "none"
         self.query_one(ResultList).show(answer.results, at_once=at_once)

@@ -11,6 +11,7 @@ from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widgets import Button, Input, Label, Static
 
+from askew_client.settings.sources import AUTO
 from askew_client.tui import sentences
 from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.messages import ProfileView, Refused
@@ -44,6 +45,7 @@ class SettingsScreen(FrameScreen):
         with Window(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
+                _field("way (auto, whole ...)", "way"),
                 _field("ε of one signal", "epsilon"),
                 _field("k, results of one", "k"),
                 _field("lifetime cap", "cap"),
@@ -95,7 +97,12 @@ class SettingsScreen(FrameScreen):
         if companion is None:
             return
         settings = companion.settings
-        values = {"epsilon": settings.epsilon, "k": settings.k, "cap": settings.lifetime_cap}
+        values = {
+            "way": settings.way or AUTO,
+            "epsilon": settings.epsilon,
+            "k": settings.k,
+            "cap": settings.lifetime_cap,
+        }
         for name, value in values.items():
             self.query_one(f"#{name}", Input).value = str(value)
 
@@ -131,7 +138,7 @@ class SettingsScreen(FrameScreen):
             self._use()
 
     def _use(self) -> None:
-        names = {"epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
+        names = {"way": "way", "epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
         self.use(
             {each: self.query_one(f"#{box}", Input).value.strip() for each, box in names.items()}
         )

@@ -18,7 +18,9 @@ _BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats
 
 
 class ResultList(Widget):
-    """A line a result. Titles are text from outside, never markup."""
+    """A line a result, ◇ before what came with the answer. Titles are text from outside, never
+    markup.
+    """
 
     COMPONENT_CLASSES = {"results--arrived", "results--picked", "results--seen", "results--place"}
 
@@ -66,7 +68,8 @@ class ResultList(Widget):
         kind = "picked" if result.picked else "seen" if result.seen else "arrived"
         first, *more = self._lines(result, self.size.width)
         line = Text(no_wrap=True, end="")
-        line.append(f"{result.place:>3}  ", self._ink("results--place"))
+        came = "◇" if result.came else " "
+        line.append(f"{result.place:>2} {came} ", self._ink("results--place"))
         line.append(first, self._ink(f"results--{kind}"))
         for row in more:
             line.append(f"\n{' ' * _PLACE}{row}", self._ink(f"results--{kind}"))

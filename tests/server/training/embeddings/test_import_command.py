@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from askew.break_even import Way
 from askew.encoder import MAX_RANKING_DIMENSION
 from askew.rule_kind import SERVED
 from askew.vectors import RatingScale
+from askew.wire.held import held_to_bytes
 from askew_server.evaluation.data import simulated_table
 from askew_server.model import artifact
 from askew_server.model.imported import ImportOptions, import_model
@@ -127,6 +129,9 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert "numbers each, folded in by ridge" in said
     assert "SIMULATED from the vectors" in said
     assert f"rule       {model.card.rule.kind}" in said
+    assert "worth      of asking, to SIMULATED people kept aside" in said
+    assert model.card.break_even.proposal.way is Way.WHOLE
+    assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
     for rule, figure in model.figures.items():
         assert f"  {rule:<10} {figure.ratio:.2f} of the best possible score" in said
 

@@ -1,0 +1,72 @@
+"""`askew refresh`: look for the current edition of what this device holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_client.cli import options
+
+if TYPE_CHECKING:
+    from askew_client.settings.sources import Config
+    from askew_client.views.values import Refreshed
+
+
+@click.command()
+@options.all_of(
+    options.server, options.held_from, options.byte_budget, options.data, options.as_json
+)
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.pass_context
+def refresh(
+    context: click.Context,
+    server: str | None,
+    held_from: str | None,
+    byte_budget: int | None,
+    data: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fetch what this device holds of a server's catalog, if it is time.
+
+    For cron or a timer, every few hours: a device looks once a week, a random delay of up to two
+    days after Monday, and in between this sends nothing. Questions never look. The catalog is the
+    same for everybody. No profile is read.
+
+    \b
+    Examples:
+      askew refresh
+      askew refresh --quiet --held-from https://files.example.org/films
+    """
+    config = options.load(
+        context, server=server, held_from=held_from, byte_budget=byte_budget, data=data
+    )
+    found = options.run(_refreshed(config))
+    if quiet:
+        return
+    if as_json:
+        options.print_json(_as_json(found))
+        return
+    click.echo(f"held       {found.edition}, {found.part}, {found.size:,} bytes")
+    click.echo(f"fetched    {found.fetched:,} bytes")
+    click.echo(f"next look  {found.next_look:%Y-%m-%d %H:%M} UTC")
+
+
+async def _refreshed(config: Config) -> Refreshed:
+    from askew_client.client import open_library
+
+    opened = open_library(config.settings, server=config.server, directory=config.data)
+    async with opened as (_, library):
+        return await library.refresh()
+
+
+def _as_json(found: Refreshed) -> dict[str, object]:
+    return {
+        "edition": found.edition.isoformat(),
+        "part": found.part,
+        "size": found.size,
+        "fetched": found.fetched,
+        "next_look": found.next_look.isoformat(),
+    }

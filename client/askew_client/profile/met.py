@@ -1,0 +1,83 @@
+"""Items that came in answers and that the device does not hold: kept so that they can be rated.
+
+What is kept is what a reply brought: the words, and the codes by which a space scores the item.
+Another space reads codes in another way, so they go with their space. Nothing fetches an item again
+by its number: which ones matter to a person would show in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from askew.encoder import MAX_RANKING_DIMENSION
+from askew.errors import ProfileError
+from askew.model_card import Item
+from askew.titles import title_key
+
+MAX_MET = 1000
+_MOST_BYTES = (MAX_RANKING_DIMENSION + 1) // 2
+
+
+@dataclass(frozen=True)
+class MetItem:
+    """One item: its words, its 4-bit codes in its space, and the code of its boost.
+
+    Raises ProfileError for codes that no space has.
+    """
+
+    item: Item = field(repr=False)
+    codes: bytes = field(repr=False)
+    boost: int = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.codes) <= _MOST_BYTES or not 0 <= self.boost <= 255:
+            raise ProfileError("an item that was met has codes that no space has")
+
+    @property
+    def key(self) -> str:
+        """What the item is found by."""
+        return title_key(self.item.label)
+
+    def to_json(self) -> list[Any]:
+        """As text and numbers."""
+        words = self.item.title, self.item.year, self.item.genres
+        return [*words, self.codes.hex(), self.boost]
+
+    @classmethod
+    def from_json(cls, value: Sequence[Any]) -> Self:
+        """The inverse. Raises AskewError, ValueError or TypeError for anything else."""
+        title, year, genres, codes, boost = value
+        return cls(Item(title, year, tuple(genres)), bytes.fromhex(codes), int(boost))
+
+
+@dataclass(frozen=True)
+class Met:
+    """The items met last, oldest first, and the version of the one space that they are of."""
+
+    space_version: str = ""
+    items: tuple[MetItem, ...] = field(default=(), repr=False)
+
+    def joined(self, space_version: str, new: Iterable[MetItem]) -> Met:
+        """With more items; those of another space go."""
+        before = self.items if space_version == self.space_version else ()
+        by_key = {each.key: each for each in before}
+        for each in new:
+            by_key.pop(each.key, None)  # what is met again is the newest
+            by_key[each.key] = each
+        return Met(space_version, tuple(by_key.values())[-MAX_MET:])
+
+    def only(self, kept: Callable[[str], bool]) -> Met:
+        """Those whose label is kept."""
+        items = tuple(each for each in self.items if kept(each.item.label))
+        return Met(self.space_version, items)
+
+    def to_json(self) -> dict[str, Any]:
+        """As text and numbers."""
+        return {"space": self.space_version, "items": [each.to_json() for each in self.items]}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """The inverse. Raises AskewError, ValueError, KeyError or TypeError for anything else."""
+        return cls(str(value["space"]), tuple(map(MetItem.from_json, value["items"])))

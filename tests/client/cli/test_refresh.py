@@ -1,0 +1,121 @@
+"""`askew refresh`: what a timer runs, and what it prints."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from static_host import serving as static_host
+
+from askew.editions import edition_of
+from askew.held_file import HEAD_BYTES
+from askew.wire.held import held_files
+from askew_client.client import open_library
+from askew_client.held.source import date_of
+from askew_client.settings.settings import ClientSettings
+from askew_client.tui.simulation import simulated_model
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
+
+
+def monday() -> datetime.date:
+    """This week's."""
+    today = (datetime.datetime.now(datetime.UTC).date() - datetime.date(1970, 1, 1)).days
+    return date_of(edition_of(today))
+
+
+def test_a_refresh_fetches_once_and_then_says_when_it_looks_again(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    command = ("refresh", "--server", demo_address, "--data", tmp_path)
+    first, second = askew(*command, "--json"), askew(*command)
+    found = json.loads(first.out)
+    assert (first.code, found["part"]) == (0, "whole")
+    assert found["edition"] == monday().isoformat()
+    assert found["fetched"] == found["size"] > 5_000
+    next_look = datetime.datetime.fromisoformat(found["next_look"])
+    later = next_look.date() - monday()
+    assert datetime.timedelta(7) <= later < datetime.timedelta(9)
+    held, fetched, again = second.out.splitlines()
+    assert held == f"held       {found['edition']}, whole, {found['size']:,} bytes"
+    assert fetched == "fetched    0 bytes"
+    assert again == f"next look  {next_look:%Y-%m-%d %H:%M} UTC"
+
+
+def test_a_quiet_refresh_says_nothing_but_errors(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    found = askew("refresh", "--quiet", "--server", demo_address, "--data", tmp_path)
+    assert (found.code, found.out, found.err) == (0, "", "")
+    gone = askew("refresh", "--quiet", "--server", "127.0.0.1:1", "--data", tmp_path / "other")
+    assert (gone.code, gone.out) == (4, "")
+    assert gone.err.startswith("askew: ")
+
+
+def test_what_is_held_answers_without_a_call(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The titles of a server that went away, until its edition is too old."""
+    monkeypatch.setenv("ASKEW_DATA", str(tmp_path))
+    titles = askew("catalog", "--server", demo_address).out
+    assert titles.count("\n") > 100
+
+    def unreachable(*_: object) -> None:
+        pytest.fail("something was sent")
+
+    monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport._call", unreachable)
+    assert askew("catalog", "--server", demo_address).out == titles
+    assert not (tmp_path / "signals.sqlite").exists()
+
+
+def test_a_static_host_needs_no_server_at_all(askew: Askew, tmp_path: Path) -> None:
+    files = held_files(*simulated_model())
+    names = {f"/{monday()}.{part}": file for part, file in files.items()}
+    with static_host(names, secret=False) as host:
+        where = ("--held-from", host.base, "--server", "127.0.0.1:1", "--data", tmp_path)
+        found = askew("refresh", *where)
+    assert (found.code, found.err) == (0, "")
+    assert f"held       {monday()}, whole" in found.out
+
+
+def test_a_budget_that_is_too_small_for_all_says_what_it_takes(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    where = ("--server", demo_address, "--data", tmp_path)
+    found = askew("refresh", "--byte-budget", 100, *where)
+    assert found.code == 1
+    assert "byte_budget must be at least" in found.err
+    assert not [*tmp_path.rglob("*.part")]
+
+
+@pytest.mark.parametrize("base", ["http://files.example.org", "https://me@files.example.org"])
+def test_an_address_that_is_not_secret_or_could_carry_a_mark_is_wrong_usage(
+    askew: Askew, base: str
+) -> None:
+    found = askew("refresh", "--held-from", base)
+    assert found.code == 2
+    assert "--held-from" in found.err
+
+
+async def test_a_timer_that_looks_by_the_calendar_fetches_48_bytes_where_nothing_changed(
+    tmp_path: Path,
+) -> None:
+    """Before its turn nothing; by a clock that is held still."""
+    files = held_files(*simulated_model())
+    days = [monday() + datetime.timedelta(7 * week) for week in range(2)]
+    names = {f"/{day}.{part}": file for day in days for part, file in files.items()}
+    with static_host(names, secret=False) as host:
+        settings = ClientSettings(held_from=host.base, pace=0.001)
+        async with open_library(settings, directory=tmp_path) as (_, library):
+            first = await library.refresh()
+            due = first.next_look.timestamp()
+            before = await replace(library, now=lambda: due - 1).refresh()
+            second = await replace(library, now=lambda: due).refresh()
+    assert (before.fetched, before.next_look) == (0, first.next_look)
+    assert (second.fetched, second.edition) == (HEAD_BYTES, days[1])
+    assert len(host.heard) == 3

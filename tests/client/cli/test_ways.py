@@ -1,0 +1,109 @@
+"""`askew ask` and `askew doctor` by each way: what is done, why, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askew_client.cli import ask, ask_output
+from askew_client.views.values import Answer, Result, Title
+from askew_client.views.ways import TakenWay
+
+if TYPE_CHECKING:
+    from client.conftest import Askew, Outcome
+
+RATINGS = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\n"
+
+
+@pytest.fixture(autouse=True)
+def by_itself(by_signal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASKEW_WAY")
+
+
+def asked(askew: Askew, address: str, data: Path, *more: str) -> Outcome:
+    files = ("--server", address, "--data", data)
+    return askew("ask", "--ratings", "-", *files, *more, stdin=RATINGS)
+
+
+def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    """Planted bug: a ledger, and so a file that says when this device asked."""
+    found = asked(askew, demo_address, tmp_path / "data")
+    assert (found.code, found.err) == (0, "")
+    assert len([line for line in found.out.splitlines() if line.startswith(("* ", "  "))]) == 8
+    assert "(whole: all 417 items (" in found.out
+    assert "nothing is drawn, charged or sent; it fits your byte budget)" in found.out
+    assert not [*tmp_path.rglob("signals.sqlite")]
+
+
+def test_a_catalog_beyond_the_byte_budget_is_not_held(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKEW_BYTE_BUDGET", "1000")
+    found = asked(askew, demo_address, tmp_path / "data")
+    assert found.code != 0
+
+
+def test_the_same_as_json_says_that_nothing_was_sent(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    found = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
+    assert (found["way"]["name"], found["cost"], found["fresh"]) == ("whole", None, False)
+    assert (len(found["results"]), found["came"], found["accept"]) == (8, [], None)
+
+
+def test_another_way_is_taken_where_it_is_chosen(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    whole = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
+    shared = asked(askew, demo_address, tmp_path / "data", "--way", "shared", "--json")
+    assert json.loads(shared.out)["way"]["name"] == "shared"
+    signal = asked(askew, demo_address, tmp_path / "data", "--way", "signal", "--json")
+    found = json.loads(signal.out)
+    assert (found["way"]["name"], found["fresh"]) == ("signal", True)
+    assert found["results"] == whole["results"]  # all of them were held
+    assert "this question costs" in signal.err
+
+
+@pytest.mark.parametrize("yes", ["yes", "bucket_rr", "geo_laplace:4:8"])
+def test_a_yes_to_nothing_in_particular_is_wrong_usage(
+    askew: Askew, demo_address: str, tmp_path: Path, yes: str
+) -> None:
+    found = asked(askew, demo_address, tmp_path / "data", "--accept", yes)
+    assert found.code == 2
+    assert "bucket_rr:EPSILON:K" in found.err
+
+
+def test_doctor_says_which_way_would_be_taken(askew: Askew, demo_address: str) -> None:
+    found = askew("doctor", "--server", demo_address, "--json")
+    ways = [each for each in json.loads(found.out) if each["name"] == "way"]
+    assert [each["health"] for each in ways] == ["ok"]
+    assert ways[0]["text"].startswith("whole: all 417 items")
+
+
+def an_answer(payload: bytes | None) -> Answer:
+    pick = Result(1, Title("Film 1", "Film 1"), False, True, 1.0, "", came=True, payload=payload)
+    way = TakenWay("signal", "one signal")
+    return Answer(
+        way, None, None, "made-up films", simulated=True, results=(pick,), used=0, unused=0
+    )
+
+
+def test_what_came_with_the_pick_is_saved_for_the_person_alone(tmp_path: Path) -> None:
+    file = tmp_path / "article"
+    ask._save(an_answer(b"\x00words"), file)
+    assert file.read_bytes() == b"\x00words"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "* Film 1  (came with the answer)" in [*ask_output.as_lines(an_answer(b""))]
+
+
+def test_where_nothing_came_with_the_pick_nothing_is_written(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    found = asked(askew, demo_address, tmp_path, "--save-payload", str(tmp_path / "article"))
+    assert (found.code, "brought nothing with the pick" in found.err) == (1, True)
+    assert not (tmp_path / "article").exists()

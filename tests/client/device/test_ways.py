@@ -1,0 +1,312 @@
+"""A device by each way: what it asks, what it ranks, what it keeps, and what it never does."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from client.conftest import VECTORS, made_retriever, space_of_width
+
+from askew.break_even import BreakEven, Offer, Way
+from askew.held_file import Part
+from askew.metric_card import Card
+from askew.model_card import Catalog, ModelCard
+from askew.randomness import RandomBits, SystemBits
+from askew.ranking import Slate
+from askew.signal import Query
+from askew.wire.convert import query_to_bytes
+from askew_client.device.device import Companion
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.store import ProfileStore
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.protocol import Holding
+from askew_client.views.problems import Setback, Trouble
+from askew_client.views.values import Answer, Quote, Refreshed
+
+if TYPE_CHECKING:
+    from client.conftest import SilentBits
+
+TODAY = datetime.date(2026, 11, 21)
+EDITION = 20773
+SETTINGS = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
+STARTER = 6
+SHARED = Offer(Way.SHARED, STARTER, 300, 0.7)
+BUCKETS = Offer(
+    Way.SIGNAL, STARTER, 300, 0.9, 0.2, 0.01, mechanism="bucket_rr", epsilon=Fraction(2), k=2
+)
+POINT = replace(BUCKETS, mechanism="geo_laplace", epsilon=Fraction(4))
+DEAR = replace(BUCKETS, epsilon=Fraction(16))
+
+
+class Network(LocalTransport):
+    """A server in this process that answers with these items, and writes down what it hears."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
+        super().__init__(card, catalog)
+        self.catalog = catalog
+        self.requests: list[bytes] = []
+        self.answers: tuple[int, ...] = (8, 10)
+        self.payloads: tuple[bytes, ...] = ()
+
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        pytest.fail("the library has what is held")
+
+    async def retrieve(self, query: Query, _: Card) -> Slate:
+        self.requests.append(query_to_bytes(query))
+        return Slate.of_catalog(self.catalog, self.answers[: query.k], self.payloads[: query.k])
+
+
+class Shelf:
+    """A library with the first items of a catalog. Implements Library."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog, n_held: int) -> None:
+        self.holds = Holding(card, catalog.first(n_held), EDITION, 40 * n_held)
+
+    async def holding(self, _: datetime.date) -> Holding:
+        return self.holds
+
+    async def refresh(self) -> Refreshed:
+        pytest.fail("no question looks for what is held")
+
+
+class Device:
+    """A companion of a server with twelve films, of which it holds some."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *offers: Offer,
+        n_held: int = STARTER,
+        own: ClientSettings = SETTINGS,
+        bits: RandomBits | None = None,
+    ) -> None:
+        made = made_retriever(space_of_width(), VECTORS)
+        table = BreakEven(offers, 0) if offers else None
+        self.card = replace(made.card, n_starter=STARTER, break_even=table)
+        self.catalog = made.catalog
+        self.network = Network(self.card, self.catalog)
+        self.shelf = Shelf(self.card, self.catalog, n_held)
+        self.ledger = directory / "signals.sqlite"
+        self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
+        self.companion = Companion(
+            self.network,
+            own,
+            profile=self.profile,
+            signals=SignalStore(self.ledger, own.caps),
+            bits=bits or SystemBits(),
+            library=self.shelf,
+            today=lambda: TODAY,
+        )
+
+    def offers(self, *offers: Offer) -> None:
+        """Another card from now on, for who connects again."""
+        card = replace(self.card, break_even=BreakEven(offers, 0))
+        self.shelf.holds = replace(self.shelf.holds, card=card)
+
+    def charges(self) -> list[Fraction]:
+        """What was charged; a ledger that was never made has charged nothing."""
+        if not self.ledger.exists():
+            return []
+        store = SignalStore(self.ledger, SETTINGS.caps)
+        return [each.epsilon for each in store.charges()]
+
+    async def answer(self) -> Answer:
+        answer = await self.companion.ask()
+        assert isinstance(answer, Answer), answer
+        return answer
+
+
+def films(answer: Answer) -> list[int]:
+    return [int(each.title.title.removeprefix("Film ")) for each in answer.results]
+
+
+def best_of(items: list[int], taste: tuple[float, ...], rated: set[int], k: int) -> list[int]:
+    """By brute force: the best unrated ones, ties to the lower id."""
+    scores = {item: float(np.dot(VECTORS[item], taste)) for item in items}
+    return sorted(set(items) - rated, key=lambda item: (-scores[item], item))[:k]
+
+
+async def test_what_is_held_whole_is_ranked_here_without_a_call_a_coin_or_a_ledger(
+    tmp_path: Path, silent_bits: SilentBits
+) -> None:
+    """Planted bugs: a question all the same; a ledger that is opened, and so made, for nothing."""
+    device = Device(tmp_path, BUCKETS, n_held=12, bits=silent_bits)
+    device.companion.rate("Film 8 (1968)", 5)
+    quote, answer = await device.companion.quote(), await device.answer()
+    assert isinstance(quote, Quote)
+    assert (quote.way.name, quote.cost, quote.fresh) == ("whole", None, False)
+    assert films(answer) == best_of([*range(12)], (1, -1), {8}, 4)
+    assert (answer.way.name, answer.departure, answer.cost) == ("whole", None, None)
+    assert not any(each.came for each in answer.results)
+    assert device.network.requests == []
+    assert not device.ledger.exists()
+
+
+@pytest.mark.parametrize("offers", [(), (SHARED, BUCKETS)], ids=["no table", "none proposed"])
+async def test_where_no_signal_is_proposed_the_items_of_everybody_are_ranked_for_nothing(
+    tmp_path: Path, silent_bits: SilentBits, offers: tuple[Offer, ...]
+) -> None:
+    device = Device(tmp_path, *offers, bits=silent_bits)
+    device.companion.rate("Film 3 (1963)", 5)
+    answer = await device.answer()
+    assert films(answer) == best_of([*range(STARTER)], VECTORS[3], {3}, 4)
+    assert answer.way.name == "shared"
+    assert "nothing is drawn, charged or sent" in answer.way.reason
+    assert device.network.requests == []
+    assert not device.ledger.exists()
+
+
+async def test_a_proposed_signal_brings_items_that_are_ranked_beside_those_held(
+    tmp_path: Path,
+) -> None:
+    """Planted bugs: a list of the answer alone; what came is not told from what was held."""
+    device = Device(tmp_path, BUCKETS)
+    device.network.answers = (9, 10)
+    device.companion.rate("Film 5 (1965)", 5)  # held: (0, 1)
+    answer = await device.answer()
+    assert films(answer) == best_of([*range(STARTER), 9, 10], (0, 1), {5}, 4) == [9, 1, 3, 0]
+    assert [each.came for each in answer.results] == [True, False, False, False]
+    assert answer.cost is not None
+    assert answer.cost.between_any_two <= 2
+    (charge,) = device.charges()
+    assert charge <= 2
+    assert len(device.network.requests) == 1
+
+
+async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path: Path) -> None:
+    """Planted bugs: forgotten with the answer; known, and without its vector."""
+    device = Device(tmp_path, BUCKETS)
+    await device.answer()
+    assert [match.title.label for match in device.companion.search("film 8")] == ["Film 8 (1968)"]
+    device.companion.rate("film 8", 5)
+    assert device.companion.unmatched() == ()
+    bars = [bar.value for bar in device.companion.bars()]
+    assert bars == [1.5, 0.5]  # ranks of (1, -1) in a box of width 2
+    device.network.answers = (6, 7)
+    again = await device.answer()
+    assert films(again) == best_of([*range(STARTER), 6, 7, 8, 10], (1, -1), {8}, 4)
+    assert (again.used, again.unused) == (1, 0)
+    other = Device(tmp_path, BUCKETS)  # another run of the same device
+    assert (await other.answer()).used == 1
+
+
+async def test_items_met_go_with_their_space(tmp_path: Path) -> None:
+    """Planted bug: codes of one space that are read with the scales of another."""
+    device = Device(tmp_path, BUCKETS)
+    await device.answer()
+    device.companion.rate("film 8", 5)
+    space = replace(device.card.space, scales=2 * device.card.space.scales)
+    device.shelf.holds = replace(device.shelf.holds, card=replace(device.card, space=space))
+    await device.companion.connect()
+    assert device.companion.search("film 8") == ()
+    assert [each.label for each in device.companion.unmatched()] == ["Film 8 (1968)"]
+
+
+async def test_payloads_are_of_what_came_and_reading_them_asks_nothing(tmp_path: Path) -> None:
+    """Planted bug: a held item, of which nothing can be read, as the pick."""
+    device = Device(tmp_path, BUCKETS)
+    device.network.answers, device.network.payloads = (6, 10), (b"six", b"ten")
+    device.companion.rate("Film 2 (1962)", 5)
+    answer = await device.answer()
+    assert films(answer) == best_of([6, 10], VECTORS[2], set(), 2)
+    assert answer.payloads == {"Film 6 (1966)": b"six", "Film 10 (1970)": b"ten"}
+    assert answer.pick.payload == answer.payloads[answer.pick.title.label]
+    assert len(device.network.requests) == 1
+    assert b"six" not in device.profile.path.read_bytes()
+
+
+async def test_a_stored_signal_keeps_its_mechanism_until_its_month_ends(tmp_path: Path) -> None:
+    """Planted bug: a second signal for a second proposal, which charges what was not asked for."""
+    device = Device(tmp_path, POINT)
+    first = await device.answer()
+    device.offers(BUCKETS)
+    await device.companion.connect()
+    second = await device.answer()
+    assert first.departure is not None
+    assert second.departure is not None
+    assert second.departure.values == first.departure.values
+    assert (first.departure.fresh, second.departure.fresh) == (True, False)
+    assert device.network.requests[0] == device.network.requests[1]
+    assert len(device.charges()) == 1
+
+
+async def test_a_dear_proposal_is_told_and_not_taken(
+    tmp_path: Path, silent_bits: SilentBits
+) -> None:
+    device = Device(tmp_path, DEAR, bits=silent_bits)
+    answer = await device.answer()
+    assert answer.way.name == "shared"
+    assert answer.way.accept == "bucket_rr:16:2"
+    assert "--accept bucket_rr:16:2" in answer.way.notes[1]
+    assert device.charges() == []
+
+
+async def test_a_yes_takes_the_dear_proposal_and_is_charged_what_it_said(tmp_path: Path) -> None:
+    device = Device(tmp_path, DEAR, own=replace(SETTINGS, accept="bucket_rr:16:2"))
+    assert (await device.answer()).way.name == "signal"
+    (charge,) = device.charges()
+    assert 15 < charge <= 16
+
+
+async def test_whole_is_refused_where_not_everything_is_held(tmp_path: Path) -> None:
+    device = Device(tmp_path, own=replace(SETTINGS, way="whole"))
+    refused = await device.companion.ask()
+    assert isinstance(refused, Setback)
+    assert refused.trouble is Trouble.SETTINGS
+    assert device.companion.budget().way is not None
+
+
+# What is private decides nothing
+
+
+PEOPLE: list[dict[str, float]] = [
+    {"Film 2 (1962)": 5.0, "Film 4 (1964)": 1.0},
+    {"Film 5 (1965)": 5.0},
+    {},
+    {f"Film {n} ({1960 + n})": 2.5 for n in range(12)},
+    {"Elsewhere (1999)": 5.0},
+]
+CARDS: dict[str, tuple[tuple[Offer, ...], int]] = {
+    "held whole": ((BUCKETS,), 12),
+    "no table": ((), STARTER),
+    "no signal proposed": ((SHARED, BUCKETS), STARTER),
+    "a signal proposed": ((BUCKETS, SHARED), STARTER),
+    "a dear signal proposed": ((DEAR, SHARED), STARTER),
+    "a dear signal proposed, and a lesser one": ((DEAR, BUCKETS), STARTER),
+}
+
+
+async def heard_of(
+    ratings: dict[str, float], case: str, directory: Path
+) -> tuple[list[int], list[Fraction], list[str]]:
+    """What leaves, in size, what is charged, and the ways of a person who asks, rates and asks."""
+    offers, n_held = CARDS[case]
+    device = Device(directory, *offers, n_held=n_held)
+    ways = []
+    for _ in range(2):
+        for label, rating in ratings.items():
+            device.companion.rate(label, rating)
+        ways.append((await device.answer()).way.reason)
+        device.companion.rate("Film 8 (1968)", 1 + len(ratings) % 5)
+    return [len(each) for each in device.network.requests], device.charges(), ways
+
+
+@pytest.mark.parametrize("case", CARDS)
+async def test_whether_a_call_is_made_depends_on_public_things_alone(
+    tmp_path: Path, case: str
+) -> None:
+    """Planted bug: no question where the best item is held, which tells the server that it is."""
+    heard = [
+        await heard_of(ratings, case, tmp_path / str(number))
+        for number, ratings in enumerate(PEOPLE)
+    ]
+    assert heard == [heard[0]] * len(PEOPLE)
+    calls, charges, _ = heard[0]
+    assert len(calls) == 2 * len(charges)
+    assert all(charge <= 2 for charge in charges)

@@ -1,0 +1,275 @@
+"""A server that gives every device a card, a catalog and a space of its own hears nearly the same
+of them all: what still differs is listed here, and in docs/guarantees.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, log2
+from pathlib import Path
+from typing import Any, get_args
+
+import grpc
+import numpy as np
+import pytest
+from end_to_end.eavesdropping import serving
+from small_world import made_buckets, made_card, made_catalog, made_encoder
+
+from askew.encoder import MAX_DIMENSION
+from askew.errors import OutOfRange
+from askew.held_file import Part, piece_of
+from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.rule_kind import RuleKind
+from askew.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
+from askew.wire.held import held_files
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.client import open_companion
+from askew_client.profile.document import Liking, ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import ClientSettings, MechanismName
+from askew_client.ways import bargain
+from askew_server.training.buckets import SIZES
+
+Heard = list[dict[str, object]]
+FILMS = 12
+LIKES: dict[str, Liking] = {f"Film {i} ({1960 + i})": 5.0 for i in range(3)}
+GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
+# All that a request for tastes can say; a new field is one more that a server could mark by.
+FIELDS = {
+    "RetrieveRequest": {
+        "space_version",
+        "k",
+        "lattice",
+        "randomized_response",
+        "map",
+        "values",
+        "collection",
+        "edition",
+    },
+    "GetHeldRequest": {"edition", "part", "start"},
+    "GetModelCardRequest": set(),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """What one device is given."""
+
+    card: ModelCard
+    catalog: Catalog
+
+
+def world(
+    *,
+    scale: tuple[float, float, float] = (1.0, 5.0, 4.0),
+    n_items: int = FILMS,
+    dimension: int = 2,
+    n_buckets: int = 4,
+    seed: int = 1,
+    step: float = 0.25,
+    titles: Callable[[int], Item] | None = None,
+    boost: float = 1.0,
+    shared: int = 6,
+    directions: Any = None,
+    **encoder: Any,
+) -> World:
+    """A small model; every part of it may be made for one device."""
+    codes = np.random.default_rng(seed).integers(-8, 8, size=(n_items, 2))
+    catalog = made_catalog(
+        [tuple(row) for row in (codes * step).tolist()], tuple(range(shared)), [boost] * n_items
+    )
+    if titles is not None:
+        catalog = replace(catalog, items=tuple(titles(i) for i in range(n_items)))
+    fields = {"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder
+    made = made_encoder(dimension, ranking=2, **fields)
+    if directions is not None:
+        made = replace(made, directions=made.directions * np.float32(directions))
+    scales = np.full(2, step, dtype=np.float32)
+    buckets = made_buckets(n_buckets, ranking=2) if n_buckets else None
+    space = FeatureSpace(RatingScale(*scale), made, scales, buckets)
+    return World(made_card(space, catalog, 6), catalog)
+
+
+def with_card(**fields: Any) -> World:
+    """The plain model, described in other words."""
+    plain = world()
+    return World(replace(plain.card, **fields), plain.catalog)
+
+
+@dataclass
+class PersonalServer:
+    """One device's server. heard: what differs between devices if they can be told apart."""
+
+    world: World
+    heard: list[dict[str, object]] = field(default_factory=list)
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """What it serves, as raw bytes."""
+        return {
+            "GetHeld": grpc.unary_unary_rpc_method_handler(self._held),
+            "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
+        }
+
+    def _note(self, method: str, said: dict[str, object], context: Any) -> None:
+        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
+        self.heard.append({"method": method, "metadata": metadata, **said})
+
+    def _held(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        wanted = pb.GetHeldRequest.FromString(request)
+        edition, part, start = wanted.edition, wanted.part, wanted.start
+        alone = pb.GetHeldRequest(edition=edition, part=part, start=start)
+        assert alone.SerializeToString() == request  # nothing but this
+        self._note("held", {"edition": edition, "part": part, "start": start}, context)
+        file = held_files(self.world.card, self.world.catalog).get(Part(wanted.part))
+        if file is None:
+            context.abort(grpc.StatusCode.NOT_FOUND, "")
+        return pb.GetHeldResponse(data=piece_of(file, wanted.start)).SerializeToString()
+
+    def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        """The values are what was charged; how many they are is not."""
+        message = pb.RetrieveRequest.FromString(request)
+        said: dict[str, object] = {"number of values": len(message.values)}
+        message.ClearField("values")
+        if message.HasField("randomized_response"):
+            said["buckets"] = message.randomized_response.buckets
+            message.randomized_response.buckets = 0
+        self._note("retrieve", {**said, "else": message.SerializeToString()}, context)
+        context.abort(grpc.StatusCode.INTERNAL, "")
+        raise AssertionError
+
+
+async def heard_of(
+    device: World, directory: Path, mechanism: MechanismName = "geo_laplace", budget: int = 10**6
+) -> Heard:
+    """What the server of a device hears of its first contact and its question."""
+    server = PersonalServer(device)
+    settings = ClientSettings(
+        mechanism=mechanism,
+        epsilon=Fraction(1),
+        k=4,
+        pace=0.001,  # so that nobody waits
+        way="signal",
+        byte_budget=budget,
+        max_diameter=1000.0,
+        max_one_rating=1000.0,
+        lifetime_cap=Fraction(10**6),
+        monthly_cap=Fraction(10**6),
+    )
+    with serving(server) as address:
+        opened = open_companion(
+            settings,
+            server=address,
+            directory=directory,
+            profile=PassingProfile(ProfileDocument(dict(LIKES))),
+        )
+        async with opened as companion:
+            await companion.ask()
+    return server.heard
+
+
+def differences(one: Heard, other: Heard) -> set[str]:
+    """Which parts of what was heard are not the same."""
+    if [each["method"] for each in one] != [each["method"] for each in other]:
+        return {"calls"}
+    pairs = zip(one, other, strict=True)
+    return {name for a, b in pairs for name in a.keys() | b.keys() if a.get(name) != b.get(name)}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Heard]:
+    """What is heard of a device that gets what everybody gets, by its mechanism."""
+    return {
+        mechanism: asyncio.run(heard_of(world(), tmp_path_factory.mktemp("plain"), mechanism))
+        for mechanism in get_args(MechanismName)
+    }
+
+
+# What a server makes for one device, and what it can tell of it afterwards.
+UNMARKED: dict[str, Callable[[], World]] = {
+    "other item vectors": lambda: world(seed=2),
+    "other scales of item codes": lambda: world(step=0.125),
+    "other titles": lambda: world(titles=lambda i: Item(f"Other {i}")),
+    "long titles": lambda: world(titles=lambda i: Item(f"{i} " + "long " * 90)),
+    "more items": lambda: world(n_items=40),
+    "other boosts": lambda: world(boost=0.5),
+    "another shared slate": lambda: world(shared=8),
+    "another rating scale": lambda: world(scale=(0.0, 10.0, 7.0)),
+    "nothing is a like": lambda: world(scale=(0.0, 1000.0, 999.0)),
+    "another unit of the box": lambda: world(unit=3.0),
+    "a box of one unit": lambda: world(unit=1.0),
+    "another clip": lambda: world(clip=0.25),
+    "another least of likes": lambda: world(least_likes=1),
+    "other directions": lambda: world(directions=-1.0),
+    "directions of nothing": lambda: world(directions=0.0),
+    "no buckets": lambda: world(n_buckets=0),
+    "another source": lambda: with_card(source="for device 7"),
+    "another rule": lambda: with_card(rule=ServingRule(RuleKind.OFFSETS, 2.0, 5)),
+    "another largest slate": lambda: with_card(max_slate_size=5),
+}
+
+
+@pytest.mark.parametrize("name", UNMARKED)
+async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
+    name: str, plain: Mapping[str, Heard], tmp_path: Path
+) -> None:
+    """Planted bugs: the space's version in the question, a digest in a later fetch."""
+    usual = plain["geo_laplace"]
+    assert [each["method"] for each in usual] == ["held", "held", "retrieve"]
+    assert differences(usual, await heard_of(UNMARKED[name](), tmp_path)) == set()
+
+
+MARKED: dict[str, tuple[Callable[[], World], MechanismName, set[str]]] = {
+    "dimension": (lambda: world(dimension=3), "geo_laplace", {"number of values"}),
+    "buckets": (lambda: world(n_buckets=8), "bucket_rr", {"buckets"}),
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+async def test_what_marks_a_device_is_the_number_of_values_or_buckets(
+    name: str, plain: Mapping[str, Heard], tmp_path: Path
+) -> None:
+    other, mechanism, marks = MARKED[name]
+    assert differences(plain[mechanism], await heard_of(other(), tmp_path, mechanism)) == marks
+
+
+async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path) -> None:
+    """Which part is fetched tells on which side of a length the byte budget is: a setting."""
+    plain = world()
+    card = replace(plain.card, n_starter=6)
+    whole = held_files(card, plain.catalog)[Part.WHOLE]
+    heard = await heard_of(World(card, plain.catalog), tmp_path, budget=len(whole) - 1)
+    assert [(each["part"], each["start"]) for each in heard[:3]] == [
+        ("whole", 0),
+        ("starter", 0),
+        ("starter", 48),
+    ]
+
+
+@pytest.mark.parametrize("count", [5, 7, 9, 100, 4095])
+def test_a_number_of_buckets_that_would_be_a_name_is_refused(count: int) -> None:
+    """Of the numbers up to 4,096 a space may have 23."""
+    with pytest.raises(OutOfRange, match="the number of buckets"):
+        world(n_buckets=count)
+
+
+def test_every_number_of_buckets_that_training_tries_is_allowed() -> None:
+    assert set(SIZES) <= set(BUCKET_COUNTS)
+
+
+def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
+    found = {name: set(pb.DESCRIPTOR.message_types_by_name[name].fields_by_name) for name in FIELDS}
+    assert found == FIELDS
+
+
+def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
+    """How many devices a question can tell apart at most, by what a server may choose."""
+    page = " ".join(GUARANTEES.read_text(encoding="utf-8").split())
+    terms = len(bargain.EPSILONS) * len(bargain.SIZES)
+    assert f"one of {len(BUCKET_COUNTS)} numbers of buckets" in page
+    assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
+    assert f"{len(bargain.EPSILONS)} epsilons and {len(bargain.SIZES)} numbers of results" in page
+    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION)
+    assert f"{most:,} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

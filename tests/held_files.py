@@ -1,0 +1,64 @@
+"""Files that devices hold, from a source in this process that writes down what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from askew.errors import AskewError, NotFound
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
+
+MONDAY = 20_780  # 2026-11-23
+DAY = 86_400
+Asked = tuple[int, Part, int]
+
+
+def body_of(word: str, size: int = 3 * PIECE_BYTES + 5) -> bytes:
+    """A body that no other word has: by default the smallest that takes four pieces."""
+    return (word.encode() * (size // len(word) + 1))[:size]
+
+
+@dataclass
+class FakeSource:
+    """Files by edition and part; those of any edition under None. Implements HeldSource.
+
+    heard: what was asked. troubles: raised in turn, None being none. spoil: of every piece.
+    """
+
+    files: dict[tuple[int | None, Part], bytes]
+    heard: list[Asked] = field(default_factory=list)
+    troubles: list[AskewError | None] = field(default_factory=list)
+    spoil: Callable[[bytes, int], bytes] = lambda piece, start: piece
+
+    @classmethod
+    def of(cls, whole: bytes, starter: bytes | None = None) -> FakeSource:
+        """The same bodies in every edition."""
+        bodies = {Part.WHOLE: whole, Part.STARTER: whole if starter is None else starter}
+        return cls({(None, part): file_of(body) for part, body in bodies.items()})
+
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """A piece, or the next trouble."""
+        self.heard.append((edition, part, start))
+        trouble = self.troubles.pop(0) if self.troubles else None
+        if trouble is not None:
+            raise trouble
+        file = self.files.get((edition, part)) or self.files.get((None, part))
+        if file is None:
+            raise NotFound("edition")
+        return self.spoil(piece_of(file, start), start)
+
+    @property
+    def looks(self) -> int:
+        """How many heads were asked for."""
+        return sum(start < HEAD_BYTES for _, _, start in self.heard)
+
+
+class Clock:
+    """A clock that a test sets, in days since 1970-01-01 and seconds."""
+
+    def __init__(self, day: int, seconds: int = 0) -> None:
+        self.set(day, seconds)
+
+    def set(self, day: int, seconds: int = 0) -> None:
+        """Another time."""
+        self.day, self.now = day, day * DAY + seconds

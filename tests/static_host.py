@@ -1,0 +1,167 @@
+"""A static HTTPS host on this machine, with a certificate of its own, that writes down every byte
+that it is sent.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import socketserver
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+Answer = Callable[[str, int, int | None, bytes], bytes]
+
+
+@dataclass
+class StaticHost:
+    """Files by path, and how they are sent. heard: each request, as it came."""
+
+    files: dict[str, bytes]
+    answer: Answer
+    base: str = ""
+    heard: list[bytes] = field(default_factory=list)
+    sessions_reused: list[bool] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+def head(status: str, length: int | None, *more: str) -> bytes:
+    """The beginning of an answer."""
+    lines = [f"HTTP/1.1 {status}", *more]
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def ranged(path: str, first: int, last: int | None, file: bytes) -> bytes:
+    """What most hosts send: the part that was asked for, with marks that it would know again."""
+    if first >= len(file):
+        return head("416 Range Not Satisfiable", 0, f"Content-Range: bytes */{len(file)}")
+    end = len(file) if last is None else min(last + 1, len(file))
+    body = file[first:end]
+    return (
+        head(
+            "206 Partial Content",
+            len(body),
+            f"Content-Range: bytes {first}-{end - 1}/{len(file)}",
+            "Set-Cookie: device=7; Max-Age=99999999",
+            'ETag: "device-7"',
+            "Last-Modified: Mon, 23 Nov 2026 00:00:07 GMT",
+            "Alt-Svc: h2=device-7",
+        )
+        + body
+    )
+
+
+def unranged(path: str, first: int, last: int | None, file: bytes) -> bytes:
+    """What a host sends that knows no ranges: all of it, whatever was asked for."""
+    return head("200 OK", len(file), "Set-Cookie: device=7") + file
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        """One request, and one answer."""
+        host: StaticHost = self.server.host  # type: ignore[attr-defined]
+        request = b""
+        while b"\r\n\r\n" not in request:
+            line = self.rfile.readline()
+            if not line:
+                return
+            request += line
+        host.heard.append(request)
+        if isinstance(self.connection, ssl.SSLSocket):
+            host.sessions_reused.append(bool(self.connection.session_reused))
+        path = request.split(b" ")[1].decode()
+        ranges = [line for line in request.split(b"\r\n") if line.startswith(b"Range: bytes=")]
+        first, last = (
+            ranges[0].removeprefix(b"Range: bytes=").split(b"-") if ranges else (b"0", b"")
+        )
+        file = host.files.get(path)
+        if file is None:
+            self.wfile.write(head("404 Not Found", 0))
+            return
+        self.wfile.write(host.answer(path, int(first), int(last) if last else None, file))
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    context: ssl.SSLContext | None = None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the thread of the request, the handshake too."""
+        if self.context is not None:
+            request = self.context.wrap_socket(request, server_side=True)
+        with request:
+            super().finish_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news."""
+
+
+@contextmanager
+def serving(
+    files: dict[str, bytes], answer: Answer = ranged, *, secret: bool = True
+) -> Iterator[StaticHost]:
+    """The host, on a port of its own."""
+    host = StaticHost(files, answer)
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        server.host = host  # type: ignore[attr-defined]
+        server.context = _certified()[0] if secret else None
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        scheme = "https" if secret else "http"
+        host.base = f"{scheme}://127.0.0.1:{server.server_address[1]}"
+        try:
+            yield host
+        finally:
+            host.over.set()
+            server.shutdown()
+            thread.join()
+
+
+def trust() -> ssl.SSLContext:
+    """A device's belief in the host's certificate, and in no other."""
+    return _certified()[1]
+
+
+@cache
+def _certified() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """The host's side and the device's."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "static host")])
+    now = datetime.datetime.now(datetime.UTC)
+    day = datetime.timedelta(days=1)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    public = certificate.public_bytes(serialization.Encoding.PEM)
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "both.pem"
+        path.write_bytes(public + private)
+        server.load_cert_chain(path)
+    return server, ssl.create_default_context(cadata=public.decode())
