@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
+from askew.meanings import Meanings
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
@@ -45,8 +46,17 @@ def made_buckets(n_buckets: int = 4, ranking: int = 3) -> Buckets:
     return Buckets(np.array(rows, dtype=np.float32), np.zeros(n_buckets, dtype=np.float32))
 
 
+def made_meanings(
+    slates: Sequence[Sequence[tuple[float, ...]]], boosts: Sequence[Sequence[float]] | None = None
+) -> Meanings:
+    """Slates of these item vectors."""
+    vectors = np.array(slates, dtype=np.float32)
+    ones = np.ones(vectors.shape[:2])
+    return Meanings(vectors, np.array(boosts or ones.tolist(), dtype=np.float32))
+
+
 def made_space(
-    encoder: Encoder | None = None, buckets: Buckets | None = None, step: float = 0.25
+    encoder: Encoder | None = None, buckets: Buckets | Meanings | None = None, step: float = 0.25
 ) -> FeatureSpace:
     """A space with ratings from 1 to 5, of which 4 and 5 are likes. Item codes say multiples of the
     step, from -8 to 7 of it.

@@ -85,9 +85,9 @@ class Encoder:
 
     def __post_init__(self) -> None:
         for name, kind in (("directions", "f4"), ("origin", "f4"), ("knots", "f8")):
-            object.__setattr__(self, name, _frozen(getattr(self, name), kind))
+            object.__setattr__(self, name, frozen(getattr(self, name), kind))
         _check_matrix(self.directions, MAX_DIMENSION)
-        if self.origin.shape != self.directions.shape[:1] or not _is_small(self.origin):
+        if self.origin.shape != self.directions.shape[:1] or not is_small(self.origin):
             raise OutOfRange("the origin of an encoder", f"one number up to {MAX_SIZE:g} a row")
         if self.knots.shape != (self.dimension, KNOTS):
             raise OutOfRange("the knots of an encoder", f"{KNOTS} for each of its directions")
@@ -195,16 +195,26 @@ class Buckets:
 
     def __post_init__(self) -> None:
         for name in ("directions", "biases"):
-            object.__setattr__(self, name, _frozen(getattr(self, name), "f4"))
+            object.__setattr__(self, name, frozen(getattr(self, name), "f4"))
         _check_matrix(self.directions.T, MAX_BUCKETS)
         if len(self) < 2:
             raise OutOfRange("the number of buckets", f"from 2 to {MAX_BUCKETS}")
-        if self.biases.shape != (len(self),) or not _is_small(self.biases):
+        if self.biases.shape != (len(self),) or not is_small(self.biases):
             raise OutOfRange("the biases of buckets", f"one a bucket, at most {MAX_SIZE:g} in size")
 
     def __len__(self) -> int:
         """The number M of buckets."""
         return len(self.directions)
+
+    @property
+    def ranking_dimension(self) -> int:
+        """The number D of coordinates of a taste."""
+        return int(self.directions.shape[1])
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """All that it says."""
+        return self.directions, self.biases
 
     def of(self, taste: NDArray[np.float64]) -> int:
         """The bucket of a taste (D,); private, like the taste."""
@@ -222,15 +232,16 @@ def _check_matrix(matrix: NDArray[np.float32], most_columns: int) -> None:
         raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
     if not 1 <= matrix.shape[1] <= most_columns:
         raise OutOfRange("the number of directions", f"from 1 to {most_columns}")
-    if not _is_small(matrix):
+    if not is_small(matrix):
         raise OutOfRange("a direction", f"at most {MAX_SIZE:g} in size")
 
 
-def _is_small(values: NDArray[np.float32]) -> bool:
+def is_small(values: NDArray[np.float32]) -> bool:
+    """Whether all are finite and at most MAX_SIZE in size."""
     return bool((np.abs(values) <= MAX_SIZE).all())  # NaN is not
 
 
-def _frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
+def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
     """A little-endian copy that nothing can make writable again: what a version was made of."""
     array = np.ascontiguousarray(values, dtype=f"<{kind}")
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)

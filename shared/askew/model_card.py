@@ -20,6 +20,7 @@ MAX_TEXT = 500
 MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
+MAX_PAYLOAD = 1 << 18  # bytes of an item
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
@@ -166,10 +167,13 @@ class Catalog:
         return scoring
 
     def first(self, n: int) -> Catalog:
-        """The first n items, as a catalog of their own."""
+        """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
+        as there are items: starter items come best first, and this slate is of the others.
+        """
         if n == len(self):
             return self
-        shared = tuple([item for item in self.shared_slate if item < n])
+        kept = dict.fromkeys(item for item in (*self.shared_slate, *range(n)) if item < n)
+        shared = tuple(kept)[: len(self.shared_slate)]
         return Catalog(self.items[:n], self.vectors[:n], self.boosts[:n], shared)
 
     @cached_property

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from askew.encoder import MAX_BUCKETS, Buckets, Encoder
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.item_codes import check_scales
+from askew.meanings import Meanings
 from askew.privacy import Metric
 
 MAX_RATING = 1000.0
@@ -63,14 +64,14 @@ class FeatureSpace:
     Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
     between two of the people the model was trained on, or more, by the server's word. scales: of
     the codes that item vectors are kept in (`askew.item_codes`), (D,) float32. buckets: for
-    randomized response, or None where the model offers none. Two spaces are equal when their
-    versions are.
+    randomized response, by a linear encoder or by the vectors of slates, or None where the model
+    offers none. Two spaces are equal when their versions are.
     """
 
     scale: RatingScale
     encoder: Encoder
     scales: NDArray[np.float32] = field(repr=False)
-    buckets: Buckets | None = None
+    buckets: Buckets | Meanings | None = None
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
@@ -81,7 +82,7 @@ class FeatureSpace:
         if self.scales.shape != (D,) or self.scales.dtype != np.float32:
             raise OutOfRange("the scales of item vectors", f"float32, {D} of them")
         check_scales(self.scales)
-        if self.buckets is not None and self.buckets.directions.shape[1] != D:
+        if self.buckets is not None and self.buckets.ranking_dimension != D:
             raise OutOfRange("the directions of buckets", f"of dimension {D}")
         if self.n_buckets and self.n_buckets not in BUCKET_COUNTS:
             raise OutOfRange(
@@ -121,7 +122,7 @@ class FeatureSpace:
             self.scales,
         ]
         if self.buckets is not None:
-            arrays += [self.buckets.directions, self.buckets.biases]
+            arrays += self.buckets.arrays
         # As floats throughout, since 1 and 1.0 are the same space and not the same text.
         head = [self.metric, [*map(float, (*scalars, *limits))], [a.shape for a in arrays]]
         digest = hashlib.sha256(json.dumps(head).encode())
@@ -138,8 +139,8 @@ class FeatureSpace:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The private vectors of one person: taste (D,), which ranks, and point (d,), which is bent by
-    noise. Neither leaves the device.
+    """The private vectors of one person: taste (D,), which ranks, point (d,), which is bent by
+    noise, and seen (n, D), of the items that they have rated. None leaves the device.
 
     Raises DimensionMismatch for other shapes, ProfileError for NaN or an infinity.
     """
@@ -147,6 +148,7 @@ class Profile:
     space: FeatureSpace
     taste: NDArray[np.float64] = field(repr=False)
     point: NDArray[np.float64] = field(repr=False)
+    seen: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), "f4"), repr=False)
 
     def __post_init__(self) -> None:
         sizes = {"taste": self.space.ranking_dimension, "point": self.space.dimension}
@@ -163,8 +165,16 @@ class Profile:
 
     @property
     def bucket(self) -> int:
-        """The bucket of the taste, as private as the taste; 0 in a space without buckets."""
-        return self.space.buckets.of(self.taste) if self.space.buckets is not None else 0
+        """The bucket of the taste, or the slate that suits it best of what is not seen: as private
+        as the taste. 0 in a space without buckets.
+        """
+        match self.space.buckets:
+            case Meanings() as meanings:
+                return meanings.of(self.taste, self.seen)
+            case Buckets() as buckets:
+                return buckets.of(self.taste)
+            case None:
+                return 0
 
 
 def fold_in(
@@ -191,4 +201,5 @@ def fold_in(
     taste = total / np.sqrt(max(len(rows), encoder.least_likes))
     if contributions is None:
         contributions = encoder.contributions(vectors)
-    return Profile(space, taste, encoder.encode(contributions[rows]))
+    seen = vectors[np.array(list(ratings), dtype=np.int64)]
+    return Profile(space, taste, encoder.encode(contributions[rows]), seen)

@@ -220,7 +220,7 @@ def test_the_short_table_of_what_it_is_worth_has_the_figures_of_the_long_one() -
     text = page("utility.md")
     next_best = map(cells, re.findall(r"^\| next .*", text, re.MULTILINE))
     long = {(rule.strip("*"), epsilon): figures for _, rule, epsilon, *figures in next_best}
-    sources = [("none", ""), ("posterior", "1"), ("buckets", "4"), ("naive", "1")]
+    sources = [("none", ""), ("buckets", "1"), ("buckets", "4"), ("posterior", "4"), ("bound", "4")]
     rows = re.findall(r"^\| k = (\d+) (\|.*)", text, re.MULTILINE)
     assert [k for k, _ in rows] == ["1", "5", "20"]
     for at, (_, row) in enumerate(rows):

@@ -102,7 +102,16 @@ def test_years_have_four_digits_at_most(year: int) -> None:
 @pytest.mark.parametrize("largest", [0, 4])
 def test_a_card_promises_no_more_results_than_there_are_items(largest: int) -> None:
     with pytest.raises(OutOfRange, match="max_slate_size"):
-        ModelCard(made_space(), "00" * 16, 3, largest, "a test", simulated=True, rule=RULE)
+        ModelCard(
+            made_space(),
+            "00" * 16,
+            3,
+            largest,
+            "a test",
+            simulated=True,
+            rule=RULE,
+            n_starter=3,
+        )
 
 
 @pytest.mark.parametrize(

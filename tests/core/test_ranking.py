@@ -14,7 +14,8 @@ SPACE = made_space(made_encoder(d=1, ranking=1))
 
 
 def slate(ids: tuple[int, ...], values: list[float]) -> Slate:
-    return Slate("00" * 16, ids, np.array(values, dtype=np.float32).reshape(-1, 1))
+    vectors, boosts = np.array(values, np.float32).reshape(-1, 1), np.ones(len(ids), np.float32)
+    return Slate("00" * 16, ids, vectors, boosts)
 
 
 def with_taste(taste: float) -> Profile:

@@ -65,7 +65,7 @@ class HostileMap:
         try:
             query = convert.query_from_bytes(request, self.card)
             answer = nearest(self.items, query.signal, query.k)
-            return self.spoil(convert.slate_to_bytes(answer))
+            return self.spoil(convert.slate_to_bytes(answer, self.card))
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)

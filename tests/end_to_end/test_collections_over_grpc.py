@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from small_collections import DAY, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
 
+from askew.editions import FIRST
 from askew.errors import NotFound, OtherKind, StaleSpace
+from askew.held_file import Part
 from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
@@ -22,6 +25,7 @@ from askew.rule_kind import MetricRuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import convert
 from askew_client.transport.grpc import GrpcTransport
+from askew_client.transport.held import FetchedAnew
 from askew_server.collections import artifact
 from askew_server.collections.columns import Column, Flags, Numbers
 from askew_server.collections.live import live_path, write_live
@@ -142,7 +146,7 @@ async def test_a_collection_that_is_not_there_is_not_found() -> None:
 def tastes() -> Snapshot:
     """A model of tastes, ready to be served."""
     space = made_space()
-    catalog = made_catalog([(i / 20, 1.0, 0.0) for i in range(20)], tuple(range(8)))
+    catalog = made_catalog([(i % 8 / 4, i // 8 / 4, 0.0) for i in range(20)], tuple(range(8)))
     return Retriever(made_card(space, catalog, 8), catalog).snapshot
 
 
@@ -157,13 +161,15 @@ async def test_a_question_of_tastes_gets_a_clear_code_from_collections() -> None
 async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
     async with running(SnapshotHolder(tastes())) as transport:
         code = await code_of(transport, near(50, 10))
-        assert code is grpc.StatusCode.FAILED_PRECONDITION
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 async def test_each_kind_of_card_is_told_from_the_other() -> None:
     async with serving(small_map()) as transport:
-        with pytest.raises(OtherKind, match="has collections to ask near a place"):
-            await transport.model_card()
+        with pytest.raises(NotFound):
+            await transport.held(FIRST, Part.WHOLE, 0)
+        with pytest.raises(OtherKind, match="no items for devices to hold"):
+            await FetchedAnew(transport).holding(datetime.date(2026, 11, 22))
     async with running(SnapshotHolder(tastes())) as transport:
         with pytest.raises(OtherKind, match="has a catalog of titles"):
             await transport.metric_card()

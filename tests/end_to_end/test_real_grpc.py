@@ -13,18 +13,21 @@ import grpc
 import grpc.aio
 import numpy as np
 import pytest
-from askew.local_model import encode_vectors
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
+from askew.editions import FIRST
 from askew.errors import AskewError, TransportError, WireError
+from askew.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
+from askew.item_codes import encode, encode_boosts, rounded
 from askew.lattice import Lattice
 from askew.model_card import Catalog, Item, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire import convert, status
+from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport.grpc import GrpcTransport
@@ -46,17 +49,26 @@ def retriever_of(n_items: int) -> Retriever:
     vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
     items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
     boosts = np.ones(n_items, dtype=np.float32)
-    catalog = Catalog(items, vectors.astype(np.float32), boosts, tuple(range(min(n_items, 8))))
-    space = made_space(made_encoder(ranking=2), made_buckets(ranking=2))
-    size = min(n_items, 8)
-    card = ModelCard(space, catalog.version, n_items, size, "a spiral", simulated=True, rule=RULE)
+    space = made_space(made_encoder(ranking=2), made_buckets(ranking=2), step=1 / 32)
+    spiral = rounded(vectors.astype(np.float32), space.scales)
+    catalog = Catalog(items, spiral, boosts, tuple(range(min(n_items, 8))))
+    card = ModelCard(
+        space,
+        catalog.version,
+        n_items,
+        min(n_items, 8),
+        "a spiral",
+        simulated=True,
+        rule=RULE,
+        n_starter=n_items,
+    )
     return Retriever(card, catalog)
 
 
-def request_to(retriever: Retriever, **fields: object) -> pb.RetrieveRequest:
+def request_to(**fields: object) -> pb.RetrieveRequest:
     """A request as another implementation would make it, field by field from the .proto."""
     message = pb.RetrieveRequest(
-        space_version=bytes.fromhex(retriever.card.space.version),
+        edition=FIRST,
         k=3,
         lattice=pb.LatticeNoise(step_exponent=10, inverse_rate=1024),
         values=[-700, 1300],
@@ -120,20 +132,21 @@ async def refusal(call: Awaitable[object]) -> tuple[grpc.StatusCode, str | None]
 async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
     wired: Wired, k: int, values: list[int]
 ) -> None:
-    request = request_to(wired.retriever, k=k, values=values)
+    request = request_to(k=k, values=values)
     reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
     signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), tuple(values))
     slate = wired.retriever.answer(Query(signal, k))
     assert slate.item_ids == tuple(reply.item_ids)
     assert bytes.fromhex(slate.catalog_version) == reply.catalog_version
-    scales, codes = encode_vectors(slate.vectors)
-    assert (scales.astype("<f4").tobytes(), codes) == (reply.scales, reply.codes)
+    codes = encode(slate.vectors, wired.retriever.card.space.scales).tobytes()
+    assert (codes, encode_boosts(slate.boosts)) == (reply.codes, reply.boosts)
+    assert [item.title for item in slate.items] == [item.title for item in reply.items]
 
 
 @pytest.mark.parametrize("bucket", range(4))
 async def test_an_independent_client_may_ask_by_bucket(wired: Wired, bucket: int) -> None:
     response = pb.RandomizedResponse(buckets=4, odds=3 << 32)
-    request = request_to(wired.retriever, randomized_response=response, values=[bucket])
+    request = request_to(randomized_response=response, values=[bucket])
     reply = await RetrievalStub(wired.channel).Retrieve(request, timeout=PATIENCE)
     mechanism = RandomizedResponse(4, Fraction(3))
     signal = Signal(wired.retriever.card.space.version, mechanism, (bucket,))
@@ -141,7 +154,7 @@ async def test_an_independent_client_may_ask_by_bucket(wired: Wired, bucket: int
 
 
 async def test_the_same_bytes_get_the_same_answer(wired: Wired) -> None:
-    request = request_to(wired.retriever).SerializeToString()
+    request = request_to().SerializeToString()
     assert await wired.retrieve(request) == await wired.retrieve(request)
 
 
@@ -152,29 +165,45 @@ async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
     assert wired.retriever.card == convert.card_from_bytes(reply.SerializeToString())
 
 
-@pytest.mark.parametrize(
-    ("n_items", "expected"), [(40, [40]), (1000, [1000]), (2500, [1000, 1000, 500])]
-)
-async def test_the_catalog_is_streamed_whole(n_items: int, expected: list[int]) -> None:
+@pytest.mark.parametrize("n_items", [40, 1000, 40_000])
+async def test_what_devices_hold_comes_in_pieces(n_items: int) -> None:
+    """The last and largest is more than two of them; beyond the end there is nothing."""
     retriever = retriever_of(n_items)
     async with running(retriever) as wired:
-        stream = RetrievalStub(wired.channel).GetCatalog(pb.GetCatalogRequest(), timeout=PATIENCE)
-        chunks = [chunk async for chunk in stream]
-    assert expected == [len(chunk.items) for chunk in chunks]
-    assert [True] + [False] * (len(expected) - 1) == [bool(chunk.shared_slate) for chunk in chunks]
-    received = convert.catalog_from_chunks(
-        [chunk.SerializeToString() for chunk in chunks], retriever.card
-    )
-    assert retriever.catalog.items == received.items
-    np.testing.assert_array_equal(retriever.catalog.vectors, received.vectors)
+        stub, pieces = RetrievalStub(wired.channel), list[bytes]()
+        while not pieces or pieces[-1]:
+            start = sum(map(len, pieces))
+            wanted = pb.GetHeldRequest(edition=FIRST, part="whole", start=start)
+            pieces.append((await stub.GetHeld(wanted, timeout=PATIENCE)).data)
+    file = b"".join(pieces)
+    assert len(pieces[0]) == HEAD_BYTES  # all that who holds this version already fetches
+    assert len(pieces) - 2 == -(-(len(file) - HEAD_BYTES) // PIECE_BYTES)
+    Head.of(file).check(file[HEAD_BYTES:])
+    card, catalog = held_from_body(file[HEAD_BYTES:])
+    assert (card, catalog.version) == (retriever.card, retriever.catalog.version)
+
+
+@pytest.mark.parametrize(
+    ("edition", "part", "code"),
+    [
+        (FIRST, "starter", Code.NOT_FOUND),
+        (FIRST, "", Code.NOT_FOUND),
+        (FIRST + 1, "whole", Code.FAILED_PRECONDITION),
+        (0, "whole", Code.FAILED_PRECONDITION),
+    ],
+)
+async def test_what_nobody_can_hold_is_refused(
+    wired: Wired, edition: int, part: str, code: grpc.StatusCode
+) -> None:
+    wanted = pb.GetHeldRequest(edition=edition, part=part)
+    assert code is (await refusal(RetrievalStub(wired.channel).GetHeld(wanted)))[0]
 
 
 async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
     signal = Signal(wired.retriever.card.space.version, Lattice(10, 1024), (-700, 1300))
-    query = Query(signal, 3)
+    query = Query(signal, 3, edition=FIRST)
     async with GrpcTransport(f"127.0.0.1:{wired.server.port}", PATIENCE) as transport:
-        card = await transport.model_card()
-        slate = await transport.retrieve(query, card)
+        slate = await transport.retrieve(query, wired.retriever.card)
     assert wired.retriever.answer(query).item_ids == slate.item_ids
 
 
@@ -190,13 +219,13 @@ async def test_a_malformed_request_is_refused_without_the_text_of_any_exception(
 
 
 REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
-    "an empty version": (
-        {"space_version": b""},
-        Code.INVALID_ARGUMENT,
-        "a version must be 16 bytes",
-    ),
-    "an unknown space": (
+    "a space": (
         {"space_version": bytes(16)},
+        Code.INVALID_ARGUMENT,
+        "a question of tastes names an edition, and no space",
+    ),
+    "a day that is no Monday": (
+        {"edition": FIRST + 1},
         Code.FAILED_PRECONDITION,
         "the signal was made for another feature space than the server's",
     ),
@@ -244,17 +273,17 @@ REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
 async def test_a_bad_request_is_refused_with_its_limit(
     wired: Wired, fields: dict[str, object], code: grpc.StatusCode, text: str
 ) -> None:
-    request = request_to(wired.retriever, **fields).SerializeToString()
+    request = request_to(**fields).SerializeToString()
     assert (code, text) == await refusal(wired.retrieve(request))
 
 
 async def test_a_server_that_refused_goes_on_serving(wired: Wired) -> None:
     await refusal(wired.retrieve(b"\xff"))
-    assert await wired.retrieve(request_to(wired.retriever).SerializeToString())
+    assert await wired.retrieve(request_to().SerializeToString())
 
 
 async def test_an_oversized_message_is_refused(wired: Wired) -> None:
-    request = request_to(wired.retriever, values=[0] * 4096).SerializeToString()
+    request = request_to(values=[0] * 4096).SerializeToString()
     code, _ = await refusal(wired.retrieve(request))
     assert Code.RESOURCE_EXHAUSTED is code
 
@@ -263,7 +292,7 @@ async def test_a_compressed_request_is_refused(wired: Wired) -> None:
     """Compressed sizes depend on content."""
     call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
     call = wired.channel.unary_unary(f"/{SERVICE}/Retrieve")
-    request = request_to(wired.retriever, values=[0] * 2000).SerializeToString()
+    request = request_to(values=[0] * 2000).SerializeToString()
     packed = call(request, timeout=PATIENCE, compression=grpc.Compression.Gzip)
     code, _ = await refusal(packed)
     assert Code.UNIMPLEMENTED is code
@@ -292,7 +321,7 @@ async def test_an_exploding_rule_is_internal_and_neither_the_caller_nor_the_log_
     plain = retriever_of(40)
     caplog.set_level(logging.DEBUG)
     async with running(ExplodingRetriever(plain.card, plain.catalog)) as wired:
-        request = request_to(plain).SerializeToString()
+        request = request_to().SerializeToString()
         refused = await refusal(wired.retrieve(request))
     expected = (Code.INTERNAL, "the server could not answer")
     assert expected == refused
@@ -307,8 +336,8 @@ async def test_nothing_of_a_request_is_logged(
     wired: Wired, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    await wired.retrieve(request_to(wired.retriever).SerializeToString())
-    await refusal(wired.retrieve(request_to(wired.retriever, k=9).SerializeToString()))
+    await wired.retrieve(request_to().SerializeToString())
+    await refusal(wired.retrieve(request_to(k=9).SerializeToString()))
     assert not [record for record in caplog.records if record.name.startswith("askew")]
     assert "-700" not in caplog.text
 
@@ -337,7 +366,7 @@ async def test_health_says_not_serving_once_the_server_stops(wired: Wired) -> No
 
 
 async def test_a_server_that_stopped_answers_nobody(wired: Wired) -> None:
-    request = request_to(wired.retriever).SerializeToString()
+    request = request_to().SerializeToString()
     await wired.retrieve(request)
     await wired.server.stop(grace=PATIENCE)
     code, _ = await refusal(wired.retrieve(request))
@@ -363,14 +392,14 @@ async def test_no_text_of_the_server_is_shown_to_the_device(code: grpc.StatusCod
         await context.abort(code, HOSTILE_TEXT)
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]
-    handlers = {"GetModelCard": grpc.unary_unary_rpc_method_handler(abort)}
+    handlers = {"GetHeld": grpc.unary_unary_rpc_method_handler(abort)}
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as transport:
         with pytest.raises((WireError, TransportError)) as caught:
-            await transport.model_card()
+            await transport.held(FIRST, Part.WHOLE, 0)
     await server.stop(0)
     error: AskewError = caught.value
     assert type(status.error_of(code)) is type(error)

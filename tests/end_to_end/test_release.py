@@ -16,8 +16,12 @@ import grpc
 import pytest
 
 from askew.analyst import TopKQuestion
+from askew.editions import FIRST
+from askew.held_file import HEAD_BYTES, Part
 from askew.release import release_from_bytes
-from askew.wire import convert, popularity_convert
+from askew.wire import popularity_convert
+from askew.wire.held import held_from_body
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.demo.events import write_events
 
 # In one worker, which alone makes the events, the budget and the release.
@@ -238,12 +242,9 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     plain, popular = start(copy, "serve", "--demo"), start(copy, "serve", "--demo", *options)
     cards, slates = {}, {}
     for port in (plain, popular):
-        card = convert.card_from_bytes(call(port, "Retrieval/GetModelCard", b""))
-        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            stream: grpc.UnaryStreamMultiCallable[bytes, bytes]
-            stream = channel.unary_stream("/askew.wire.v1.Retrieval/GetCatalog")
-            catalog = convert.catalog_from_chunks(stream(b"", timeout=PATIENCE), card)
-        cards[port] = card
+        wanted = pb.GetHeldRequest(edition=FIRST, part=Part.WHOLE, start=0).SerializeToString()
+        file = pb.GetHeldResponse.FromString(call(port, "Retrieval/GetHeld", wanted)).data
+        cards[port], catalog = held_from_body(file[HEAD_BYTES:])
         slates[port] = [catalog.items[item].label for item in catalog.shared_slate]
     assert slates[popular][:20] == [*release.items]
     assert slates[plain][:20] != [*release.items]

@@ -183,7 +183,8 @@ def catalog_version(directory: Path) -> str | None:
 def space_version(fields: Fields, directory: Path) -> str | None:
     """As the space's own, where these fields and arrays have one at all."""
     arrays = decode((directory / "arrays.safetensors").read_bytes())
-    names = ("directions", "origin", "knots", "scales", "bucket_directions", "bucket_biases")
+    buckets = ("bucket_directions", "bucket_biases", "slate_vectors", "slate_boosts")
+    names = ("directions", "origin", "knots", "scales", *buckets)
     try:
         space = fields["space"]
         scalars = (space["clip"], space["least_likes"], space["unit"], *space["rating_scale"])

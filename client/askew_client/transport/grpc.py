@@ -18,6 +18,7 @@ from askew.address import host_of, is_loopback
 from askew.errors import AskewError, Malformed, OtherKind
 from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
+from askew.model_card import MAX_PAYLOAD
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
@@ -39,8 +40,10 @@ _RETRIES = {
         }
     ]
 }
+_MOST_BYTES = 64 * MAX_PAYLOAD + (1 << 20)  # a reply of 64 items whole, and their words
 _OPTIONS = [
     ("grpc.service_config", json.dumps(_RETRIES)),
+    ("grpc.max_receive_message_length", _MOST_BYTES),
     ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
 ]
 _Value = TypeVar("_Value")

@@ -13,9 +13,12 @@ _HEAD = ("way", "holds", "bytes", "mechanism", "k", "any two", "a rating", "a un
 _ROW = "  {:<7}{:>9}{:>12}  {:<12}{:>3}{:>9}{:>10}{:>8}{:>7}"
 
 
-def lines_of(table: BreakEven, reach: Reach) -> Iterator[str]:
-    """The table with its header, and a sentence of what it proposes. reach: of the space."""
-    yield "worth      of asking, to people kept aside; epsilon of any two, of a rating, of a unit"
+def lines_of(table: BreakEven, reach: Reach, *, simulated: bool = False) -> Iterator[str]:
+    """The table with its header, and a sentence of what it proposes. reach: of the space.
+    simulated: nobody gave the ratings.
+    """
+    whom = "SIMULATED people" if simulated else "people"
+    yield f"worth      of asking, to {whom} kept aside; epsilon of any two, of a rating, of a unit"
     yield _ROW.format(*_HEAD) + "  gain          = items for everybody"
     for offer in table.offers:
         yield (_ROW.format(*_cells(offer, reach)) + _gain(offer)).rstrip()

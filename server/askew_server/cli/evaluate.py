@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from askew_server.evaluation.parts import Findings
-    from askew_server.evaluation.study import Protocol, Study
+    from askew_server.evaluation.protocol import Protocol
+    from askew_server.evaluation.study import Study
 
 _WIDE = 120
 _OF_PLACES = ("items", "levels", "people", "draws", "workers")
@@ -86,6 +87,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
 @click.option("--places", is_flag=True, help="The rules of maps, lines and rings, in a country.")
+@click.option("--dear", is_flag=True, help="Slates named by their vectors, as for large payloads.")
 @click.option("--items", type=_List(int), help="With --places, such as 1000,10000,100000.")
 @click.option("--levels", type=_List(str), help="With --places, among county,town,district.")
 @click.option("--people", type=int, help="With --places, 2000 by default.")
@@ -99,12 +101,15 @@ class _List(click.ParamType[tuple[Any, ...]]):
 )
 @click.pass_context
 def evaluate(
-    ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, **given: Any
+    ctx: click.Context, /, ratings: Path | None, out: Path, places: bool, dear: bool, **given: Any
 ) -> None:
     """Compare the ways to answer a signal, always beside the slate that knows nothing.
 
     With --places: the rules of maps, lines and rings, beside the items nearest to the signal, in a
     country of real towns with SIMULATED items and people.
+
+    With --dear: items whose payloads only replies bring, where devices name a slate by the vectors
+    of all slates; beside the linear encoder, and after the catalog has changed.
 
     A seed splits people into the server's, validation's and clients. Each client's profile is
     encoded, bent by simulated noise and answered by each rule; the client picks. The same
@@ -118,8 +123,11 @@ def evaluate(
       askew-server evaluate
       askew-server evaluate --ratings ml-1m/ratings.dat --seeds 0,1,2
       askew-server evaluate --places --quick
+      askew-server evaluate --dear --ratings ml-1m/ratings.dat
     """
     _check(ctx, places=places)
+    if dear:
+        return _of_dear(ctx, ratings, out, given)
     if places:
         return _of_places(out, **given)
     given["rules"] = _rules(given["rules"])
@@ -134,6 +142,17 @@ def _check(ctx: click.Context, *, places: bool) -> None:
             option = name.replace("_", "-")
             goes = "does not go" if places else "goes only"
             raise click.UsageError(f"--{option} {goes} with --places")
+
+
+def _of_dear(ctx: click.Context, ratings: Path | None, out: Path, given: dict[str, Any]) -> None:
+    """Raises UsageError for an option of the other studies."""
+    from askew_server.cli.evaluate_dear import evaluate_dear
+
+    taken = ("quick", "seeds", "truths", "epsilons", "ks", "min_ratings")
+    for name in {*given, "places"} - set(taken):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --dear")
+    evaluate_dear(ratings, out, **{name: given[name] for name in taken})
 
 
 def _of_places(out: Path, *, quick: bool, seeds: tuple[int, ...] | None, **given: Any) -> None:
@@ -193,7 +212,7 @@ def _stopped(found: Study, out: Path) -> None:
 
 
 def _protocol(*, simulated: bool, quick: bool, principal: bool, **given: Any) -> Protocol:
-    from askew_server.evaluation.study import Protocol
+    from askew_server.evaluation.protocol import Protocol
 
     chosen: dict[str, Any] = {}
     if quick or simulated:  # the default answers within a minute of one core

@@ -11,7 +11,13 @@ from askew.encoder import MAX_RANKING_DIMENSION
 from askew.errors import OutOfRange, ParameterError
 from askew.vectors import RatingScale
 from askew_server.cli.progress import Steps
-from askew_server.cli.training_data import check_new, report, show_rejects
+from askew_server.cli.training_data import (
+    bytes_held,
+    check_new,
+    report,
+    show_rejects,
+    starter_option,
+)
 from askew_server.ratings import read_items
 from askew_server.training.options import RULES
 
@@ -67,6 +73,7 @@ if TYPE_CHECKING:
     help="How to answer a signal; auto takes what did best for histories kept aside.",
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
+@starter_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the simulated histories.")
 def import_vectors(
     item_vectors: Path,
@@ -82,6 +89,7 @@ def import_vectors(
     least_likes: int,
     rule: str,
     principal: bool,
+    starter: int | None,
     seed: int,
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
@@ -118,6 +126,7 @@ def import_vectors(
             rule=rule,
             learned=not principal,
             seed=seed,
+            starter=starter,
         ),
         FoldIn(fold_in),
         _scale(scale, like_from),
@@ -132,7 +141,12 @@ def import_vectors(
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):
         model, table = import_model(
-            given, people, rows, options, step=lambda name: steps.step(f"import: {name}")
+            given,
+            people,
+            rows,
+            options,
+            file_size=bytes_held,
+            step=lambda name: steps.step(f"import: {name}"),
         )
         steps.step("writing the model")
         artifact.save(model, out)

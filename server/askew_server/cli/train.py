@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,13 @@ import click
 from askew_server.cli.prior_options import PriorOptions, prior_options
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import bytes_held, report, source_of, training_data
+from askew_server.cli.training_data import (
+    bytes_held,
+    report,
+    source_of,
+    starter_option,
+    training_data,
+)
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
@@ -50,17 +57,23 @@ if TYPE_CHECKING:
     help="How to answer a signal; auto takes what did best for people kept aside.",
 )
 @click.option("--principal", is_flag=True, help="Signal along principal axes, nothing learned.")
+@click.option(
+    "--dear",
+    is_flag=True,
+    help="Items have large payloads: devices hold the vectors of slates, and name one.",
+)
+@click.option(
+    "--payloads",
+    type=click.Path(path_type=Path),
+    help="Folder with a file for each item, named by its key, which only replies bring.",
+)
 @prior_options
 @click.option(
     "--vectors-from",
     type=click.Path(path_type=Path),
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
-@click.option(
-    "--starter",
-    type=click.IntRange(1),
-    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
-)
+@starter_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the decomposition.")
 def train(
     ratings: Path,
@@ -77,6 +90,8 @@ def train(
     counts: bool,
     rule: str,
     principal: bool,
+    dear: bool,
+    payloads: Path | None,
     vectors_from: Path | None,
     starter: int | None,
     seed: int,
@@ -96,6 +111,7 @@ def train(
 
     from askew_server.model import artifact
     from askew_server.model.item_model import train as fit
+    from askew_server.model.payloads import PayloadFiles
     from askew_server.training.disclosure import FIXED, LEARNED
     from askew_server.training.options import TrainingOptions
 
@@ -111,6 +127,7 @@ def train(
         counts=_least_count(like_from) if counts else None,
         rule=rule,
         learned=not principal,
+        dear=dear,
         seed=seed,
         starter=starter,
     )
@@ -132,6 +149,8 @@ def train(
             file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
+        if payloads is not None:
+            model = replace(model, payloads=PayloadFiles.in_folder(payloads, model.keys))
         steps.step("writing the model")
         artifact.save(model, out)
     report(model, table, out, FIXED if vectors.fixed else LEARNED)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew.errors import ParameterError
+from askew.meanings import Meanings
 from askew.rule_kind import RuleKind
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
 
+starter_option = click.option(
+    "--starter",
+    type=click.IntRange(1),
+    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+)
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")
 
@@ -87,8 +93,15 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     for name, figure in model.figures.items():
         gain = f", {figure.gain:+.2f} ± {figure.gain_error:.2f}" if name != RuleKind.NONE else ""
         click.echo(f"  {name:<10} {figure.ratio:.2f} of the best possible score{gain}")
+    if isinstance(space.buckets, Meanings):
+        slates, k = space.buckets.boosts.shape
+        click.echo(f"slates     {slates} of {k} items, whose vectors devices hold")
+    if model.payloads is not None:
+        sizes = [len(model.payloads[item]) for item in range(len(model.payloads))]
+        have = f"{sum(map(bool, sizes)):,} of {len(sizes):,} items"
+        click.echo(f"payloads   {have}, {sum(sizes):,} bytes, {max(sizes):,} the largest")
     if model.card.break_even is not None:
-        for line in lines_of(model.card.break_even, reach):
+        for line in lines_of(model.card.break_even, reach, simulated=model.card.simulated):
             click.echo(line)
     long_tail = model.training.boost_exponent > 0
     told = what_it_tells(made_of_people, long_tail=long_tail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
 @click.option(
     "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
 )
+@click.option(
+    "--payloads",
+    type=click.Path(path_type=Path),
+    help="Folder with a file for each new item, named by its key; others keep theirs.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
-def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
+def update(
+    model: Path, ratings: Path, items: Path | None, payloads: Path | None, out: Path
+) -> None:
     """Make a new catalog in a model's space, without training.
 
     New items are folded in, items no longer rated are dropped, popularity and the shared slate are
@@ -35,6 +43,7 @@ def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
     """
     from askew_server.model import artifact
     from askew_server.model.catalog_update import update as renew
+    from askew_server.model.payloads import FirstOf, PayloadFiles
     from askew_server.training.disclosure import UPDATED
 
     old = of_tastes(load(model))
@@ -42,6 +51,10 @@ def update(model: Path, ratings: Path, items: Path | None, out: Path) -> None:
     if items is None:
         rows |= _rows_of(old)
     new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
+    if payloads is not None:
+        files = PayloadFiles.in_folder(payloads, new.keys)
+        both = files if new.payloads is None else FirstOf(files, new.payloads)
+        new = replace(new, payloads=both)
     artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")

@@ -4,6 +4,7 @@
     arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared
                         slate, and the people of the prior where there is one
     items.json          [[key, title, year, [genres]], ...]
+    payloads.bin        the payload of each item, one after the other, where items have any
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
 an ArtifactError, and trusts no size before it has checked it. The digests find damage; against
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from askew.encoder import Buckets
 from askew.errors import ArtifactError, WireError
 from askew.model_card import Catalog
 from askew_server.model import arrays as array_file
@@ -29,10 +31,11 @@ from askew_server.model.arrays import (
 )
 from askew_server.model.card_file import CardFields, card_of, decode_items, encode_items
 from askew_server.model.item_model import ItemModel
+from askew_server.model.payloads import PAYLOADS, StoredPayloads, parts_of, surveyed
 from askew_server.model.signed_card import CARD, decode_card
-from askew_server.prior.file import PRIOR_KINDS, arrays_of_prior, prior_of_arrays
+from askew_server.prior.file import NAMED, PRIOR_KINDS, arrays_of_prior, prior_of_arrays
 
-_ARRAYS, _ITEMS = "arrays.safetensors", "items.json"
+_ARRAYS, _ITEMS, _ENDS = "arrays.safetensors", "items.json", "payload_ends"
 _LIMITS = {CARD: folder.CARD_LIMIT, _ARRAYS: array_file.LIMIT, _ITEMS: 1 << 30}  # bytes
 # Type and number of dimensions of each array.
 _KINDS: dict[str, ArrayKind] = {
@@ -47,6 +50,10 @@ _KINDS: dict[str, ArrayKind] = {
 _OPTIONAL_KINDS: dict[str, ArrayKind] = {
     "bucket_directions": (np.dtype(np.float32), 2),
     "bucket_biases": (np.dtype(np.float32), 1),
+    "slate_vectors": (np.dtype(np.float32), 3),
+    "slate_boosts": (np.dtype(np.float32), 2),
+    _ENDS: (np.dtype(np.int64), 1),
+    NAMED: (np.dtype(np.int64), 1),
     **PRIOR_KINDS,
 }
 
@@ -56,10 +63,13 @@ def save(model: ItemModel, directory: Path) -> None:
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
-    arrays = _arrays_of(model)
+    arrays, described, large = _arrays_of(model), {}, {}
+    if model.payloads is not None:
+        arrays[_ENDS], described[PAYLOADS] = surveyed(model.payloads)
+        large[PAYLOADS] = parts_of(model.payloads)
     files = {_ARRAYS: encode_arrays(arrays), _ITEMS: encode_items(model.keys, model.catalog.items)}
-    files[CARD] = card_of(model, array_file.shapes_of(arrays), files).encoded()
-    folder.save(directory, files)
+    files[CARD] = card_of(model, array_file.shapes_of(arrays), files, described).encoded()
+    folder.save(directory, files, large)
 
 
 def load(directory: Path) -> ItemModel:
@@ -77,6 +87,7 @@ def load(directory: Path) -> ItemModel:
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
         card = fields.model_card(catalog, arrays)
         prior = prior_of_arrays(arrays, card)
+        payloads = _payloads_of(directory, arrays, fields)
         return ItemModel(
             card,
             catalog,
@@ -86,9 +97,18 @@ def load(directory: Path) -> ItemModel:
             prior,
             fields.figures,
             fields.median_distance,
+            payloads,
         )
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
+
+
+def _payloads_of(directory: Path, arrays: Arrays, fields: CardFields) -> StoredPayloads | None:
+    if _ENDS not in arrays:
+        return None
+    if len(arrays[_ENDS]) != len(arrays["vectors"]):
+        raise ArtifactError("the payloads of a model are not one an item")
+    return StoredPayloads.opened(directory / PAYLOADS, arrays[_ENDS], fields.files.get(PAYLOADS))
 
 
 def _arrays_of(model: ItemModel) -> Arrays:
@@ -102,8 +122,10 @@ def _arrays_of(model: ItemModel) -> Arrays:
         "knots": encoder.knots,
         "scales": model.card.space.scales,
     }
-    if buckets is not None:
+    if isinstance(buckets, Buckets):
         arrays |= {"bucket_directions": buckets.directions, "bucket_biases": buckets.biases}
+    elif buckets is not None:
+        arrays |= {"slate_vectors": buckets.vectors, "slate_boosts": buckets.boosts}
     if model.prior is not None:
         arrays |= arrays_of_prior(model.prior)
     return arrays

@@ -152,9 +152,12 @@ def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
     table = card.break_even
     if table is None:
         return card
-    if file_size(card, catalog) + _SLACK <= DEVICE_BYTES:
+    whole = file_size(card, catalog)
+    if whole + _SLACK <= DEVICE_BYTES and table.proposed:
         table = replace(table, proposed=0)
-    card = replace(card, break_even=table)
-    sizes = {n: file_size(card, catalog.first(n)) for n in {o.held for o in table.offers} - {0}}
-    offers = tuple([replace(each, size=sizes.get(each.held, 0)) for each in table.offers])
+        card = replace(card, break_even=table)
+        whole = file_size(card, catalog)
+    parts = {each.held for each in table.offers} - {0, len(catalog)}
+    sizes = {n: file_size(card, catalog.first(n)) for n in parts} | {0: 0, len(catalog): whole}
+    offers = tuple([replace(each, size=sizes[each.held]) for each in table.offers])
     return replace(card, break_even=replace(table, offers=offers))

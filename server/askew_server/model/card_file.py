@@ -13,6 +13,7 @@ from askew.break_even import BreakEven, MechanismName, Offer, Way
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
 from askew.item_codes import encode, encode_boosts
+from askew.meanings import Meanings
 from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
 from askew.release import rational
 from askew.rule_kind import RuleKind
@@ -20,7 +21,7 @@ from askew.vectors import FeatureSpace, RatingScale
 from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
 from askew_server.model.kept_aside import Figure
-from askew_server.model.signed_card import UNSIGNED, Count, SignedCard, Strict, Version
+from askew_server.model.signed_card import UNSIGNED, Count, FileFields, SignedCard, Strict, Version
 from askew_server.training.options import TrainingOptions
 
 Year = Annotated[int, Meta(ge=1, le=9999)]
@@ -37,7 +38,9 @@ class SpaceFields(Strict, frozen=True):
     unit: float
 
     def space(self, arrays: Mapping[str, NDArray[Any]]) -> FeatureSpace:
-        """The core's space. Raises ArtifactError for half a set of buckets, else as the core."""
+        """The core's space. Raises ArtifactError for half a set of buckets, or two sets, else as
+        the core.
+        """
         encoder = Encoder(
             arrays["directions"],
             arrays["origin"],
@@ -46,10 +49,11 @@ class SpaceFields(Strict, frozen=True):
             self.least_likes,
             self.unit,
         )
-        given = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
-        if len(given) == 1:
-            raise ArtifactError("buckets need directions and biases")
-        buckets = Buckets(*given) if given else None
+        linear = [arrays[n] for n in ("bucket_directions", "bucket_biases") if n in arrays]
+        slates = [arrays[n] for n in ("slate_vectors", "slate_boosts") if n in arrays]
+        if 1 in {len(linear), len(slates)} or (linear and slates):
+            raise ArtifactError("buckets need directions and biases, or slates vectors and boosts")
+        buckets = Meanings(*slates) if slates else Buckets(*linear) if linear else None
         return FeatureSpace(
             RatingScale(*self.rating_scale), encoder, arrays["scales"], buckets, self.metric
         )
@@ -139,6 +143,9 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
         if catalog.vectors.shape[1] != space.ranking_dimension:
             raise ArtifactError("the catalog has another ranking dimension than the space")
         encode(catalog.vectors, space.scales), encode_boosts(catalog.boosts)  # devices hold codes
+        if isinstance(slates := space.buckets, Meanings):
+            encode(slates.vectors.reshape(-1, space.ranking_dimension), space.scales)
+            encode_boosts(slates.boosts)
         return ModelCard(
             space=space,
             catalog_version=catalog.version,
@@ -152,8 +159,15 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
         )
 
 
-def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> CardFields:
-    """The card of a model and of the files that hold the rest of it."""
+def card_of(
+    model: ItemModel,
+    shapes: dict[str, list[int]],
+    files: Files,
+    large: Mapping[str, FileFields],
+) -> CardFields:
+    """The card of a model and of the files that hold the rest of it; large: of some, what is said
+    of them.
+    """
     card, space, rule = model.card, model.card.space, model.card.rule
     return CardFields(
         kind="tastes",
@@ -179,7 +193,7 @@ def card_of(model: ItemModel, shapes: dict[str, list[int]], files: Files) -> Car
         figures=dict(model.figures),
         median_distance=model.median_distance,
         break_even=None if card.break_even is None else BreakEvenFields.of(card.break_even),
-        files={name: describe(data) for name, data in files.items()},
+        files={name: describe(data) for name, data in files.items()} | dict(large),
         card_sha256=UNSIGNED,
     )
 

@@ -19,6 +19,7 @@ from askew.model_card import Catalog
 from askew_server.model.break_even import FileSize, of_catalog, sized
 from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.item_model import ItemModel, card_of
+from askew_server.model.payloads import MovedPayloads
 from askew_server.model.shared_slate import shared_slate
 from askew_server.model.starter import starter_first
 from askew_server.ratings import ItemRow, RatingTable
@@ -35,7 +36,8 @@ def update(
     file_size: FileSize | None = None,
 ) -> ItemModel:
     """The model with the catalog of these ratings. Deterministic, by the seed of its training.
-    file_size: as in `train`; the figures of what asking is worth stay those of the training.
+    Items that stay keep their payloads. file_size: as in `train`; the figures of what asking is
+    worth stay those of the training.
 
     Raises DataError where no item is known, ratings are off the scale, or nobody likes anything.
     """
@@ -65,9 +67,12 @@ def _update(
     card = card_of(
         space, catalog, model.card.rule, source, n_starter, simulated=model.card.simulated
     )
-    prior = model.prior and model.prior.with_items(*_known(keys, model.keys), len(keys))
+    known, old = _known(keys, model.keys)
+    prior = model.prior and model.prior.with_items(known, old, len(keys))
     counts, median = people.counts(), model.median_distance
-    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median)
+    places = dict(zip(known.tolist(), old.tolist(), strict=True))
+    payloads = model.payloads and MovedPayloads(model.payloads, places, len(keys))
+    return ItemModel(card, catalog, keys, options, counts, prior, model.figures, median, payloads)
 
 
 def _expressed(model: ItemModel, table: RatingTable) -> Expressed:

@@ -10,18 +10,19 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from askew.errors import ArtifactError
 from askew_server.model.signed_card import FileFields
 
 Files = Mapping[str, bytes]
+Parts = Callable[[], Iterable[bytes]]  # of a file that is too large to be in memory
 CARD_LIMIT = 1 << 20  # bytes
 
 
-def save(directory: Path, files: Files) -> None:
-    """Writes the files of a directory that does not exist yet.
+def save(directory: Path, files: Files, large: Mapping[str, Parts] | None = None) -> None:
+    """Writes the files of a directory that does not exist yet, the large ones part by part.
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
@@ -34,6 +35,8 @@ def save(directory: Path, files: Files) -> None:
             inside.mkdir()
             for name, data in files.items():
                 write_durably(inside / name, data)
+            for name, parts in (large or {}).items():
+                _write_parts_durably(inside / name, parts())
             inside.rename(directory)
     except OSError as error:
         raise ArtifactError(f"{directory} cannot be written: {error.strerror}") from None
@@ -55,19 +58,31 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
 def read(path: Path, limit: int) -> bytes:
     """A regular file of at most `limit` bytes. Raises ArtifactError."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # a pipe would block, a device never end
-            raise ArtifactError(f"{path} is no regular file")
-        if found.st_size > limit:
-            raise ArtifactError(f"{path} has {found.st_size} bytes, the limit is {limit}")
+        check(path, limit)
         return path.read_bytes()
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def check(path: Path, limit: int) -> None:
+    """Raises ArtifactError unless it is a regular file of at most `limit` bytes; OSError."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):  # a pipe would block, a device never end
+        raise ArtifactError(f"{path} is no regular file")
+    if found.st_size > limit:
+        raise ArtifactError(f"{path} has {found.st_size} bytes, the limit is {limit}")
 
 
 def write_durably(path: Path, data: bytes) -> None:
     """Writes a file through to the disk. Raises OSError."""
     with path.open("wb") as file:
         file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_parts_durably(path: Path, parts: Iterable[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())

@@ -1,7 +1,9 @@
 """A model of vectors that another model has: fitted and compared as any other, by simulated people.
 
 Nothing but the vectors is given, so no figure of such a model is of people who rated anything; its
-card says so.
+card says so. Its prior is other made-up people, drawn from the item vectors alone even where user
+vectors are given: nobody is in it. On MovieLens 1M real people got most of what a prior of real
+people would have given them (docs/training.md).
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from askew.vectors import RatingScale
+from askew_server.model.break_even import FileSize
 from askew_server.model.item_model import ItemModel, train
+from askew_server.prior.source import MadeUpRatings
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.disclosure import in_words
 from askew_server.training.embeddings import histories
@@ -32,12 +36,13 @@ class ImportOptions:
     scale: RatingScale
 
 
-def import_model(
+def import_model(  # noqa: PLR0913
     items: GivenItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: ImportOptions,
     *,
+    file_size: FileSize | None = None,
     step: Callable[[str], None] = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
     """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
@@ -49,6 +54,7 @@ def import_model(
         check_people(people, items)
     rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors, options.fold_in)
+    prior = MadeUpRatings(as_ratings(histories.made_up(folded, rng), items, options.scale))
     if people is None:
         likes = histories.made_up(folded, rng)
         source = f"vectors of another model, with SIMULATED likes of {histories.MADE_UP:,} people"
@@ -59,5 +65,15 @@ def import_model(
     table = as_ratings(likes, items, options.scale)
     training = replace(options.training, ranking_dimension=folded.shape[1])
     given = ImportedVectors(items.keys, folded, options.scale)
-    model = train(table, rows, training, source=source, simulated=True, vectors=given, step=step)
+    model = train(
+        table,
+        rows,
+        training,
+        source=source,
+        simulated=True,
+        prior=prior,
+        vectors=given,
+        file_size=file_size,
+        step=step,
+    )
     return model, table

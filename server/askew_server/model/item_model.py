@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.encoder import Encoder
-from askew.errors import DataError, OutOfRange
+from askew.errors import DataError, OutOfRange, ParameterError
 from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
@@ -22,6 +22,7 @@ from askew_server.model.break_even import Comparison, FileSize, order_for_everyb
 from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.kept_aside import Figure, Groups, groups_of
 from askew_server.model.measured_signals import Signals
+from askew_server.model.payloads import Payloads
 from askew_server.model.rule_choice import Choice, RuleQuestion, choose
 from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
 from askew_server.model.starter import starter_first
@@ -46,6 +47,7 @@ class ItemModel:
     each item in the ratings. training: the options it was made with. counts: about how many people,
     ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
+    payloads: what only a reply brings of each item, if anything.
     """
 
     card: ModelCard
@@ -56,6 +58,7 @@ class ItemModel:
     prior: PriorPeople | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
+    payloads: Payloads | None = field(default=None, repr=False)
 
     @property
     def words(self) -> str:
@@ -79,11 +82,13 @@ def train(  # noqa: PLR0913 - what a model is made of
     step is told each part of the work as it begins. file_size: measures the files that devices
     hold; where there is none, the card has no table of what asking is worth.
 
-    Raises ParameterError for a rule that needs a prior where there is none, and DataError
-    when too few people, items or ratings are left to make d dimensions, or when what they make is
-    no space that a device would enter.
+    Raises ParameterError for a rule, or for dear items, that need a prior where there is none, and
+    DataError when too few people, items or ratings are left to make d dimensions, or when what they
+    make is no space that a device would enter.
     """
     check_needs(options.kind, prior)
+    if options.dear and prior is None:
+        raise ParameterError("dear", True, "a model with a prior: slates are chosen for its people")
     try:
         return _fit(
             table,
@@ -143,6 +148,7 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
         choice.rule, options.epsilon, options.k, known.origin if known is not None else NO_PRIOR
     )
     space = replace(space, buckets=choice.buckets)
+    known = known and known.naming(choice.buckets, catalog)
     card = card_of(space, catalog, rule, source, n_starter, simulated=simulated)
     if file_size is not None:
         step("what asking is worth")
@@ -179,7 +185,7 @@ def _directions(
 def _question(options: TrainingOptions, catalog: Catalog) -> RuleQuestion:
     candidates = SERVED if options.kind is None else (options.kind,)
     k = min(options.k, len(catalog.shared_slate))
-    return RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed)
+    return RuleQuestion(Fraction(options.epsilon), k, candidates, options.seed, options.dear)
 
 
 def _choice(
@@ -190,7 +196,7 @@ def _choice(
     groups: Groups,
 ) -> Choice:
     """The rule that was asked for, or the best; rules are compared where there is a choice."""
-    if options.kind is not None and groups.prior is None:
+    if options.kind is not None and groups.people is None:
         return Choice(options.kind, None, {})
     return choose(question, encoder, catalog, groups)
 

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from askew.encoder import Encoder
 from askew.model_card import Catalog
+from askew.retrieval.posterior import Prior
 from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.training.factors import Tastes
 from askew_server.training.quality import Estimate, ratio_of
@@ -118,12 +119,15 @@ class KeptAside:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Who chooses, who tests, and the prior's people without either of them."""
+    """Who chooses, who tests, and the prior's people without either of them: as they are, and as
+    rules weigh them.
+    """
 
     choosing: KeptAside
     testing: KeptAside
-    prior: PriorPeople | None
-    held: int = 0
+    people: PriorPeople | None
+    prior: Prior | None
+    held: int
 
 
 def groups_of(  # noqa: PLR0913
@@ -146,4 +150,5 @@ def groups_of(  # noqa: PLR0913
     )
     if prior is not None and own:
         prior = prior.only(np.sort(order[2 * size :]))
-    return Groups(first, second, prior, held)
+    weighed = None if prior is None else prior.prior(catalog, held)
+    return Groups(first, second, prior, weighed, held)

@@ -17,11 +17,11 @@ import numpy as np
 from askew.break_even import MechanismName
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
+from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule
-from askew.retrieval.posterior import Prior
 from askew.rule_kind import RuleKind
 from askew_server.model.kept_aside import Gains, Groups, KeptAside
 from askew_server.model.rule_choice import Choice, RuleQuestion, point_rule
@@ -50,15 +50,14 @@ class Terms:
 class Signals:
     """The signals that a server with this rule answers, and how it answers them.
 
-    prior, by_bucket: of its people without those kept aside. question: what the model is for.
+    by_bucket: of its prior without those kept aside. question: what the model is for.
     """
 
     rule: RuleKind
     encoder: Encoder
     catalog: Catalog
     groups: Groups = field(repr=False)
-    prior: Prior | None = field(repr=False)
-    buckets: Buckets | None = field(repr=False)
+    buckets: Buckets | Meanings | None = field(repr=False)
     by_bucket: BucketRule | None = field(repr=False)
     question: RuleQuestion
 
@@ -72,12 +71,11 @@ class Signals:
         groups: Groups,
     ) -> Signals:
         """The signals of a model that serves by this choice."""
-        people, buckets, shared = groups.prior, choice.buckets, catalog.shared_slate
-        prior = None if people is None else people.prior(catalog, groups.held)
-        rule = None
+        people, prior, buckets, rule = groups.people, groups.prior, choice.buckets, None
         if people is not None and prior is not None and buckets is not None:
+            people, shared = people.naming(buckets, catalog), catalog.shared_slate
             rule = bucket_rule_of(people, prior, buckets, question.epsilon, shared)
-        return cls(choice.rule, encoder, catalog, groups, prior, buckets, rule, question)
+        return cls(choice.rule, encoder, catalog, groups, buckets, rule, question)
 
     @property
     def by_point(self) -> RuleKind | None:
@@ -111,12 +109,14 @@ class Signals:
         """What each of these people has by one signal, for each k, (n,)."""
         if terms.mechanism == "bucket_rr" and self.by_bucket is not None and self.buckets:
             response = RandomizedResponse.for_epsilon(len(self.buckets), terms.epsilon)
-            return by_bucket(people, self.by_bucket, self.buckets, response, sizes)
+            rule, buckets = self.by_bucket, self.buckets
+            return by_bucket(people, rule, buckets, response, sizes, self.catalog)
         if terms.mechanism == "geo_laplace" and self.by_point is not None:
-            held, lattice = self.groups.held, Lattice.for_epsilon(terms.epsilon)
-            rule = point_rule(self.by_point, self.encoder, self.catalog, self.prior, held=held)
+            prior, held = self.groups.prior, self.groups.held
+            lattice = Lattice.for_epsilon(terms.epsilon)
+            of_points = point_rule(self.by_point, self.encoder, self.catalog, prior, held=held)
             which = [people is self.groups.testing, *terms.epsilon.as_integer_ratio()]
             rng = np.random.default_rng([self.question.seed, 11, *which])
-            return by_point(people, rule, self.prior, lattice, sizes, rng=rng)
+            return by_point(people, of_points, prior, lattice, sizes, rng=rng)
         shared = self.catalog.shared_slate  # for what nobody looks at
         return {k: people.served(shared[:k]) for k in sizes}

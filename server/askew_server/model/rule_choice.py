@@ -21,15 +21,17 @@ import numpy as np
 
 from askew.encoder import Buckets, Encoder
 from askew.lattice import Lattice
+from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule, rule_of
-from askew.retrieval.buckets import labels_of
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.kept_aside import Figure, Gains, Groups, KeptAside
 from askew_server.model.simulated_answers import LIMIT, by_point, expected
+from askew_server.prior.people import PriorPeople, names_of
 from askew_server.training.buckets import SIZES, design_buckets
+from askew_server.training.meanings import design_slates, meanings_of
 from askew_server.training.quality import Estimate
 
 _STANDARD_ERRORS = 2
@@ -42,18 +44,21 @@ class Choice:
     """
 
     rule: RuleKind
-    buckets: Buckets | None
+    buckets: Buckets | Meanings | None
     figures: Mapping[str, Figure]
 
 
 @dataclass(frozen=True, eq=False)
 class RuleQuestion:
-    """What rules are compared for. candidates: those that may be named."""
+    """What rules are compared for. candidates: those that may be named. dear: whether devices hold
+    the vectors of the slates that they name.
+    """
 
     epsilon: Fraction
     k: int
     candidates: tuple[RuleKind, ...]
     seed: int
+    dear: bool = False
 
 
 def is_clear(gain: Estimate) -> bool:
@@ -91,13 +96,15 @@ def _best(
 class _Design:
     """Buckets with a slate of items for each."""
 
-    buckets: Buckets
+    buckets: Buckets | Meanings
     slates: list[list[int]]
     response: RandomizedResponse
+    catalog: Catalog
 
     def gains(self, people: KeptAside) -> Gains:
         """What each has by one noisy bucket in expectation, (n,)."""
-        return expected(people, self.slates, labels_of(self.buckets, people.tastes), self.response)
+        label = names_of(self.buckets, people.tastes, people.seen, self.catalog)
+        return expected(people, self.slates, label, self.response)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +115,6 @@ class _Played:
     encoder: Encoder
     catalog: Catalog
     groups: Groups
-    prior: Prior | None
     design: _Design | None
 
     @classmethod
@@ -116,19 +122,18 @@ class _Played:
         cls, question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups
     ) -> _Played:
         """With the buckets that serve the first group best in expectation, if there is a prior."""
-        people = groups.prior
-        if people is None:
-            return cls(question, encoder, catalog, groups, None, None)
-        prior, first = people.prior(catalog, groups.held), groups.choosing
-        designs = _designs(question, people.tastes.astype(np.float64), prior)
+        people, prior, first = groups.people, groups.prior, groups.choosing
+        if people is None or prior is None:
+            return cls(question, encoder, catalog, groups, None)
+        designs = _designs(question, people, prior, catalog)
         best = max(designs, key=lambda each: float(each.gains(first).sum()), default=None)
-        return cls(question, encoder, catalog, groups, prior, best)
+        return cls(question, encoder, catalog, groups, best)
 
     @property
     def kinds(self) -> list[RuleKind]:
         """The rules that the model's data allow, the simplest first."""
         missing = {RuleKind.BUCKETS} if self.design is None else set()
-        kinds = [kind for kind in SERVED if self.prior is not None or not kind.needs_prior]
+        kinds = [kind for kind in SERVED if self.groups.prior is not None or not kind.needs_prior]
         return [kind for kind in kinds if kind not in missing]
 
     def answered(self, kind: RuleKind, people: KeptAside) -> Gains:
@@ -138,19 +143,27 @@ class _Played:
             return self.design.gains(people)
         if kind.reads == "nothing":
             return people.served(self.catalog.shared_slate[:k])
-        rule = point_rule(kind, self.encoder, self.catalog, self.prior, held=self.groups.held)
+        prior, held = self.groups.prior, self.groups.held
+        rule = point_rule(kind, self.encoder, self.catalog, prior, held=held)
         second = people is self.groups.testing
         rng = np.random.default_rng([self.question.seed, 10, second])
         lattice = Lattice.for_epsilon(self.question.epsilon)
-        return by_point(people, rule, self.prior, lattice, [k], rng=rng)[k]
+        return by_point(people, rule, prior, lattice, [k], rng=rng)[k]
 
 
-def _designs(question: RuleQuestion, tastes: Gains, prior: Prior) -> Iterator[_Design]:
+def _designs(
+    question: RuleQuestion, people: PriorPeople, prior: Prior, catalog: Catalog
+) -> Iterator[_Design]:
     """Buckets of several numbers, for the people of a prior."""
+    tastes, k, seed = people.tastes.astype(np.float64), question.k, question.seed
     for size in (size for size in SIZES if size <= len(prior)):
         response = RandomizedResponse.for_epsilon(size, question.epsilon)
-        made = design_buckets(tastes, prior.scores, response, question.k, seed=question.seed)
-        yield _Design(made.buckets, prior.items[made.slates].tolist(), response)
+        if question.dear:
+            slates = prior.items[design_slates(tastes, prior.scores, response, k, seed=seed).slates]
+            yield _Design(meanings_of(catalog, slates), slates.tolist(), response, catalog)
+        else:
+            made = design_buckets(tastes, prior.scores, response, k, seed=seed)
+            yield _Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
 
 
 def point_rule(

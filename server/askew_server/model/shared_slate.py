@@ -28,11 +28,12 @@ def shared_slate(
     rng: np.random.Generator,
     held: int = 0,
     *,
-    most: int = SLATE_LIMIT,
+    most: int | None = None,
 ) -> tuple[int, ...]:
-    """At most so many items of scoring vectors (n_items, D). held: how many items, the first
-    ones, everybody has already; the slate is of the others, for what they add to those.
+    """At most SLATE_LIMIT, or `most`, items of scoring vectors (n_items, D). held: how many items,
+    the first ones, everybody has already; the slate is of the others, for what they add to those.
     """
+    limit = SLATE_LIMIT if most is None else most
     tastes = tastes.some(_MEASURED_PEOPLE, rng)
     best = np.zeros(len(tastes.vectors), dtype=np.float32)
     for items in _chunks(0, held):
@@ -43,7 +44,7 @@ def shared_slate(
     ]
     pool = held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
     added = gains(_scores(tastes, scoring, pool), best)
-    return tuple(int(pool[row]) for row in greedy(-added, min(most, len(pool))))
+    return tuple(int(pool[row]) for row in greedy(-added, min(limit, len(pool))))
 
 
 def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:

@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets
 from askew.lattice import Lattice
+from askew.meanings import Meanings
+from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule
-from askew.retrieval.buckets import labels_of
 from askew.retrieval.likelihood import lattice_log_likelihood, response_log_odds
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.signal import Signal
 from askew_server.model.kept_aside import Gains, KeptAside
+from askew_server.prior.people import names_of
 from askew_server.training.simulated_noise import lattice_signals
 
 NO_VERSION = "00" * 16  # nobody receives these signals
@@ -48,16 +50,17 @@ def by_point(  # noqa: PLR0913
     return {k: people.served_each(np.array(slates)) for k, slates in found.items()}
 
 
-def by_bucket(
+def by_bucket(  # noqa: PLR0913, PLR0917
     people: KeptAside,
     rule: RetrievalRule,
-    buckets: Buckets,
+    buckets: Buckets | Meanings,
     response: RandomizedResponse,
     sizes: Sequence[int],
+    catalog: Catalog,
 ) -> Mapping[int, Gains]:
     """What each has by one noisy bucket in expectation, for each k, (n,)."""
     signals = [Signal(NO_VERSION, response, (b,)) for b in range(len(buckets))]
-    label = labels_of(buckets, people.tastes)
+    label = names_of(buckets, people.tastes, people.seen, catalog)
     return {
         k: expected(people, [rule.answer(signal, k) for signal in signals], label, response)
         for k in sizes

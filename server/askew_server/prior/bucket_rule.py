@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from askew.encoder import Buckets
+from askew.meanings import Meanings
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.posterior import Prior
@@ -21,10 +22,20 @@ EPSILONS = tuple(map(Fraction, ("1/2", "1", "2", "3", "4", "6", "8")))
 
 
 def bucket_rule_of(
-    people: PriorPeople, prior: Prior, buckets: Buckets, epsilon: Fraction, shared: Sequence[int]
+    people: PriorPeople,
+    prior: Prior,
+    buckets: Buckets | Meanings,
+    epsilon: Fraction,
+    shared: Sequence[int],
 ) -> BucketRule:
-    """Slates for these people, at this epsilon and others. shared: the zero-information order."""
-    label = labels_of(buckets, people.tastes.astype(np.float64))
+    """Slates for these people, at this epsilon and others. shared: the zero-information order.
+
+    Slates that mean something are filled from the catalog of today for those who name them, however
+    many catalogs ago that was decided: a signal that a device has stored stays right.
+    """
+    label = people.named
+    if label is None:
+        label = labels_of(buckets, people.tastes.astype(np.float64))
     epsilons = sorted({epsilon, *EPSILONS})
     odds = (RandomizedResponse.for_epsilon(len(buckets), each).odds for each in epsilons)
     return bucket_rule(prior, label, len(buckets), shared, odds)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import ArtifactError
+from askew.meanings import Meanings
 from askew.model_card import ModelCard
 from askew_server.prior.people import PriorPeople
 
@@ -21,6 +22,7 @@ PRIOR_KINDS: dict[str, tuple[np.dtype[Any], int]] = {
     "prior_seen_items": (np.dtype(np.int64), 1),
     "prior_seen_ends": (np.dtype(np.int64), 1),
 }
+NAMED = "prior_named"  # of those who name slates
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -28,7 +30,8 @@ def arrays_of_prior(people: PriorPeople) -> dict[str, NDArray[Any]]:
     """The arrays of a prior. The same people make the same arrays."""
     seen = csr_array(people.seen, copy=True)
     seen.sort_indices()
-    return {
+    named = {} if people.named is None else {NAMED: people.named}
+    return named | {
         "prior_tastes": people.tastes,
         "prior_points": people.points,
         "prior_weights": people.weights,
@@ -56,4 +59,13 @@ def prior_of_arrays(arrays: Arrays, card: ModelCard) -> PriorPeople | None:
     if items.size and not 0 <= items.min() <= items.max() < card.n_items:
         raise ArtifactError("a prior has seen items that the catalog does not have")
     seen = csr_array((np.ones(len(items)), items, starts), shape=(m, card.n_items))
-    return PriorPeople(tastes, points, seen, weights, card.rule.prior)
+    named = arrays.get(NAMED)
+    if (named is not None) != isinstance(card.space.buckets, Meanings):
+        raise ArtifactError("a prior names slates where the space means some, and nowhere else")
+    if named is not None and (len(named) != m or not _below(named, card.space.n_buckets)):
+        raise ArtifactError("a prior names slates that the space does not have")
+    return PriorPeople(tastes, points, seen, weights, card.rule.prior, named)
+
+
+def _below(named: NDArray[np.int64], count: int) -> bool:
+    return bool(((named >= 0) & (named < count)).all())

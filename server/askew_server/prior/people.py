@@ -6,8 +6,9 @@ published    a file that its publisher made public: ratings of people, or bare t
 DP Gaussian  drawn from a Gaussian that was fitted under differential privacy, see `prior.gaussian`
 cohort       people of the ratings file who opted in, by name, as they are; the card warns, since
              answers tell about them: see the leak test of `askew-server evaluate`
+made up      simulated from item vectors alone, for vectors that are imported: they are nobody
 
-There is no fourth way: people who did none of this are in no prior.
+There is no fifth way: people who did none of this are in no prior.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.encoder import Encoder
+from askew.encoder import Buckets, Encoder
 from askew.errors import OutOfRange
+from askew.meanings import Meanings
 from askew.model_card import Catalog
+from askew.retrieval.buckets import labels_of
 from askew.retrieval.cover import gains
 from askew.retrieval.posterior import Prior
 from askew_server.training.factors import Tastes, divisors
@@ -34,7 +37,9 @@ _AT_ONCE = 1 << 24  # scores: 64 MiB
 @dataclass(frozen=True, eq=False)
 class PriorPeople:
     """m people: tastes (m, D) float32, points (m, d) where their signals come from, seen items
-    sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words.
+    sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words. named: the
+    slate that each names by the meanings of the space (m,), where it has any: decided once, when
+    all that they have seen is at hand, since items go and meanings stay.
     """
 
     tastes: NDArray[np.float32] = field(repr=False)
@@ -42,10 +47,13 @@ class PriorPeople:
     seen: csr_array = field(repr=False)
     weights: NDArray[np.float64] = field(repr=False)
     origin: str
+    named: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Raises OutOfRange where the parts do not fit together."""
         m = len(self.tastes)
+        if self.named is not None and self.named.shape != (m,):
+            raise OutOfRange("the names of slates of a prior", "one a person")
         rows = (len(self.points), self.seen.shape[0], len(self.weights))
         if not m or rows != (m, m, m):
             raise OutOfRange("the parts of a prior", "one or more people, the same in each part")
@@ -64,7 +72,15 @@ class PriorPeople:
             points=self.points[rows],
             seen=csr_array(self.seen[rows]),
             weights=self.weights[rows],
+            named=None if self.named is None else self.named[rows],
         )
+
+    def naming(self, buckets: Buckets | Meanings | None, catalog: Catalog) -> PriorPeople:
+        """The same people, who have named slates where buckets are slates that mean something."""
+        if not isinstance(buckets, Meanings):
+            return self
+        tastes = self.tastes.astype(np.float64)
+        return replace(self, named=names_of(buckets, tastes, self.seen, catalog))
 
     def with_items(
         self, known: NDArray[np.int64], old: NDArray[np.int64], n_items: int
@@ -118,6 +134,19 @@ class PriorPeople:
         seen = self.seen[:, np.arange(len(scoring))[items]].tocoo()
         found[seen.row, seen.col] = 0
         return found.astype(np.float32, copy=False)
+
+
+def names_of(
+    buckets: Buckets | Meanings, tastes: NDArray[np.float64], seen: csr_array, catalog: Catalog
+) -> NDArray[np.int64]:
+    """The bucket that the device of each person of these tastes (n, D) names, (n,); seen: sparse,
+    (n, n_items), which slates that mean something are named by.
+    """
+    if isinstance(buckets, Buckets):
+        return labels_of(buckets, tastes)
+    items = buckets.found_in(catalog.vectors)
+    known = seen[:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
+    return labels_of(buckets, tastes, known.reshape(-1, *items.shape))
 
 
 def as_they_are(

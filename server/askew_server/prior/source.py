@@ -94,12 +94,24 @@ class PublishedRatings:
     def people(self, trained: Trained) -> PriorPeople:
         """The people, folded in as devices fold in. Raises DataError where no item is known."""
         try:
-            spread = people_by_key(self.table, trained.keys, trained.space.scale)
+            tastes = _tastes_of(self.table, trained)
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
-        profiles = snapshot(spread, trained.seed)
-        tastes = fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
         origin = f"published ratings {self.name}: {len(tastes.vectors):,} people"
+        return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
+
+
+@dataclass(frozen=True)
+class MadeUpRatings:
+    """Ratings that were simulated from item vectors alone: they are nobody's."""
+
+    table: RatingTable = field(repr=False)
+    own: bool = False
+
+    def people(self, trained: Trained) -> PriorPeople:
+        """The people, folded in as devices fold in."""
+        tastes = _tastes_of(self.table, trained)
+        origin = f"{len(tastes.vectors):,} made-up people, SIMULATED from the item vectors alone"
         return as_they_are(tastes, trained.vectors, trained.space.encoder, origin)
 
 
@@ -144,6 +156,12 @@ class DPGaussian:
             f"{_NOT_COVERED}"
         )
         return of_tastes(tastes, seen, trained.space.encoder, origin)
+
+
+def _tastes_of(table: RatingTable, trained: Trained) -> Tastes:
+    spread = people_by_key(table, trained.keys, trained.space.scale)
+    profiles = snapshot(spread, trained.seed)
+    return fold_in_people(profiles, trained.vectors, trained.tastes.least_likes)
 
 
 def read_published(path: Path, read_table: Callable[[Path], RatingTable]) -> PriorSource:

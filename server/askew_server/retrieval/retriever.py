@@ -9,6 +9,7 @@ from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import RetrievalRule, SharedSlate, rule_of
 from askew.signal import Query
+from askew_server.model.payloads import Payloads
 from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.snapshot import Snapshot
@@ -23,10 +24,17 @@ class Retriever:
     those.
     """
 
-    def __init__(self, card: ModelCard, catalog: Catalog, prior: PriorPeople | None = None) -> None:
+    def __init__(
+        self,
+        card: ModelCard,
+        catalog: Catalog,
+        prior: PriorPeople | None = None,
+        payloads: Payloads | None = None,
+    ) -> None:
         """Raises ParameterError for a serving rule that needs a prior where there is none."""
         self.card = card
         self.catalog = catalog
+        self._payloads = payloads
         rule, buckets = card.rule, card.space.buckets
         held = card.n_held
         known = None if prior is None else prior.prior(catalog, held)
@@ -46,4 +54,5 @@ class Retriever:
         by_point = isinstance(query.signal.mechanism, Lattice)
         rule = self._by_point if by_point else self._by_bucket
         chosen = rule.answer(query.signal, query.k)
-        return Slate.of_catalog(self.catalog, chosen)
+        payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
+        return Slate.of_catalog(self.catalog, chosen, payloads)

@@ -14,6 +14,7 @@ from typing import Protocol
 from askew.editions import FIRST
 from askew.model_card import Catalog, ModelCard
 from askew_server.collections.model import MetricModel
+from askew_server.model.payloads import Payloads
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.snapshot import Serving, Snapshot
 
@@ -32,6 +33,10 @@ class TasteModel(Protocol):
     @property
     def prior(self) -> PriorPeople | None:
         """People whom it may know."""
+
+    @property
+    def payloads(self) -> Payloads | None:
+        """What only a reply brings of each item."""
 
 
 @dataclass(frozen=True)
@@ -70,4 +75,4 @@ def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
         return Snapshot(model.card, MetricAnswers(model))
     from askew_server.retrieval.retriever import Retriever
 
-    return Retriever(model.card, model.catalog, model.prior).snapshot
+    return Retriever(model.card, model.catalog, model.prior, model.payloads).snapshot

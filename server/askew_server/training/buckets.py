@@ -59,7 +59,7 @@ def design_buckets(
         raise ParameterError("buckets", response.buckets, f"at most the people, {len(tastes)}")
     center, spread = tastes.mean(axis=0), float(tastes.std(axis=0).mean()) or 1.0
     features = np.column_stack([(tastes - center) / spread, np.ones(len(tastes))])
-    label = _first_labels(tastes, response.buckets, seed)
+    label = first_labels(tastes, response.buckets, seed)
     odds = np.zeros((features.shape[1], response.buckets))
     rounds = []
     for _ in range(_ROUNDS):
@@ -84,7 +84,7 @@ def _kept(response: RandomizedResponse) -> float:
     return float(own - other)
 
 
-def _first_labels(tastes: Array, count: int, seed: int) -> NDArray[np.int64]:
+def first_labels(tastes: Array, count: int, seed: int) -> NDArray[np.int64]:
     """Clusters of the directions of tastes."""
     from sklearn.cluster import KMeans
 

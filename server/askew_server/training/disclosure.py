@@ -1,7 +1,8 @@
 """What a model tells about the people it was trained on, and how coarsely.
 
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
-    an item's likes n (long tail)      the power of four that starts its class: 4**j <= n < 4**(j+1)
+    an item's likes n (long tail, and the order of starter items)
+                                       the power of four that starts its class: 4**j <= n < 4**(j+1)
     figures of people kept aside       hundredths
 
 This is no differential privacy, and nothing is promised to anybody trained on. One person moves a
@@ -23,11 +24,14 @@ from numpy.typing import NDArray
 
 _SMALLEST = 100
 
-_SPACE = "signal directions, ranks, clip, unit, buckets, shared slate"
+_SPACE = "signal directions, ranks, clip, unit, buckets, shared slate, starter items"
 LEARNED = f"which items are rated often enough, item vectors, {_SPACE}"
 FIXED = f"{_SPACE}; items and vectors are given"
-GIVEN = f"item vectors, of which their makers know what they tell; {_SPACE}"
-UPDATED = "which items are rated often enough, vectors of new items, shared slate; the rest stays"
+GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
+UPDATED = (
+    "which items are rated often enough, vectors of new items, shared slate, starter items; "
+    "the rest stays"
+)
 
 
 def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:

@@ -28,7 +28,8 @@ class TrainingOptions:
     counts, such as plays; None for ratings. least_likes: see `askew.encoder`. rule: how to answer,
     or auto for what does best for people kept aside. learned: signal directions learned for epsilon
     and k, not principal axes. starter: how many items a device holds that does not hold all, or
-    None for as many as make a small file.
+    None for as many as make a small file. dear: items whose payloads nobody downloads all of, so
+    that devices name a slate by the vectors of all slates (`askew.meanings`).
     Raises ParameterError for a value out of range.
     """
 
@@ -43,6 +44,7 @@ class TrainingOptions:
     counts: float | None = None
     rule: str = RuleKind.CODEBOOK.value
     learned: bool = False
+    dear: bool = False
     seed: int = 0
     starter: int | None = None
 

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Buckets
 from askew.errors import OutOfRange, ParameterError
+from askew.meanings import Meanings
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.cover import cover, covered_by_each
 from askew.retrieval.likelihood import response_log_odds
@@ -162,7 +163,15 @@ def slates_of(
     return slates
 
 
-def labels_of(buckets: Buckets, tastes: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The bucket of each taste (m, D), (m,), as `Buckets.of` says."""
+def labels_of(
+    buckets: Buckets | Meanings,
+    tastes: NDArray[np.float64],
+    seen: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
+    """The bucket of each taste (m, D), (m,), as `Buckets.of` or `Meanings.of` says. seen: which of
+    the items of meanings each person knows, (m, M, k), or None where nobody knows any.
+    """
+    if isinstance(buckets, Meanings):
+        return buckets.of_each(tastes, seen)
     labels: NDArray[np.int64] = (tastes @ buckets.directions.T + buckets.biases).argmax(axis=1)
     return labels

@@ -14,7 +14,7 @@ from askew.errors import Malformed, OtherKind, OutOfRange
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.metric.map_noise import MapNoise
 from askew.metric_card import Card, MetricCard
-from askew.model_card import Item, ModelCard, ServingRule
+from askew.model_card import MAX_PAYLOAD, Item, ModelCard, ServingRule
 from askew.ranking import Slate
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal
@@ -25,7 +25,6 @@ from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 
-MAX_PAYLOAD = 1 << 18  # bytes of an item
 MAX_ITEMS = 2_000_000
 
 _Message = TypeVar("_Message", bound=Message)

@@ -6,15 +6,17 @@ import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
 from askew.errors import Malformed
+from askew.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
+from askew.meanings import Meanings
 from askew.vectors import FeatureSpace, RatingScale
-from askew.wire.floats import floats_from_bytes, floats_to_bytes
+from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 
 def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
     """All that a space's version names."""
-    encoder, buckets = space.encoder, space.buckets
-    return pb.FeatureSpace(
+    encoder = space.encoder
+    message = pb.FeatureSpace(
         lowest_rating=space.scale.lowest,
         highest_rating=space.scale.highest,
         like_from=space.scale.like_from,
@@ -25,9 +27,19 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
         least_likes=encoder.least_likes,
         unit=encoder.unit,
         scales=floats_to_bytes(space.scales),
-        bucket_directions=floats_to_bytes(buckets.directions) if buckets else b"",
-        bucket_biases=floats_to_bytes(buckets.biases) if buckets else b"",
     )
+    match space.buckets:
+        case Buckets() as buckets:
+            message.bucket_directions = floats_to_bytes(buckets.directions)
+            message.bucket_biases = floats_to_bytes(buckets.biases)
+        case Meanings() as slates:
+            items = slates.vectors.reshape(-1, space.ranking_dimension)
+            message.slate_codes = encode(items, space.scales).tobytes()
+            message.slate_boosts = encode_boosts(slates.boosts)
+            message.slate_size = slates.boosts.shape[1]
+        case None:
+            pass
+    return message
 
 
 def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
@@ -48,14 +60,28 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     )
     scale = RatingScale(message.lowest_rating, message.highest_rating, message.like_from)
     scales = floats_from_bytes("scales", message.scales, (ranking,))
-    return FeatureSpace(scale, encoder, scales, _buckets(message, ranking))
+    check_scales(scales)  # before anything is decoded by them
+    return FeatureSpace(scale, encoder, scales, _buckets(message, scales))
 
 
-def _buckets(message: pb.FeatureSpace, ranking: int) -> Buckets | None:
-    if not message.bucket_directions and not message.bucket_biases:
-        return None
-    count = len(message.bucket_biases) // 4
-    return Buckets(
-        floats_from_bytes("bucket directions", message.bucket_directions, (count, ranking)),
-        floats_from_bytes("bucket biases", message.bucket_biases, (count,)),
-    )
+def _buckets(message: pb.FeatureSpace, scales: Floats) -> Buckets | Meanings | None:
+    linear = message.bucket_directions or message.bucket_biases
+    slates = message.slate_codes or message.slate_boosts or message.slate_size
+    if linear and slates:
+        raise Malformed("the buckets of a feature space are of two kinds")
+    if linear:
+        shape = (len(message.bucket_biases) // 4, len(scales))
+        return Buckets(
+            floats_from_bytes("bucket directions", message.bucket_directions, shape),
+            floats_from_bytes("bucket biases", message.bucket_biases, shape[:1]),
+        )
+    return _meanings(message, scales) if slates else None
+
+
+def _meanings(message: pb.FeatureSpace, scales: Floats) -> Meanings:
+    n, size = len(message.slate_boosts), message.slate_size
+    if not size or n % size:
+        raise Malformed("the slates of a feature space are not whole")
+    vectors = decode(message.slate_codes, scales, n)
+    boosts = decode_boosts(message.slate_boosts)
+    return Meanings(vectors.reshape(-1, size, len(scales)), boosts.reshape(-1, size))

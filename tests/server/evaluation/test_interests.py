@@ -18,7 +18,8 @@ PEOPLE = np.array(list(product(range(LEVELS), repeat=2)))
 
 def table(law: BitLaw) -> NDArray[np.float64]:
     """P(signal | levels) of two interests, (signals, people)."""
-    return np.exp(np.array([law.log_likelihood(bits, PEOPLE) for bits in SIGNALS]))
+    found: NDArray[np.float64] = np.exp([law.log_likelihood(bits, PEOPLE) for bits in SIGNALS])
+    return found
 
 
 def test_the_law_is_a_coin_a_bit() -> None:

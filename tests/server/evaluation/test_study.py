@@ -25,10 +25,11 @@ from askew_server.evaluation import rules
 from askew_server.evaluation.data import read_table
 from askew_server.evaluation.guarantee import NO_SIGNAL
 from askew_server.evaluation.pictures import draw
+from askew_server.evaluation.protocol import Protocol
 from askew_server.evaluation.report import as_csv, as_json, as_lines, measure_lines
 from askew_server.evaluation.scene import Dealt, Scene
 from askew_server.evaluation.split import deal
-from askew_server.evaluation.study import Protocol, Study, study
+from askew_server.evaluation.study import Study, study
 from askew_server.ratings import RatingTable
 
 # In one worker, which alone plays the study of them all.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.break_even import BreakEven
+from askew.encoder import Buckets
 from askew.model_card import Catalog, ModelCard
 from askew.vectors import RatingScale
 from askew.wire.held import held_to_bytes
@@ -99,7 +100,8 @@ def who_is_told(model: ItemModel) -> list[tuple[NDArray[np.float64], int]]:
                 for i in range(len(model.catalog))
             ]
         )
-        bucket = card.space.buckets.of(taste) if card.space.buckets is not None else 0
+        buckets = card.space.buckets
+        bucket = buckets.of(taste) if isinstance(buckets, Buckets) else 0
         found.append((worth, bucket))
     return found
 

@@ -19,8 +19,9 @@ from server.model.measured_films import (
 
 from askew.break_even import BreakEven, Offer, Way
 from askew.errors import ArtifactError
+from askew.held_file import HEAD_BYTES, Part
 from askew.privacy import Reach
-from askew.wire.held import held_files
+from askew.wire.held import held_files, held_from_body
 from askew_server.cli.break_even_table import lines_of
 from askew_server.cli.main import cli
 from askew_server.model import artifact
@@ -30,6 +31,18 @@ from askew_server.model.catalog_update import update
 def test_a_model_keeps_its_table(tmp_path: Path) -> None:
     artifact.save(measured(12), tmp_path / "model")
     assert artifact.load(tmp_path / "model").card == measured(12).card
+
+
+def test_a_device_reads_the_file_of_the_starter_items() -> None:
+    """With a slate for somebody who has said nothing yet: the starter items, best first. Planted
+    bug: the slate of the others, of which the file has none.
+    """
+    model = measured(12)
+    data = held_files(model.card, model.catalog)[Part.STARTER]
+    card, starter = held_from_body(data[HEAD_BYTES:])
+    assert card == model.card
+    assert starter.items == model.catalog.items[:12]
+    assert starter.shared_slate == tuple(range(12))
 
 
 FORGERIES = {

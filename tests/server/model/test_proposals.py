@@ -125,8 +125,8 @@ def test_who_chooses_is_not_told_and_neither_is_known() -> None:
     groups = groups_of(
         noise.tastes, noise.encoder, noise.catalog, everybody, own=True, held=0, seed=0
     )
-    assert groups.prior is not None
-    known = groups.prior.tastes.astype(np.float64)
+    assert groups.people is not None
+    known = groups.people.tastes.astype(np.float64)
     parts = [groups.choosing.tastes, groups.testing.tastes, known]
     names = [{tuple(np.round(row, 6).tolist()) for row in part} for part in parts]
     assert [len(each) for each in names] == [40, 40, 120]

@@ -204,9 +204,9 @@ def test_the_warning_of_learned_vectors_is_true() -> None:
     """
     learned, rounded = [], []
     for newcomer in list(NEWCOMERS)[:5]:
-        both = [factors(people(each)) for each in (None, newcomer)]
-        learned.append(marked(*both, newcomer))
-        rounded.append(marked(*(item_codes.rounded(v, scales_of(v)) for v in both), newcomer))
+        before, after = factors(people(None)), factors(people(newcomer))
+        learned.append(marked(before, after, newcomer))
+        rounded.append(marked(in_codes(before), in_codes(after), newcomer))
     assert np.mean(learned) > 0.5
     assert np.mean(rounded) < np.mean(learned) - 0.2
 
@@ -216,6 +216,11 @@ def factors(table: RatingTable) -> NDArray[np.float32]:
     kept = often_rated(table, OPTIONS.min_ratings)
     likes = people_of(table, kept, scale_of(table, None)).likes
     return factorize(likes, OPTIONS.ranking_dimension, OPTIONS.seed)
+
+
+def in_codes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """As they are kept."""
+    return item_codes.rounded(vectors, scales_of(vectors))
 
 
 def marked(before: NDArray[np.float32], after: NDArray[np.float32], newcomer: int) -> float:

@@ -668,6 +668,9 @@ class FeatureSpace(google.protobuf.message.Message):
     BUCKET_DIRECTIONS_FIELD_NUMBER: builtins.int
     BUCKET_BIASES_FIELD_NUMBER: builtins.int
     SCALES_FIELD_NUMBER: builtins.int
+    SLATE_CODES_FIELD_NUMBER: builtins.int
+    SLATE_BOOSTS_FIELD_NUMBER: builtins.int
+    SLATE_SIZE_FIELD_NUMBER: builtins.int
     lowest_rating: builtins.float
     """The lowest rating that a person can give."""
     highest_rating: builtins.float
@@ -690,6 +693,14 @@ class FeatureSpace(google.protobuf.message.Message):
     """What is added to the score of each bucket: little-endian float32."""
     scales: builtins.bytes
     """The scale of each ranking dimension of item codes: little-endian float32."""
+    slate_codes: builtins.bytes
+    """In place of directions and biases of buckets, what slates mean by the vectors of their items:
+    item codes, slate by slate.
+    """
+    slate_boosts: builtins.bytes
+    """The boosts of those items, a byte each."""
+    slate_size: builtins.int
+    """How many items each slate has, or 0."""
     @property
     def knots(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
         """Where the reference distribution of each signal dimension reaches 0, 1/32, ..., 1: 33 numbers
@@ -711,8 +722,11 @@ class FeatureSpace(google.protobuf.message.Message):
         bucket_directions: builtins.bytes = ...,
         bucket_biases: builtins.bytes = ...,
         scales: builtins.bytes = ...,
+        slate_codes: builtins.bytes = ...,
+        slate_boosts: builtins.bytes = ...,
+        slate_size: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "unit", b"unit"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bucket_biases", b"bucket_biases", "bucket_directions", b"bucket_directions", "clip", b"clip", "directions", b"directions", "highest_rating", b"highest_rating", "knots", b"knots", "least_likes", b"least_likes", "like_from", b"like_from", "lowest_rating", b"lowest_rating", "origin", b"origin", "scales", b"scales", "slate_boosts", b"slate_boosts", "slate_codes", b"slate_codes", "slate_size", b"slate_size", "unit", b"unit"]) -> None: ...
 
 Global___FeatureSpace: typing_extensions.TypeAlias = FeatureSpace
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,16 +18,35 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from askew.break_even import Way
+from askew.encoder import MAX_RANKING_DIMENSION
+from askew.rule_kind import SERVED
+from askew.vectors import RatingScale
+from askew.wire.held import held_to_bytes
 from askew_server.evaluation.data import simulated_table
 from askew_server.model import artifact
+from askew_server.model.imported import ImportOptions, import_model
 from askew_server.model.item_model import ItemModel
+from askew_server.model.kept_aside import groups_of
+from askew_server.model.rule_choice import RuleQuestion, choose
+from askew_server.ratings import ItemRow
+from askew_server.training.embeddings import histories
 from askew_server.training.embeddings.geometry import FoldIn, for_devices
-from askew_server.training.factors import people_of
+from askew_server.training.embeddings.given import given_items
+from askew_server.training.embeddings.reading import Vectors
+from askew_server.training.factors import People, fold_in_people, people_of
 from askew_server.training.item_vectors import often_rated
+from askew_server.training.options import TrainingOptions
 from askew_server.training.rating_scale import scale_of
 
 Run = Callable[..., int]
 DIMENSION = 16
+
+
+@pytest.fixture(autouse=True)
+def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the usual number, so that a model is made in a second."""
+    monkeypatch.setattr(histories, "MADE_UP", 400)
 
 
 @cache
@@ -99,51 +119,61 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert kept_by_codes(model, learned(name)["items"].astype(np.float64)) >= 0.99
     assert model.card.space.ranking_dimension == DIMENSION
     assert model.card.simulated
-    assert "SIMULATED likes of 2,000 people" in model.card.source
+    assert "SIMULATED likes of 400 people" in model.card.source
+    assert "SIMULATED from the item vectors alone" in model.card.rule.prior
+    assert model.card.break_even is not None
+    mechanisms = {each.mechanism for each in model.card.break_even.offers}
+    assert mechanisms == {None, "geo_laplace", "bucket_rr"}
     said = capsys.readouterr().out
+    assert f"proposal   whole: a device holds all {len(model.keys)} items" in said
     assert "numbers each, folded in by ridge" in said
     assert "SIMULATED from the vectors" in said
     assert f"rule       {model.card.rule.kind}" in said
+    assert "worth      of asking, to SIMULATED people kept aside" in said
+    assert model.card.break_even is not None
+    assert model.card.break_even.proposal.way is Way.WHOLE
+    assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
     for rule, figure in model.figures.items():
         assert f"  {rule:<10} {figure.ratio:.2f} of the best possible score" in said
 
 
-def test_the_same_vectors_in_another_order_or_unit_make_the_same_model(
-    run: Run, tmp_path: Path
-) -> None:
-    vectors, items = write(tmp_path, "truncated_svd")
+def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
+    """The command's model, without its table of what asking is worth, which takes the longest."""
+    rows = {key: ItemRow(key, None, ()) for key in people()[0]}
+    training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION, rule="none")
+    options = ImportOptions(training, FoldIn.RIDGE, RatingScale.between(1, 5))
+    with threadpool_limits(1):
+        return import_model(given_items(vectors, rows), of_people, rows, options)[0]
+
+
+def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
     keys, _, _ = people()
-    turned = 2.0**30 * learned("truncated_svd")["items"][::-1]
-    np.savez(tmp_path / "turned.npz", vectors=turned, keys=np.array(keys[::-1]))
-    cards = []
-    for name, path in {"first": vectors, "second": tmp_path / "turned.npz"}.items():
-        out = tmp_path / name
-        given = ["--item-vectors", path, "--items", items, "--rule", "none", "--principal"]
-        assert run("import", *given, "--out", out) == 0
-        cards.append(artifact.load(out).card)
-    assert cards[0].space == cards[1].space
-    assert cards[0].catalog_version == cards[1].catalog_version
+    vectors = learned("truncated_svd")["items"].astype(np.float64)
+    turned = Vectors(2.0**30 * vectors[::-1], keys[::-1])
+    first, second = made(Vectors(vectors, keys)), made(turned)
+    assert first.card.space == second.card.space
+    assert first.card.catalog_version == second.card.catalog_version
 
 
-def test_user_vectors_make_the_space_of_people_like_them(run: Run, tmp_path: Path) -> None:
-    """The first users of all are of one kind here, so what is shown to anybody is for that kind."""
-    vectors, items = write(tmp_path, "two_tower")
-    users = learned("two_tower")["users"]
+def test_user_vectors_make_the_space_of_people_like_them() -> None:
+    """The first users of all are of one kind here, so what is shown to anybody is for that kind.
+    The prior is of made-up people all the same: user vectors have no part in it.
+    """
+    keys, _, _ = people()
+    vectors, users = (learned("two_tower")[name].astype(np.float64) for name in ("items", "users"))
     likest = np.argsort(-(users @ users[0]) / np.linalg.norm(users, axis=1))[:150]
-    np.savez(tmp_path / "users.npz", vectors=users[likest])
-    given = ["--item-vectors", vectors, "--items", items, "--rule", "none", "--principal"]
-    more = ["--user-vectors", tmp_path / "users.npz"]
-    assert run("import", *given, "--out", tmp_path / "anybody") == 0
-    assert run("import", *given, *more, "--out", tmp_path / "kind") == 0
-    anybody, kind = (artifact.load(tmp_path / name) for name in ("anybody", "kind"))
+    items = Vectors(vectors, keys)
+    models = kind, anybody = made(items, Vectors(users[likest])), made(items)
     assert "SIMULATED from those of about 200 users" in kind.card.source
-    of_items = dict(zip(people()[0], learned("two_tower")["items"] @ users[0], strict=True))
-    shown = [
-        [of_items[model.keys[i]] for i in model.catalog.shared_slate[:5]]
-        for model in (kind, anybody)
-    ]
-    likes_in_general = np.std(list(of_items.values()))
-    assert np.mean(shown[0]) > np.mean(shown[1]) + likes_in_general
+    scores = dict(zip(keys, vectors @ users[0], strict=True))
+    shown = [[scores[m.keys[i]] for i in m.catalog.shared_slate[:5]] for m in models]
+    assert np.mean(shown[0]) > np.mean(shown[1]) + np.std([*scores.values()])
+    assert seen_by_key(kind) == seen_by_key(anybody)
+
+
+def seen_by_key(model: ItemModel) -> dict[str, list[float]]:
+    assert model.prior is not None
+    return dict(zip(model.keys, model.prior.seen.toarray().T.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +181,7 @@ def test_user_vectors_make_the_space_of_people_like_them(run: Run, tmp_path: Pat
     [
         (["--scale", "5", "1"], "--scale"),
         (["--like-from", "9"], "--like-from"),
-        (["--rule", "posterior"], "needs no prior"),
+        (["--rule", "best"], "best"),
         (["--dimension", "17"], "17"),
         (["--seed", "-1"], "seed"),
     ],
@@ -173,3 +203,21 @@ def test_nothing_is_overwritten(
     """And that is said before anything is read."""
     assert run("import", "--item-vectors", "no", "--items", "no", "--out", tmp_path) == 2
     assert "does not exist yet" in capsys.readouterr().err
+
+
+def test_made_up_people_serve_people_who_are_not() -> None:
+    """People whom nothing has seen get more from the buckets of made-up people, at epsilon 4, than
+    from the slate for anybody.
+    """
+    vectors = learned("truncated_svd")["items"].astype(np.float64)
+    model = made(Vectors(vectors, people()[0]))
+    assert model.prior is not None
+    encoder = model.card.space.encoder
+    keys, _, likes = people()
+    place = {key: at for at, key in enumerate(keys)}
+    likes = csr_array(likes[:, [place[key] for key in model.keys]])
+    judges = fold_in_people(People(likes, likes), model.catalog.vectors, encoder.least_likes)
+    groups = groups_of(judges, encoder, model.catalog, model.prior, own=False, held=0, seed=0)
+    question = RuleQuestion(Fraction(4), 5, SERVED, 0)
+    figures = choose(question, encoder, model.catalog, groups).figures
+    assert figures["buckets"].gain > 2 * figures["buckets"].gain_error
