@@ -14,7 +14,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases codebooks map-codebooks demo-model proto proto-check \
+  bench-counting bench-releases bench-thin codebooks map-codebooks demo-model proto proto-check \
   proto-release lock clean
 
 help:
@@ -86,6 +86,10 @@ bench-training: $(STAMP)
 # 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
 bench-counting: $(STAMP)
 	@$(BIN)/python benchmarks/counting.py $(ROWS)
+
+# A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
+bench-thin: $(STAMP)
+	@$(BIN)/python benchmarks/thin_device.py
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

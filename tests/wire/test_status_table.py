@@ -29,6 +29,7 @@ CODES = {
     "PlaceError": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
     "SecondSpace": Code.INTERNAL,
+    "ShelfError": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
     "LedgerFrozen": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from askew.editions import PERIOD, edition_of
-from askew.errors import Malformed, NotFound, ParameterError, ShelfError
+from askew.errors import Malformed, NotFound, OtherKind, ParameterError, ShelfError
 from askew.held_file import HEAD_BYTES, Head, Part
 from askew.randomness import RandomBits
 from askew_client.held.calendar import DAY, Turn, draw_turn, usable
@@ -119,11 +119,11 @@ class Keeper:
         if before is not None and before.edition == edition and before.head.size <= self._budget:
             return before, 0
         seen: list[Head] = []
-        missing = NotFound("edition")
+        missing: NotFound | OtherKind = NotFound("edition")
         for part in Part:
             try:
                 head = await look(self._source, edition, part)
-            except NotFound as error:
+            except (NotFound, OtherKind) as error:
                 missing = error
                 continue
             seen.append(head)

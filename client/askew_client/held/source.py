@@ -15,8 +15,8 @@ class HeldSource(Protocol):
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of a file from byte `start` on, at most PIECE_BYTES: the head alone from 0,
-        nothing at the end. Raises TransportError or WireError; NotFound where there is no
-        such file.
+        nothing at the end. Raises TransportError or WireError; NotFound or OtherKind
+        where there is no such file.
         """
 
 

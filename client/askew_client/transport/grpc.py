@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from askew.address import host_of, is_loopback
-from askew.errors import AskewError, Malformed, OtherKind
+from askew.errors import AskewError, Malformed, NotFound, OtherKind
 from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
 from askew.model_card import MAX_PAYLOAD
@@ -79,7 +79,10 @@ class GrpcTransport:
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of a file that devices hold."""
         request = pb.GetHeldRequest(edition=edition, part=part, start=start)
-        data = await self._call("GetHeld", request.SerializeToString())
+        try:
+            data = await self._call("GetHeld", request.SerializeToString())
+        except NotFound:
+            raise OtherKind("this server has no items for devices to hold") from None
         piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
         if len(piece) > PIECE_BYTES:
             raise Malformed("a piece of a held file is too large")

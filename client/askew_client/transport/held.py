@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askew.break_even import DEVICE_BYTES
-from askew.errors import AskewError, Malformed, NotFound, OtherKind
+from askew.errors import AskewError, Malformed
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.wire.held import held_from_body
@@ -39,10 +39,7 @@ class KeptLibrary:
 
     async def holding(self, day: datetime.date) -> Holding:
         """What is held; fetched where nothing is whose questions are still answered."""
-        try:
-            file = await self.keeper.held((day - _EPOCH).days)
-        except NotFound:
-            raise OtherKind("this server has no items for devices to hold today") from None
+        file = await self.keeper.held((day - _EPOCH).days)
         card, catalog = await asyncio.to_thread(_read, file.body)
         return Holding(card, catalog, file.version.edition, file.version.head.size)
 

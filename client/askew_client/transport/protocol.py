@@ -45,7 +45,7 @@ class Transport(Protocol):
         """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
 
         The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
-        NotFound where there is no such file.
+        OtherKind where there is no such file.
         """
 
     async def metric_card(self) -> MetricCard:

@@ -33,6 +33,7 @@ from askew_client.views.values import Budget, Connection
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
 
+REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Companion"]]
 
@@ -83,6 +84,14 @@ class DeviceApp(DiscreetApp[AskewError | OSError]):
             outcome = outcome if isinstance(places, Setback) else sentences.places_only(outcome)
         self.post_message(Connected(outcome))
 
+    @work(exclusive=True, group="refresh")
+    async def refresh_held(self) -> None:
+        """Look for what is held where its turn has come. What goes wrong is tried the next time;
+        until then, what is held serves.
+        """
+        if self.companion is not None:
+            await self.companion.refresh()
+
     @work(group="edits")
     async def edit(self, act: Callable[[Companion], object], said: str = "") -> None:
         """Change something on the device, say so, and bring the profile as it is then.
@@ -128,6 +137,7 @@ class DeviceApp(DiscreetApp[AskewError | OSError]):
         """The device is open: unlock it if it must be, read it, connect."""
         self.companion = message.companion
         self.connect()
+        self.set_interval(REFRESH_EVERY, self.refresh_held)
         self.read_budget()
         if message.locked:
             self.push_screen(UnlockScreen())

@@ -43,6 +43,8 @@ SETTINGS = ClientSettings(
     max_one_rating=32.0,
 )
 
+FETCHED = ["held", "held"]  # the head of what is held, and its body
+
 
 class Network(LocalTransport):
     """A server in this process that counts its calls, and fails as it is told."""
@@ -135,7 +137,7 @@ async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: D
     assert (answer.used, answer.unused) == (0, 0)
     assert len(answer.results) == 4
     assert answer.pick.place == 1
-    assert device.network.calls == ["held", "retrieve"]
+    assert device.network.calls == [*FETCHED, "retrieve"]
     assert [charge.epsilon for charge in device.signals.charges()] == [Fraction(8)]
 
 
@@ -158,7 +160,7 @@ async def test_what_anybody_is_shown_is_there_for_nothing(device: Device) -> Non
         "Film 2 (1962)",
         "Film 7 (1967)",
     ]
-    assert device.network.calls == ["held"]
+    assert device.network.calls == FETCHED
     assert device.signals.charges() == ()
 
 
@@ -178,7 +180,7 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert price(quote).one_rating == float(2 * reach.one_rating) < 8
     assert price(quote).spent == quote.spent_this_slot == 0
     assert quote.monthly_cap == 32
-    assert (device.network.calls, device.signals.charges()) == (["held"], ())
+    assert (device.network.calls, device.signals.charges()) == (FETCHED, ())
 
 
 async def test_a_locked_profile_is_said_before_the_first_call(
@@ -326,7 +328,7 @@ async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: De
     await rated.setback()
     rated.network.failure = None
     await rated.answer()
-    assert rated.network.calls == ["held", "retrieve", "held", "retrieve"]
+    assert rated.network.calls == [*FETCHED, "retrieve", *FETCHED, "retrieve"]
 
 
 async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
@@ -440,7 +442,7 @@ async def test_a_forecast_sends_nothing_and_charges_nothing(rated: Device) -> No
     forecast = rated.companion.forecast(Fraction(1), k=2, draws=20)
     assert (forecast.epsilon, forecast.k, forecast.place_without_privacy) == (Fraction(1), 2, 1.0)
     assert 1 <= forecast.place <= 11
-    assert (rated.network.calls, rated.signals.charges()) == (["held"], ())
+    assert (rated.network.calls, rated.signals.charges()) == (FETCHED, ())
 
 
 async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Device) -> None:
