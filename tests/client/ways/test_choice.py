@@ -258,6 +258,16 @@ def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> No
     assert words.notes == ("This server proposes no signal (0.70 of the best score).",)
 
 
+def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> None:
+    """Their slates have meanings: what the items hold comes with an answer alone."""
+    card = card_with()
+    dear = replace(card, space=replace(card.space, buckets=made_meanings([[(1.0, 0.0)]] * 2)))
+    for held in (ALL, SOME):
+        note = in_words(choose(DEVICE, dear, held), dear).notes[0]
+        assert "comes with an answer alone: --way signal asks" in note
+    assert not in_words(choose(DEVICE, card, ALL), card).notes
+
+
 def test_a_signal_where_all_is_held_is_told_that_none_is_needed() -> None:
     words = in_words(choose(replace(DEVICE, way="signal"), card_with(), ALL), card_with())
     assert "by itself it would rank them all, for nothing" in words.notes[0]
