@@ -155,7 +155,7 @@ def _save(found: Answer, path: Path) -> None:
     from askew_client.storage.private_file import replace_file
 
     if found.pick.payload is None:
-        raise click.ClickException("the answer brought nothing with the pick")
+        raise click.ClickException("no answer brought anything with the pick; --way signal asks")
     replace_file(path, found.pick.payload)
 
 

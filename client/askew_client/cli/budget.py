@@ -52,6 +52,7 @@ def budget(
     from askew_client.ledger.store import SignalStore
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
+    from askew_client.settings.sources import AUTO
 
     config = options.load(context, lifetime_cap=lifetime_cap, data=data)
     where = places(config.data)
@@ -61,11 +62,14 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.unfreeze(slot_of(today))
-    found = budget_of(store, today)
+    found, way = budget_of(store, today), config.settings.way or AUTO
     if as_json:
-        options.print_json(_as_json(found))
+        options.print_json({**_as_json(found), "way": way})
     else:
         _print(found)
+        click.echo(
+            f"The way is {way}; `askew doctor` says what that comes to at a server, and why."
+        )
 
 
 def _print(found: Budget) -> None:

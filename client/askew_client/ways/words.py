@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from askew.break_even import Offer, Way
+from askew.meanings import Meanings
 from askew.model_card import ModelCard
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.rounding import at_most
@@ -51,6 +52,8 @@ def _what(taken: Taken) -> str:
 
 def _notes(taken: Taken, card: ModelCard) -> Iterator[str]:
     """What else could be done, and at what price."""
+    if taken.way is not Way.SIGNAL and isinstance(card.space.buckets, Meanings):
+        yield "What items hold, such as articles, comes with an answer alone: --way signal asks."
     if taken.refused is not None:
         yield from _refusal(taken.refused)
     if taken.reason is not Reason.CHOSEN:

@@ -85,6 +85,12 @@ def test_doctor_says_which_way_would_be_taken(askew: Askew, demo_address: str) -
     assert ways[0]["text"].startswith("whole: all 417 items")
 
 
+def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(askew("budget", "--json").out)["way"] == "auto"
+    monkeypatch.setenv("ASKEW_WAY", "shared")
+    assert "The way is shared; `askew doctor` says" in askew("budget").out
+
+
 def an_answer(payload: bytes | None) -> Answer:
     pick = Result(1, Title("Film 1", "Film 1"), False, True, 1.0, "", came=True, payload=payload)
     way = TakenWay("signal", "one signal")
@@ -105,5 +111,5 @@ def test_where_nothing_came_with_the_pick_nothing_is_written(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     found = asked(askew, demo_address, tmp_path, "--save-payload", str(tmp_path / "article"))
-    assert (found.code, "brought nothing with the pick" in found.err) == (1, True)
+    assert (found.code, "--way signal asks" in found.err) == (1, True)
     assert not (tmp_path / "article").exists()

@@ -6,7 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from small_world import (
+    made_buckets,
+    made_card,
+    made_catalog,
+    made_encoder,
+    made_meanings,
+    made_space,
+)
 
 from askew.break_even import BreakEven, MechanismName, Offer, Way
 from askew.errors import ParameterError
@@ -46,6 +53,18 @@ def terms(taken: Taken) -> tuple[str, Fraction, int]:
 def test_what_is_held_whole_is_ranked_here_whatever_the_card_says() -> None:
     taken = choose(DEVICE, card_with(signal("bucket_rr", "1", 5), WHOLE), ALL)
     assert (taken.way, taken.reason, taken.offer) == (Way.WHOLE, Reason.HELD, WHOLE)
+
+
+def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
+    """Planted bug: a device that ranks what it cannot read, and never asks."""
+    slates = made_meanings([[(0.0, 0.25)], [(0.25, 0.0)], [(0.5, 0.0)], [(0.75, 0.0)]])
+    offer = signal("bucket_rr", "2", 5)
+    card = card_with(WHOLE, offer, proposed=1)
+    dear = replace(card, space=replace(card.space, buckets=slates))
+    assert (card.dear, dear.dear) == (False, True)
+    assert choose(DEVICE, card, ALL).way is Way.WHOLE
+    taken = choose(DEVICE, dear, ALL)
+    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.PROPOSED, offer)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +256,16 @@ def test_a_way_that_the_card_does_not_propose_is_told_what_the_card_does() -> No
         "items for everybody, standard error 0.02); as you chose"
     )
     assert words.notes == ("This server proposes no signal (0.70 of the best score).",)
+
+
+def test_where_items_are_dear_a_way_that_sends_nothing_says_what_it_lacks() -> None:
+    """Their slates have meanings: what the items hold comes with an answer alone."""
+    card = card_with()
+    dear = replace(card, space=replace(card.space, buckets=made_meanings([[(1.0, 0.0)]] * 2)))
+    for held in (ALL, SOME):
+        note = in_words(choose(DEVICE, dear, held), dear).notes[0]
+        assert "comes with an answer alone: --way signal asks" in note
+    assert not in_words(choose(DEVICE, card, ALL), card).notes
 
 
 def test_a_signal_where_all_is_held_is_told_that_none_is_needed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from rich.text import Text
 from textual import work
@@ -12,7 +13,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from askew_client.tui import sentences
-from askew_client.tui.messages import Answered, Quoted
+from askew_client.tui.keeping import use_settings
+from askew_client.tui.messages import Answered, Quoted, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.glow import Glow, Mark
@@ -22,6 +24,7 @@ from askew_client.tui.widgets.result_list import ResultList
 from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
 from askew_client.views.values import Answer, Connection, Departure, NoisePicture, Quote
+from askew_client.views.ways import TakenWay
 
 
 class AskScreen(FrameScreen):
@@ -45,6 +48,8 @@ class AskScreen(FrameScreen):
         Binding("a,enter", "ask", "Ask", key_display="a", id="ask"),
         Binding("escape", "stop", "Stop asking", id="stop"),
     ]
+
+    _way: TakenWay | None = None
 
     def body(self) -> ComposeResult:
         """What leaves on the left, what comes of it on the right."""
@@ -109,6 +114,15 @@ class AskScreen(FrameScreen):
             if isinstance(quote, Quote):
                 self.post_message(Quoted(quote))
 
+    @work(group="accept")
+    async def accept(self, words: str) -> None:
+        """Keep a yes to what the server proposes, and bring what a question would cost then."""
+        keep = partial(use_settings, self.desk.file, typed={"accept": words})
+        kept = await self.desk.on_device(keep)
+        if isinstance(kept, Setback):
+            self.post_message(Refused(kept))
+        self.quote()
+
     # Messages and keys
 
     def on_screen_resume(self) -> None:
@@ -122,6 +136,7 @@ class AskScreen(FrameScreen):
     def on_quoted(self, message: Quoted) -> None:
         """Show the price before anything is sent, or that nothing would be."""
         quote, companion = message.quote, self.desk.companion
+        self._way = quote.way
         self.query_one("#price", Static).update(sentences.quote(quote))
         self.query_one("#way", Static).update(sentences.way(quote.way))
         if companion is not None:
@@ -144,6 +159,18 @@ class AskScreen(FrameScreen):
         self._say("asking ...  Esc stops")
         self.set_class(True, "-waiting")
         self.ask()
+
+    def action_accept(self) -> None:
+        """Say yes to a proposal that costs more than the settings, after a question."""
+        if self._way is None or not self._way.accept:
+            self._say("this server proposes nothing that needs a yes")
+            return
+        question = "\n".join((*self._way.notes, "Accept it?"))
+        self.app.push_screen(ConfirmScreen(question, "Accept"), self._accept_if)
+
+    def _accept_if(self, sure: bool | None) -> None:
+        if sure and self._way is not None:
+            self.accept(self._way.accept)
 
     def action_stop(self) -> None:
         """Stop waiting."""
@@ -210,6 +237,8 @@ class AskScreen(FrameScreen):
         """For the palette."""
         yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
         yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
+        accept = "Say yes to a proposal that costs more"
+        yield SystemCommand("Accept the proposal", accept, self.action_accept)
 
 
 def _marks(

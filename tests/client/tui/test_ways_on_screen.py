@@ -1,0 +1,91 @@
+"""The way that is taken, on the screens: before a question, after it, and when it is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from client.tui.person import SETTINGS, Device
+from textual.widgets import Input
+
+from askew.break_even import BreakEven, Offer, Way
+from askew.held_file import Part
+from askew.wire.held import held_files
+from askew_client.settings.file import read_file
+from askew_client.tui.screens.ask import AskScreen
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+DEAR = Offer(Way.SIGNAL, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
+
+
+@pytest.fixture
+def whole(device: Device) -> Device:
+    """It goes by itself, and holds everything."""
+    device.settings = replace(SETTINGS, way="")
+    return device
+
+
+@pytest.fixture
+def thin(pair: Pair, tmp_path: Path) -> Device:
+    """It goes by itself, holds four of twelve films, and its server proposes what is dear."""
+    catalog = replace(pair.catalog, shared_slate=tuple(range(6)))
+    table = BreakEven((DEAR,), 0)
+    card = replace(pair.card, catalog_version=catalog.version, n_starter=4, break_even=table)
+    device = Device(card, catalog, tmp_path)
+    room = len(held_files(card, catalog)[Part.STARTER])
+    device.settings = replace(SETTINGS, way="", byte_budget=room)
+    return device
+
+
+async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: Device) -> None:
+    """Planted bug: a price, or words of a signal, where none is sent."""
+    async with whole.opened() as person:
+        await person.press("f3")
+        person.reads("Nothing leaves this device when you ask.", "made here, nothing sent")
+        person.reads("whole: all 12 items", "it fits your byte budget.")
+        assert not person.shows("costs")
+        await person.press("a")
+        person.reads("Nothing has left. whole: all 12 items", "◀ your pick")
+        await person.press("f4")
+        person.reads("whole: all 12 items")
+    assert whole.network.asked == []
+    assert whole.signals.charges() == ()
+
+
+async def test_the_way_is_chosen_in_the_settings_and_kept(whole: Device) -> None:
+    async with whole.opened() as person:
+        await person.press("f6")
+        field = person.app.screen.query_one("#way", Input)
+        assert field.value == "auto"
+        field.focus()
+        field.clear()
+        await person.write("signal")
+        await person.press("enter", "f3", "a")
+        person.reads("Spent 8 of 48")
+    assert read_file(whole.file.path)["way"] == "signal"
+    assert len(whole.network.asked) == 1
+
+
+async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) -> None:
+    """Planted bug: one key that accepts what a server thinks of."""
+    async with thin.opened(size=(120, 40)) as person:
+        await person.press("f3")
+        person.reads("shared: the 4 items", "--accept bucket_rr:16:2")
+        screen = person.app.screen
+        assert isinstance(screen, AskScreen)
+        screen.action_accept()
+        await person.settled()
+        person.reads("It would cost 16 between any two people", "Accept it?")
+        await person.press("n")
+        assert not thin.file.path.exists()
+        screen.action_accept()
+        await person.settled()
+        await person.press("y")
+        person.reads("signal: one signal, bucket_rr at epsilon 16, k 2")
+    assert read_file(thin.file.path)["accept"] == "bucket_rr:16:2"
+    assert thin.signals.charges() == ()
