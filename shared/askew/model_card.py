@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from askew.break_even import BreakEven
 from askew.errors import DimensionMismatch, NotFound, OutOfRange, StaleSpace
+from askew.meanings import Meanings
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query
 from askew.vectors import VERSION_BYTES, FeatureSpace
@@ -84,6 +85,11 @@ class ModelCard:
         starter items, or none where a catalog has no others.
         """
         return self.n_starter if self.n_starter < self.n_items else 0
+
+    @property
+    def dear(self) -> bool:
+        """Whether payloads come with answers alone: who holds every vector still has to ask."""
+        return isinstance(self.space.buckets, Meanings)
 
     def check(self, query: Query) -> None:
         """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""

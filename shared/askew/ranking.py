@@ -16,6 +16,8 @@ from askew.listing import Listing
 from askew.model_card import Catalog, Item
 from askew.vectors import Profile
 
+_AT_ONCE = 4096  # items
+
 
 @dataclass(frozen=True, eq=False)
 class Slate:
@@ -118,7 +120,9 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
     """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
     orders a slate. O(n_items (D + log n_items)).
     """
-    found = scores(profile.taste, catalog.scoring)
+    rows = catalog.scoring  # some at a time: as float64, all of them are twice as large
+    parts = [rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE)]
+    found = np.concatenate([scores(profile.taste, part) for part in parts])
     order = best(found, len(found)).tolist()
     if not profile.taste.any():
         order = list(dict.fromkeys([*catalog.shared_slate, *order]))

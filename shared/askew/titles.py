@@ -60,6 +60,25 @@ class TitleIndex:
         return self.get(key) is not None
 
 
+class LabelIndex:
+    """The items of a catalog by their labels, to the letter. The lower of two counts."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        labels = _Hashes()
+        for number, item in enumerate(catalog.items):
+            labels.add(item.label, number)
+        self._labels = labels.first()
+
+    def __getitem__(self, label: str) -> int:
+        found = self._labels.get(label)
+        if found is None:
+            raise KeyError(label)
+        return found
+
+    def __contains__(self, label: str) -> bool:
+        return self._labels.get(label) is not None
+
+
 class _Places:
     """Numbers by the hashes of keys: 12 bytes a key, which with its text in a dictionary has two
     hundred. Two keys of one 64-bit hash would be taken for each other: the odds that any two of a

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
-from askew.titles import TitleIndex
+from askew.titles import LabelIndex, TitleIndex
 from askew_client.device import present
 from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
@@ -40,7 +39,7 @@ class Model:
     contributions: NDArray[np.float64] = field(repr=False)
     edition: int
     held: Held
-    places: Mapping[str, int] = field(repr=False)
+    places: LabelIndex = field(repr=False)
 
     @classmethod
     def of(cls, held: Holding) -> Self:
@@ -55,7 +54,7 @@ class Model:
             card.space.encoder.contributions(catalog.vectors),
             held.edition,
             Held(len(catalog), held.size),
-            _places(catalog),
+            LabelIndex(catalog),
         )
 
     def with_met(self, met: Met) -> Model:
@@ -78,7 +77,7 @@ class Model:
             index=TitleIndex(catalog),
             search=TitleSearch(catalog),
             contributions=parts,
-            places=_places(catalog),
+            places=LabelIndex(catalog),
         )
 
     def exchange(self, document: ProfileDocument, settings: ClientSettings) -> Exchange:
@@ -105,8 +104,3 @@ class Model:
             item if item < self.held.n_items else self.places[slate.items[at].label]
             for at, item in enumerate(slate.item_ids)
         )
-
-
-def _places(catalog: Catalog) -> Mapping[str, int]:
-    """Of two items with one label the lower counts."""
-    return {item.label: at for at, item in reversed([*enumerate(catalog.items)])}

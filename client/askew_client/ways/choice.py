@@ -4,7 +4,8 @@ All three are public, so the way says nothing of the person, and neither does wh
 made. A card proposes; it can lower what a signal costs, and never causes or raises a charge in any
 unit without the person's yes (`settings.accept`):
 
-1. What is held whole is ranked here, for nothing, whatever the card says.
+1. What is held whole is ranked here, for nothing, whatever the card says; but where items are dear,
+   what is held cannot be read, and an answer brings it.
 2. Where the card has no table, or proposes no signal, none is drawn.
 3. A proposed signal is taken if it needs no yes (`ways.bargain`), or if the person said it.
 4. Else the row of the table that gains most among those that need no yes, if there is one.
@@ -74,7 +75,7 @@ def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
     """
     if settings.way:
         return _chosen(Way(settings.way), settings, card, held)
-    if held.is_whole(card, settings.byte_budget):
+    if held.is_whole(card, settings.byte_budget) and not card.dear:
         row = _row_of(Way.WHOLE, settings, card, held)
         return Taken(Way.WHOLE, Reason.HELD, settings, held, row)
     if card.break_even is None:

@@ -7,10 +7,11 @@
     worth    the least n so that n more items for everybody give as much as the signal
 
 Every figure is of people who chose nothing (`model.kept_aside`). Where a device can hold all, the
-signals are measured for one that holds nothing, and the table proposes `whole`. Else it proposes
-one signal if that gains: at the k that was trained for, by the mechanism that the first group
-prefers of those whose plain epsilon is at most the one that was trained for. The second group's
-gain must be above twice its standard error, in hundredths too, by which devices reckon. That is
+signals are measured for one that holds nothing, and the table proposes `whole`. Else, and where
+items are dear, so that nothing held can be read, it proposes one signal if that gains: at the k
+that was trained for, by the mechanism that the first group prefers of those whose plain epsilon is
+at most the one that was trained for. The second group's gain must be above twice its standard
+error, in hundredths too, by which devices reckon. That is
 one test, so what gains nothing is proposed with a chance of at most 2.3 %. Otherwise the table
 proposes `shared`.
 
@@ -63,6 +64,8 @@ class Comparison:
         offers = [Offer(Way.WHOLE, n, _UNMEASURED, 1.0)]
         offers += [self._shared(size) for size in sizes if size <= len(self.order)]
         proposed = next((at for at, each in enumerate(offers) if each.held == held), 0)
+        if self.signals.question.dear and not proposed:  # nobody holds what is dear
+            proposed = min(1, len(offers) - 1)
         candidate = self._candidate()
         for terms in self.signals.rows():
             for offer, clear in self._of(terms):
@@ -123,6 +126,14 @@ class Comparison:
         return terms[int(np.argmax(gains))] if terms else None
 
 
+def with_table(card: ModelCard, signals: Signals, tastes: Tastes, file_size: FileSize) -> ModelCard:
+    """The card of these signals' model with its table. tastes: of the people trained on."""
+    catalog, held, seed = signals.catalog, signals.groups.held, signals.question.seed
+    order = order_for_everybody(tastes, catalog, held, seed)
+    table = Comparison(signals, order).table()
+    return sized(replace(card, break_even=table), catalog, file_size)
+
+
 def order_for_everybody(
     tastes: Tastes, catalog: Catalog, held: int, seed: int
 ) -> NDArray[np.int64]:
@@ -153,7 +164,7 @@ def sized(card: ModelCard, catalog: Catalog, file_size: FileSize) -> ModelCard:
     if table is None:
         return card
     whole = file_size(card, catalog)
-    if whole + _SLACK <= DEVICE_BYTES and table.proposed:
+    if whole + _SLACK <= DEVICE_BYTES and table.proposed and not card.dear:
         table = replace(table, proposed=0)
         card = replace(card, break_even=table)
         whole = file_size(card, catalog)

@@ -18,7 +18,7 @@ from askew.errors import DataError, OutOfRange, ParameterError
 from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
-from askew_server.model.break_even import Comparison, FileSize, order_for_everybody, sized
+from askew_server.model.break_even import FileSize, with_table
 from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.kept_aside import Figure, Groups, groups_of
 from askew_server.model.measured_signals import Signals
@@ -153,9 +153,7 @@ def _fit(  # noqa: PLR0913, PLR0917 - as train
     if file_size is not None:
         step("what asking is worth")
         signals = Signals.of_choice(choice, question, space.encoder, catalog, groups)
-        order = order_for_everybody(tastes, catalog, held, options.seed)
-        table_of = Comparison(signals, order).table()
-        card = sized(replace(card, break_even=table_of), catalog, file_size)
+        card = with_table(card, signals, tastes, file_size)
     return ItemModel(
         card,
         catalog,

@@ -114,7 +114,7 @@ class KeptAside:
     def figure(self, got: Gains, other: Gains) -> Figure:
         """As a card tells it."""
         gain = self.gain(got, other)
-        return Figure(*(round(each, 2) for each in (self.ratio(got), gain.mean, gain.error)))
+        return Figure(*(round(each, 2) + 0.0 for each in (self.ratio(got), gain.mean, gain.error)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,18 @@ def test_what_is_held_whole_is_ranked_here_whatever_the_card_says() -> None:
     assert (taken.way, taken.reason, taken.offer) == (Way.WHOLE, Reason.HELD, WHOLE)
 
 
+def test_dear_items_are_asked_for_though_their_vectors_are_held() -> None:
+    """Planted bug: a device that ranks what it cannot read, and never asks."""
+    slates = made_meanings([[(0.0, 0.25)], [(0.25, 0.0)], [(0.5, 0.0)], [(0.75, 0.0)]])
+    offer = signal("bucket_rr", "2", 5)
+    card = card_with(WHOLE, offer, proposed=1)
+    dear = replace(card, space=replace(card.space, buckets=slates))
+    assert (card.dear, dear.dear) == (False, True)
+    assert choose(DEVICE, card, ALL).way is Way.WHOLE
+    taken = choose(DEVICE, dear, ALL)
+    assert (taken.way, taken.reason, taken.offer) == (Way.SIGNAL, Reason.PROPOSED, offer)
+
+
 @pytest.mark.parametrize(
     ("held", "budget"), [(Held(ITEMS - 1, 900), 4_000_000), (Held(ITEMS, 901), 900)]
 )

@@ -160,6 +160,14 @@ def test_the_default_starter_fits_its_bytes() -> None:
     assert size * (16 + 1 + 7.5) < 2_000_000 < DEVICE_BYTES
 
 
+def test_a_starter_is_measured_by_words_from_everywhere() -> None:
+    """Planted bug: by the first items, whose words may be the shortest."""
+    rng = np.random.default_rng(1)
+    words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
+    many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
+    assert 30_000 < starter_size(None, many, 32) < 2_000_000 / (16 + 1 + 32)
+
+
 def test_the_first_items_are_what_anybody_would_be_shown() -> None:
     """So holding them is worth more than holding as many others."""
     model = measured(12)

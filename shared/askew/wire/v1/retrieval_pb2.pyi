@@ -764,7 +764,7 @@ class GetHeldResponse(google.protobuf.message.Message):
 
     DATA_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """At most 2 to the power 18 bytes."""
+    """From byte 0 the head alone, 48 bytes; else at most 2 to the power 18 bytes."""
     def __init__(
         self,
         *,

@@ -130,7 +130,6 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert "SIMULATED from the vectors" in said
     assert f"rule       {model.card.rule.kind}" in said
     assert "worth      of asking, to SIMULATED people kept aside" in said
-    assert model.card.break_even is not None
     assert model.card.break_even.proposal.way is Way.WHOLE
     assert f"{len(held_to_bytes(model.card, model.catalog)):,} bytes" in said
     for rule, figure in model.figures.items():
