@@ -264,6 +264,20 @@ async def test_a_piece_left_over_from_another_edition_is_dropped(
     assert names(shelf) == {digest(NEW)}
 
 
+async def test_where_a_body_broke_off_is_forgotten_with_its_edition(
+    keeper: Made, clock: Clock
+) -> None:
+    """A server chooses that byte: gone on from for weeks, it would be a name for the device."""
+    await keeper(FakeSource.of(OLD)).held()
+    for edition in (NEXT, NEXT + PERIOD):
+        clock.set(edition + LONGEST_DELAY)
+        source = FakeSource.of(NEW)
+        source.troubles = [None, None, Unreachable("gone")]
+        with pytest.raises(Unreachable):
+            await keeper(source).refresh()
+        assert [start for _, _, start in source.heard[:2]] == [0, HEAD_BYTES]
+
+
 # What is done to a piece, by what is then said of it.
 LIES = {
     "not what its head says": lambda piece, start: piece.replace(b"o", b"0"),
