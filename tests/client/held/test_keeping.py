@@ -491,6 +491,21 @@ async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> No
         await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).held(MONDAY)
 
 
+async def test_damage_that_cannot_be_removed_is_named_too(
+    keeper: Made, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory that became one to be read alone."""
+    await keeper(FakeSource.of(OLD)).held()
+    (shelf.directory / digest(OLD)).write_bytes(b"damaged")
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(ShelfError, match="Permission denied"):
+        await keeper(FakeSource.of(OLD)).held()
+
+
 @pytest.mark.parametrize("part", Part)
 async def test_a_server_with_one_file_that_is_beyond_the_budget_says_how_long_it_is(
     keeper: Made, part: Part
