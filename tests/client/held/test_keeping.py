@@ -357,6 +357,7 @@ HEADS = {
     "other magic": b"ASKEWHLD" + file_of(OLD)[8:HEAD_BYTES],
     "too short": file_of(OLD)[: HEAD_BYTES - 1],
     "a whole file at once": file_of(OLD),
+    "of nothing": file_of(b""),
 }
 
 
