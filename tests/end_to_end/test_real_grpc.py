@@ -241,7 +241,7 @@ REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
     "a day that is no Monday": (
         {"edition": FIRST + 1},
         Code.FAILED_PRECONDITION,
-        "the signal was made for another feature space than the server's",
+        "this server does not answer for that space, or not for that Monday",
     ),
     "a wrong dimension": (
         {"values": [1, 2, 3]},
