@@ -113,7 +113,7 @@ async def _network(
 
 
 class UnknownTitle(UserWarning):
-    """A rated title is no item that is held or was met: it is kept, and not used. It is not named."""
+    """A rated title is of no item that is held or was met: it is kept, and unused. It is not named."""
 
 
 class AskewClient:
@@ -163,8 +163,8 @@ class AskewClient:
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError.
 
-        Warns with UnknownTitle where no item that is held or was met has this title; `ask` and `quote`
-        connect.
+        Warns with UnknownTitle where no item that is held or was met has this title; `ask` and
+        `quote` connect.
         """
         rate(self.companion, label, rating)
 
