@@ -113,7 +113,7 @@ async def _network(
 
 
 class UnknownTitle(UserWarning):
-    """A rated title is of no item that is held or was met: it is kept, and unused. It is not named."""
+    """A rated title is of no item that is held or was met: it is kept, unused. It is not named."""
 
 
 class AskewClient:

@@ -89,7 +89,9 @@ def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
 def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
     """The person's own way, with the person's own mechanism, epsilon and k."""
     if way is Way.WHOLE and not held.is_whole(card, settings.byte_budget):
-        limit = f"another one: the catalog is not within the byte budget, {settings.byte_budget}"
+        limit = (
+            f"another one: not every item is held within the byte budget, {settings.byte_budget}"
+        )
         raise ParameterError("way", settings.way, limit)
     return Taken(way, Reason.CHOSEN, settings, held, _row_of(way, settings, card, held))
 
