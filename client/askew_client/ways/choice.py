@@ -1,8 +1,8 @@
 """Which way a device takes: a function of its settings, a server's card and what it holds.
 
 All three are public, so the way says nothing of the person, and neither does whether a call is
-made. A card proposes; it can lower what a signal costs, or make that none is sent. No unit is charged
-with more than the settings' own signal costs without the person's yes (`settings.accept`):
+made. A card proposes; it can lower what a signal costs, or make that none is sent. No unit is
+charged with more than the settings' own signal costs without the person's yes (`settings.accept`):
 
 1. What is held whole is ranked here, for nothing, whatever the card says; but where items are dear,
    what is held cannot be read, and an answer brings it.
