@@ -139,10 +139,11 @@ class Keeper:
         kept = await asyncio.to_thread(self._shelf.body, version)
         if kept is not None:
             return kept, 0
-        announced = replace(record, announced=version)
-        await asyncio.to_thread(self._settle, announced)
         head, draft = version.head, self._shelf.draft(version.head)
         try:
+            if record.announced != version:  # where it broke off would mark the device for good
+                draft.discard()
+            await asyncio.to_thread(self._settle, replace(record, announced=version))
             fetched = await fetch(self._source, version.edition, version.part, head, draft)
             return await asyncio.to_thread(self._shelf.finish, head, self._check), fetched
         except Malformed:

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,8 @@ class Shelf:
         try:
             version.head.check(body)
         except Malformed:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # it is checked again before it is used
+                path.unlink()
             return None
         return body
 
