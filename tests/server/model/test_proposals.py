@@ -23,7 +23,7 @@ from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.break_even import Comparison
 from askew_server.model.kept_aside import groups_of
 from askew_server.model.measured_signals import EPSILONS, Signals, Terms
-from askew_server.model.rule_choice import Choice, RuleQuestion, choose
+from askew_server.model.rule_choice import Choice, RuleQuestion, choose, is_clear
 from askew_server.model.starter import starter_order, starter_size
 from askew_server.prior.people import as_they_are
 from askew_server.training.factors import (
@@ -31,6 +31,7 @@ from askew_server.training.factors import (
     Tastes,
     fold_in_people,
 )
+from askew_server.training.quality import ratio_of
 from askew_server.training.space_fit import fit_space
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -116,6 +117,23 @@ def test_what_gains_by_luck_alone_neither_serves_nor_is_proposed() -> None:
     worlds = [_Noise(seed) for seed in range(24)]
     assert sum(each.served() is not RuleKind.NONE for each in worlds) <= 3
     assert sum(each.proposed() is Way.SIGNAL for each in worlds) <= 3
+
+
+@pytest.mark.parametrize("n", [2, 4, 12, 400])
+def test_few_people_are_clear_as_seldom_as_many(n: int) -> None:
+    """Gains of nothing: normal, and twice the standard error of many people is 2.3 %.
+
+    Planted bug: twice the standard error of few, which is 20 % for two people and 9 % for four.
+    """
+    gains = np.random.default_rng(n).normal(size=(4000, n))
+    clear = [is_clear(ratio_of(each, np.ones(n)), n) for each in gains]
+    assert 0.0228 - 0.008 < np.mean(clear) < 0.0228 + 0.008  # 3.4 standard errors
+
+
+def test_one_person_makes_nothing_clear() -> None:
+    """Whose gain has no error at all. Planted bug: any gain is above twice of nothing."""
+    assert not is_clear(ratio_of(np.ones(1), np.ones(1)), 1)
+    assert all(_Noise(seed, n_people=9).proposed() is not Way.SIGNAL for seed in range(8))
 
 
 def test_who_chooses_is_not_told_and_neither_is_known() -> None:
