@@ -43,7 +43,7 @@ SETTINGS = ClientSettings(
     max_one_rating=32.0,
 )
 
-FETCHED = ["held", "held"]  # the head of what is held, and its body
+FETCHED = ["held"]  # noted at the head of what is held; its body follows
 
 
 class Network(LocalTransport):
