@@ -17,7 +17,7 @@ from server.model.measured_films import (
     who_is_told,
 )
 
-from askew.break_even import DEVICE_BYTES, Way
+from askew.break_even import DEVICE_BYTES, STARTER_BYTES, Way
 from askew.model_card import Catalog, Item
 from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.break_even import Comparison
@@ -174,8 +174,8 @@ def test_the_default_starter_fits_its_bytes() -> None:
     words = rng.integers(97, 123, (300_000, 12), dtype=np.uint8)
     many = [Item(bytes(row).decode()) for row in words]
     size = starter_size(None, many, 32)
-    assert 60_000 < size < 100_000
-    assert size * (16 + 1 + 7.5) < 2_000_000 < DEVICE_BYTES
+    assert 24_000 < size < 40_000
+    assert size * (16 + 1 + 7.5) < STARTER_BYTES < DEVICE_BYTES
 
 
 def test_a_starter_is_measured_by_words_from_everywhere() -> None:
@@ -183,7 +183,7 @@ def test_a_starter_is_measured_by_words_from_everywhere() -> None:
     rng = np.random.default_rng(1)
     words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
     many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
-    assert 30_000 < starter_size(None, many, 32) < 2_000_000 / (16 + 1 + 32)
+    assert 12_000 < starter_size(None, many, 32) < STARTER_BYTES / (16 + 1 + 32)
 
 
 def test_the_first_items_are_what_anybody_would_be_shown() -> None:
