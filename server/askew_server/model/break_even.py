@@ -12,7 +12,8 @@ items are dear, so that nothing held can be read, it proposes one signal if that
 that was trained for, by the mechanism that the first group prefers of those whose plain epsilon is
 at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
 above twice its standard error in hundredths too, by which devices reckon. That is one test, so what
-gains nothing is proposed with a chance of 2.3 %. Otherwise the table proposes `shared`.
+gains nothing is proposed with a chance of 2.3 %; of at most twice that where those people have
+refused a rule for points before, which leaves buckets. Otherwise the table proposes `shared`.
 
 Sizes are those of the very files (`sized`): the table is in the card, and the card in the files, so
 a table of the same rows with other sizes is as long.
