@@ -138,10 +138,12 @@ def test_every_field_of_a_space_is_part_of_its_version(change: str) -> None:
 
 def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:
     """Devices and servers compute it apart; another spelling makes every device draw anew."""
-    head = json.dumps(["l1", [1.0, 4.0, 2.0, 1.0, 5.0, 4.0], [[3, 2], [3], [2, 33], [4, 3], [4]]])
+    shapes = [[3, 2], [3], [2, 33], [3], [4, 3], [4]]
+    head = json.dumps(["l1", [1.0, 4.0, 2.0, 1.0, 5.0, 4.0], shapes])
     knots = np.tile(np.linspace(-2, 2, 33), 2).astype("<f8").tobytes()
     rows = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]], "<f4").tobytes()
-    arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + rows + bytes(16)
+    scales = SPACE.scales.astype("<f4").tobytes()
+    arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + scales + rows + bytes(16)
     assert hashlib.sha256(head.encode() + arrays).hexdigest()[:32] == SPACE.version
 
 
