@@ -22,8 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
+from askew.break_even import STARTER_BYTES
+
 USUAL, FACTORS, DIMENSION, K, RATED = 1_000_000, 32, 2, 32, 100
-STARTER_BYTES = 2_000_000
 WORDS, GENRES = 30_000, 18
 MEASURED = 20_000  # items whose packed size says how many the starter has
 LIMITS = {

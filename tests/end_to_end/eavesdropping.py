@@ -16,7 +16,7 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder
 
 from askew.break_even import BreakEven, Offer, Way
 from askew.errors import AskewError, StaleSpace
-from askew.held_file import PIECE_BYTES, Part
+from askew.held_file import Part, piece_of
 from askew.item_codes import rounded, rounded_boosts, scales_of
 from askew.model_card import Catalog, Item, ModelCard
 from askew.vectors import FeatureSpace, RatingScale
@@ -59,7 +59,7 @@ class HostileServer:
         wanted = pb.GetHeldRequest.FromString(request)
         self._note("held", request, context)
         file = held_files(self.card, self.catalog).get(Part(wanted.part), b"")
-        piece = file[wanted.start : wanted.start + PIECE_BYTES]
+        piece = piece_of(file, wanted.start)
         return pb.GetHeldResponse(data=piece).SerializeToString()
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:

@@ -14,7 +14,6 @@ from typing import Any, Self
 from askew.encoder import MAX_RANKING_DIMENSION
 from askew.errors import ProfileError
 from askew.model_card import Item
-from askew.titles import title_key
 
 MAX_MET = 1000
 _MOST_BYTES = (MAX_RANKING_DIMENSION + 1) // 2
@@ -34,11 +33,6 @@ class MetItem:
     def __post_init__(self) -> None:
         if not 1 <= len(self.codes) <= _MOST_BYTES or not 0 <= self.boost <= 255:
             raise ProfileError("an item that was met has codes that no space has")
-
-    @property
-    def key(self) -> str:
-        """What the item is found by."""
-        return title_key(self.item.label)
 
     def to_json(self) -> list[Any]:
         """As text and numbers."""
@@ -60,13 +54,14 @@ class Met:
     items: tuple[MetItem, ...] = field(default=(), repr=False)
 
     def joined(self, space_version: str, new: Iterable[MetItem]) -> Met:
-        """With more items; those of another space go."""
+        """With more items, all of them; those of another space go, and the oldest of too many."""
         before = self.items if space_version == self.space_version else ()
-        by_key = {each.key: each for each in before}
-        for each in new:
-            by_key.pop(each.key, None)  # what is met again is the newest
-            by_key[each.key] = each
-        return Met(space_version, tuple(by_key.values())[-MAX_MET:])
+        by_label = {each.item.label: each for each in before}
+        latest = {each.item.label: each for each in new}
+        for label in latest:
+            by_label.pop(label, None)  # what is met again is the newest
+        kept = tuple((by_label | latest).values())
+        return Met(space_version, kept[-max(MAX_MET, len(latest)) :])
 
     def only(self, kept: Callable[[str], bool]) -> Met:
         """Those whose label is kept."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 starter_option = click.option(
     "--starter",
     type=click.IntRange(1),
-    help="Items that a device holds which does not hold all.  [default: as many as 2 MB hold]",
+    help="Items that a device holds which does not hold all.  [default: as many as 800 kB hold]",
 )
 _SHOWN_REJECTS = 10
 _Table = TypeVar("_Table")

@@ -43,7 +43,7 @@ SETTINGS = ClientSettings(
     max_one_rating=32.0,
 )
 
-FETCHED = ["held", "held"]  # the head of what is held, and its body
+FETCHED = ["held"]  # noted at the head of what is held; its body follows
 
 
 class Network(LocalTransport):
@@ -61,8 +61,7 @@ class Network(LocalTransport):
         super().__init__(card, catalog)
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
-        if start == 0:
-            self.calls.append("held")
+        self.calls.append("held")
         return await super().held(edition, part, start)
 
     async def retrieve(self, query: Query, card: Card) -> Slate:

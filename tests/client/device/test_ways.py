@@ -15,7 +15,7 @@ from client.conftest import VECTORS, made_retriever, space_of_width
 from askew.break_even import BreakEven, Offer, Way
 from askew.held_file import Part
 from askew.metric_card import Card
-from askew.model_card import Catalog, ModelCard
+from askew.model_card import Catalog, Item, ModelCard
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
@@ -206,6 +206,20 @@ async def test_items_met_go_with_their_space(tmp_path: Path) -> None:
     await device.companion.connect()
     assert device.companion.search("film 8") == ()
     assert [each.label for each in device.companion.unmatched()] == ["Film 8 (1968)"]
+
+
+@pytest.mark.parametrize("titles", [("Same", "same"), ("Same", "Same"), ("Film 4", "Film 4")])
+async def test_titles_that_a_server_writes_twice_break_nothing(
+    tmp_path: Path, titles: tuple[str, str]
+) -> None:
+    """Planted bug: an item that is looked up by its title, and was kept under another's."""
+    device = Device(tmp_path, BUCKETS)
+    items = [*device.catalog.items]
+    items[8], items[10] = (Item(title, 1964) for title in titles)
+    device.network.catalog = replace(device.catalog, items=tuple(items))
+    device.companion.rate("Film 4 (1964)", 5)
+    for _ in range(2):
+        assert len((await device.answer()).results) == 4
 
 
 async def test_payloads_are_of_what_came_and_reading_them_asks_nothing(tmp_path: Path) -> None:

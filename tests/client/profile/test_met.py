@@ -58,6 +58,16 @@ def test_the_newest_are_kept_and_what_is_met_again_is_the_newest() -> None:
     assert "Film 1 (1999)" not in labels(again)
 
 
+def test_all_of_one_answer_is_kept_however_its_titles_are_written() -> None:
+    """Planted bugs: of two titles that differ in case the second alone; the first of very many
+    are gone before they are shown.
+    """
+    many = [f"Film {n}" for n in range(MAX_MET + 10)]
+    document = ProfileDocument().meeting(HERE, met("Xanadu", "xanadu"))
+    assert labels(document) == ["Xanadu (1999)", "xanadu (1999)"]
+    assert len(document.meeting(HERE, met(*many)).met.items) == len(many)
+
+
 def test_a_title_that_is_forgotten_for_good_is_not_met_either(tmp_path: Path) -> None:
     store = ProfileStore(tmp_path / "profile.sqlite", SystemBits())
     store.change(lambda document: document.meeting(HERE, met("Xanadu", "Brazil")))
