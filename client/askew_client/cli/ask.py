@@ -154,7 +154,7 @@ def _save(found: Answer, path: Path) -> None:
     """What came with the pick, for the person alone. It is here: no second question."""
     from askew_client.storage.private_file import replace_file
 
-    if found.pick.payload is None:
+    if not found.pick.payload:
         raise click.ClickException("no answer brought anything with the pick; --way signal asks")
     replace_file(path, found.pick.payload)
 
