@@ -103,9 +103,9 @@ def ask(
 @options.all_of(options.server, options.as_json)
 @click.pass_context
 def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
-    """List the titles that can be rated and recommended.
+    """List the titles that this device holds: the whole catalog, or the starter items.
 
-    The whole catalog is fetched, by everybody, so that it says nothing of whom it is for.
+    What is held is the same for everybody, so that it says nothing of whom it is for.
 
     \b
     Example:

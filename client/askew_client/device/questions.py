@@ -57,9 +57,9 @@ class QuestionDesk(ProfileDesk):
         )
 
     async def connect(self) -> Connection | Setback:
-        """Fetch the card and the whole catalog; everything but the profile waits for this.
+        """Read the card and the items that are held; everything but the profile waits for this.
 
-        Calling it again fetches again, after a StaleSpace for example.
+        Calling it again reads them again, after a StaleSpace for example.
         """
         try:
             return (await self._fetch()).connection
