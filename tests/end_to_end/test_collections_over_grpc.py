@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,7 +24,6 @@ from askew.rule_kind import MetricRuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import convert
 from askew_client.transport.grpc import GrpcTransport
-from askew_client.transport.held import FetchedAnew
 from askew_server.collections import artifact
 from askew_server.collections.columns import Column, Flags, Numbers
 from askew_server.collections.live import live_path, write_live
@@ -166,10 +164,8 @@ async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
 
 async def test_each_kind_of_card_is_told_from_the_other() -> None:
     async with serving(small_map()) as transport:
-        with pytest.raises(NotFound):
-            await transport.held(FIRST, Part.WHOLE, 0)
         with pytest.raises(OtherKind, match="no items for devices to hold"):
-            await FetchedAnew(transport).holding(datetime.date(2026, 11, 22))
+            await transport.held(FIRST, Part.WHOLE, 0)
     async with running(SnapshotHolder(tastes())) as transport:
         with pytest.raises(OtherKind, match="has a catalog of titles"):
             await transport.metric_card()

@@ -242,9 +242,9 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     plain, popular = start(copy, "serve", "--demo"), start(copy, "serve", "--demo", *options)
     cards, slates = {}, {}
     for port in (plain, popular):
-        wanted = pb.GetHeldRequest(edition=FIRST, part=Part.WHOLE, start=0).SerializeToString()
-        file = pb.GetHeldResponse.FromString(call(port, "Retrieval/GetHeld", wanted)).data
-        cards[port], catalog = held_from_body(file[HEAD_BYTES:])
+        wanted = pb.GetHeldRequest(edition=FIRST, part=Part.WHOLE, start=HEAD_BYTES)
+        reply = call(port, "Retrieval/GetHeld", wanted.SerializeToString())
+        cards[port], catalog = held_from_body(pb.GetHeldResponse.FromString(reply).data)
         slates[port] = [catalog.items[item].label for item in catalog.shared_slate]
     assert slates[popular][:20] == [*release.items]
     assert slates[plain][:20] != [*release.items]
