@@ -105,9 +105,9 @@ def ask(
 @options.all_of(options.server, options.as_json)
 @click.pass_context
 def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
-    """List the titles that can be rated and recommended.
+    """List the titles that this device holds: the whole catalog, or the starter items.
 
-    The whole catalog is fetched, by everybody, so that it says nothing of whom it is for.
+    What is held is the same for everybody, so that it says nothing of whom it is for.
 
     \b
     Example:
@@ -156,7 +156,7 @@ def _save(found: Answer, path: Path) -> None:
     """What came with the pick, for the person alone. It is here: no second question."""
     from askew_client.storage.private_file import replace_file
 
-    if found.pick.payload is None:
+    if not found.pick.payload:
         raise click.ClickException("no answer brought anything with the pick; --way signal asks")
     replace_file(path, found.pick.payload)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click import ClickException
 
 from askew_client.cli import ask, ask_output
 from askew_client.views.values import Answer, Result, Title
@@ -128,6 +129,13 @@ def test_what_came_with_the_pick_is_saved_for_the_person_alone(tmp_path: Path) -
     assert file.read_bytes() == b"\x00words"
     assert file.stat().st_mode & 0o777 == 0o600
     assert "* Film 1  (came with the answer)" in [*ask_output.as_lines(an_answer(b""))]
+
+
+def test_a_pick_without_a_payload_leaves_no_empty_file(tmp_path: Path) -> None:
+    """Not every item of a catalog has one."""
+    with pytest.raises(ClickException, match="no answer brought anything with the pick"):
+        ask._save(an_answer(b""), tmp_path / "article")
+    assert not (tmp_path / "article").exists()
 
 
 def test_where_nothing_came_with_the_pick_nothing_is_written(
