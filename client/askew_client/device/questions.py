@@ -202,6 +202,10 @@ class QuestionDesk(ProfileDesk):
             self._know(known[2])
         return known[2]
 
+    def _recall(self, document: ProfileDocument) -> None:
+        if self._model is not None:
+            self._with_met(self._model, document.met)
+
     def _know(self, model: Model) -> None:
         self._known = model.index
         self._titles = model.search.titles
