@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import DataError, ParameterError
-from askew.item_codes import rounded, scales_of
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.training.factors import People, factorize, fold_in_people, people_of
+from askew_server.training.factors import People, factorize, fold_in_people, people_of, snapshot
 from askew_server.training.options import TrainingOptions
 from askew_server.training.rating_scale import scale_of
 from askew_server.training.rounding import round_for
@@ -74,8 +73,9 @@ class LearnedVectors:
         people = people_of(table, kept, scale)
         keys = tuple(table.item_keys[i] for i in kept)
         learned = factorize(people.likes, ranking, options.seed)
-        scales = scales_of(learned)
-        return Expressed(keys, rounded(learned, scales), scales, scale, people, options)
+        tastes = fold_in_people(snapshot(people, options.seed), learned, options.least_likes)
+        vectors, scales = round_for(tastes.vectors, learned)
+        return Expressed(keys, vectors, scales, scale, people, options)
 
 
 @dataclass(frozen=True, eq=False)
