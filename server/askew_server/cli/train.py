@@ -133,6 +133,8 @@ def train(
     )
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
+    if payloads is not None:
+        PayloadFiles.in_folder(payloads, table.item_keys)  # what is wrong with it is said first
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with (
         prior.source(options.counts) as people,

@@ -63,7 +63,7 @@ def import_model(  # noqa: PLR0913
         of = in_words(len(people))
         source = f"vectors of another model, with likes SIMULATED from those of {of} users"
     table = as_ratings(likes, items, options.scale)
-    training = replace(options.training, ranking_dimension=folded.shape[1])
+    training = _of_size(options.training, folded.shape[1])
     given = ImportedVectors(items.keys, folded, options.scale)
     model = train(
         table,
@@ -77,3 +77,12 @@ def import_model(  # noqa: PLR0913
         step=step,
     )
     return model, table
+
+
+def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
+    """The options for vectors of this size; no signal has more, unless it was asked to.
+
+    Raises ParameterError in that case.
+    """
+    dimension = options.dimension or min(options.signal_dimension, size)
+    return replace(options, ranking_dimension=size, dimension=dimension)

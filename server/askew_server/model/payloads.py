@@ -1,7 +1,9 @@
 """What only a reply brings: the payload of each item, such as an article or a page.
 
 Payloads are one after the other in one file of a model, with the place where each ends among the
-model's arrays. The file is mapped and never read whole: a reply reads the pages of its k items.
+model's arrays. The file is mapped and never read whole: a reply reads the pages of its k items. So
+nobody may alter it in place while it is served: replies would have the altered bytes, and a file
+that is cut ends the server. A file that is replaced or removed is served as it was.
 """
 
 from __future__ import annotations
@@ -100,16 +102,16 @@ class PayloadFiles:
     def in_folder(cls, directory: Path, keys: Sequence[str]) -> PayloadFiles:
         """The files of items, named by their keys, with an ending or without: 17.html is of item
         17. Files of no item are left alone. Raises DataError for two files of one item, for one
-        that is too large, and for a folder that cannot be read or has a file of no item at all.
+        that is too large or leads out of the folder, and for a folder that cannot be read or has
+        no file of an item at all.
         """
         try:
             found = sorted(path for path in directory.iterdir() if path.is_file())
-            large = [path.name for path in found if path.stat().st_size > MAX_PAYLOAD]
+            paths = _by_key(found, frozenset(keys))
+            for path in paths.values():
+                _check(path, directory.resolve())
         except OSError as error:
             raise DataError(f"{directory} cannot be read: {error.strerror}") from None
-        if large:
-            raise DataError(f"{large[0]} is larger than a payload may be, {MAX_PAYLOAD} bytes")
-        paths = _by_key(found, frozenset(keys))
         if not paths:
             raise DataError(f"{directory} has no file that is named by the key of an item")
         return cls([paths.get(key) for key in keys])
@@ -163,6 +165,14 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _check(path: Path, root: Path) -> None:
+    """Payloads are published, so no link may choose a file elsewhere on this machine. OSError."""
+    if path.stat().st_size > MAX_PAYLOAD:
+        raise DataError(f"{path.name} is larger than a payload may be, {MAX_PAYLOAD} bytes")
+    if not path.resolve().is_relative_to(root):
+        raise DataError(f"{path.name} leads out of the folder: payloads are published")
 
 
 def _by_key(files: Sequence[Path], keys: frozenset[str]) -> dict[str, Path]:

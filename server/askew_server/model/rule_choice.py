@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from askew.encoder import Buckets, Encoder
+from askew.errors import DataError
 from askew.lattice import Lattice
 from askew.meanings import Meanings
 from askew.model_card import Catalog
@@ -75,8 +76,14 @@ def is_clear(gain: Estimate, n: int) -> bool:
 
 
 def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups) -> Choice:
-    """Compare the rules. Deterministic for the question's seed."""
+    """Compare the rules. Deterministic for the question's seed.
+
+    Raises DataError where buckets are wanted and the prior has too few people for any.
+    """
     played = _Played.of(question, encoder, catalog, groups)
+    wanted = question.dear or question.candidates == (RuleKind.BUCKETS,)
+    if wanted and played.design is None:
+        raise DataError("buckets, and slates of dear items, need a prior of two people or more")
     first, second = groups.choosing, groups.testing
     nothing = second.served(catalog.shared_slate[: question.k])
     figures: dict[str, Figure] = {}

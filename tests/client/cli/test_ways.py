@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click import ClickException
 
 from askew_client.cli import ask, ask_output
 from askew_client.views.values import Answer, Result, Title
@@ -85,6 +86,29 @@ def test_doctor_says_which_way_would_be_taken(askew: Askew, demo_address: str) -
     assert ways[0]["text"].startswith("whole: all 417 items")
 
 
+def test_doctor_goes_by_what_is_held_as_a_question_does(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: looking at what the server offers for a byte budget that was changed since."""
+    data = tmp_path / "data"
+    assert "(whole: " in asked(askew, demo_address, data).out
+    monkeypatch.setenv("ASKEW_BYTE_BUDGET", "8000")
+    assert "(shared: the 417 items" in asked(askew, demo_address, data).out
+    found = json.loads(askew("doctor", "--server", demo_address, "--data", data, "--json").out)
+    (way,) = [each for each in found if each["name"] == "way"]
+    assert (way["health"], way["text"].startswith("shared: the 417 items")) == ("ok", True)
+
+
+def test_a_yes_beside_another_way_is_wrong_usage_and_charges_nothing(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    """Planted bug: a yes to a cheap signal that is passed over for the dear one of the settings."""
+    more = ("--way", "signal", "--accept", "bucket_rr:1:8")
+    found = asked(askew, demo_address, tmp_path, *more)
+    assert (found.code, "--way auto" in found.err) == (2, True)
+    assert not [*tmp_path.rglob("signals.sqlite")]
+
+
 def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(askew("budget", "--json").out)["way"] == "auto"
     monkeypatch.setenv("ASKEW_WAY", "shared")
@@ -105,6 +129,13 @@ def test_what_came_with_the_pick_is_saved_for_the_person_alone(tmp_path: Path) -
     assert file.read_bytes() == b"\x00words"
     assert file.stat().st_mode & 0o777 == 0o600
     assert "* Film 1  (came with the answer)" in [*ask_output.as_lines(an_answer(b""))]
+
+
+def test_a_pick_without_a_payload_leaves_no_empty_file(tmp_path: Path) -> None:
+    """Not every item of a catalog has one."""
+    with pytest.raises(ClickException, match="no answer brought anything with the pick"):
+        ask._save(an_answer(b""), tmp_path / "article")
+    assert not (tmp_path / "article").exists()
 
 
 def test_where_nothing_came_with_the_pick_nothing_is_written(

@@ -10,7 +10,7 @@ import pytest
 
 from askew.break_even import Way
 from askew.meanings import Meanings
-from askew_server.model import artifact
+from askew_server.model import artifact, item_model
 
 Run = Callable[..., int]
 RNG = np.random.default_rng(5)
@@ -77,9 +77,15 @@ def test_without_a_prior_there_is_nobody_to_choose_slates_for(
     assert not (tmp_path / "m1").exists()
 
 
-def test_a_folder_of_other_files_is_refused_before_anything_is_written(
-    tmp_path: Path, run: Run, ratings: Path, capsys: pytest.CaptureFixture[str]
+def test_a_folder_of_other_files_is_refused_before_anything_is_trained(
+    tmp_path: Path,
+    run: Run,
+    ratings: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A training takes minutes, and would be lost. Planted bug: the folder is read after it."""
+    monkeypatch.setattr(item_model, "train", lambda *_, **__: pytest.fail("trained for nothing"))
     (tmp_path / "empty").mkdir()
     assert train(run, ratings, tmp_path / "m1", "--payloads", tmp_path / "empty") != 0
     assert "no file that is named by the key of an item" in capsys.readouterr().err

@@ -58,8 +58,8 @@ def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: Rat
 
 
 def test_a_model_with_buckets_is_loaded(tmp_path: Path, model: ItemModel) -> None:
-    rows = np.random.default_rng(1).normal(size=(5, model.card.space.ranking_dimension))
-    buckets = Buckets(rows.astype(np.float32), np.arange(5, dtype=np.float32))
+    rows = np.random.default_rng(1).normal(size=(6, model.card.space.ranking_dimension))
+    buckets = Buckets(rows.astype(np.float32), np.arange(6, dtype=np.float32))
     space = replace(model.card.space, buckets=buckets)
     with_buckets = replace(model, card=replace(model.card, space=space))
     artifact.save(with_buckets, tmp_path / "buckets")

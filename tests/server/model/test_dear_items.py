@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load as decode
 
-from askew.errors import ParameterError
+from askew.errors import DataError, ParameterError
 from askew.meanings import Meanings
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import bucket_rule
@@ -25,7 +25,7 @@ from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
 from askew_server.prior.bucket_rule import EPSILONS
 from askew_server.prior.people import PriorPeople
-from askew_server.prior.source import Cohort
+from askew_server.prior.source import Cohort, PublishedRatings
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.retriever import Retriever
 from askew_server.training.options import TrainingOptions
@@ -126,6 +126,24 @@ def test_slates_by_their_vectors_beat_the_linear_encoder() -> None:
 def test_dear_items_without_a_prior_are_refused() -> None:
     with pytest.raises(ParameterError, match="prior"):
         train(small_table(), {}, replace(OPTIONS, rule="codebook"), source="simulated")
+
+
+@pytest.mark.parametrize("wanted", [{"rule": "auto"}, {"dear": False}])
+def test_a_prior_of_one_person_makes_no_slates_and_says_so(wanted: dict[str, Any]) -> None:
+    """Planted bug: a model whose items are not dear after all, and no word of it."""
+    table = small_table()
+    first = table.person == 0
+    alone = RatingTable(
+        table.person[first], table.item[first], table.rating[first], 1, table.item_keys
+    )
+    with pytest.raises(DataError, match="prior of two people"):
+        train(
+            table,
+            {},
+            replace(OPTIONS, **wanted),
+            source="simulated",
+            prior=PublishedRatings(alone, "one"),
+        )
 
 
 # -- catalogs that follow --------------------------------------------------------------------------

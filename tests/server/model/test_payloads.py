@@ -167,6 +167,31 @@ def test_a_folder_with_no_file_of_an_item_is_refused(tmp_path: Path, model: Item
         PayloadFiles.in_folder(tmp_path, model.keys)
 
 
+def test_a_large_file_of_no_item_is_left_alone(folder: Path, model: ItemModel) -> None:
+    (folder / "film.mp4").write_bytes(bytes(MAX_PAYLOAD + 1))
+    found = replace(model, payloads=PayloadFiles.in_folder(folder, model.keys))
+    assert all_of(found) == {key: article(key) for key in model.keys}
+
+
+def test_a_link_that_leads_out_of_the_folder_is_refused(folder: Path, model: ItemModel) -> None:
+    """Payloads are published: who may put files there must not choose others of this machine."""
+    (folder.parent / "secret").write_text("a key")
+    (folder / "key 5").unlink(missing_ok=True)
+    (folder / "key 5.html").unlink(missing_ok=True)
+    (folder / "key 5.txt").symlink_to(folder.parent / "secret")
+    with pytest.raises(DataError, match=r"key 5\.txt leads out of the folder"):
+        PayloadFiles.in_folder(folder, model.keys)
+
+
+def test_a_link_within_the_folder_is_followed(folder: Path, model: ItemModel) -> None:
+    """Mounted volumes are made of such links."""
+    page = min(folder.glob("key *.html"))
+    page.rename(folder / "..data")
+    page.symlink_to("..data")
+    found = replace(model, payloads=PayloadFiles.in_folder(folder, model.keys))
+    assert all_of(found) == {key: article(key) for key in model.keys}
+
+
 # -- damage ----------------------------------------------------------------------------------------
 
 

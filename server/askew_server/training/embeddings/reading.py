@@ -83,6 +83,8 @@ def _checked_numbers(path: Path, numbers: NDArray[Any], keys: tuple[str, ...] | 
 def _checked_keys(path: Path, keys: NDArray[Any]) -> tuple[str, ...]:
     if keys.ndim != 1 or keys.dtype.kind not in "iuTUO":
         raise DataError(f"{path}: keys must be one text or whole number a vector")
+    if missing := [row for row, key in enumerate(keys.tolist(), 1) if key is None]:
+        raise DataError(f"{path}: the vector in row {missing[0]} has no key")
     texts = tuple(str(key) for key in keys.tolist())
     if len(set(texts)) < len(texts):
         [(again, times)] = Counter(texts).most_common(1)

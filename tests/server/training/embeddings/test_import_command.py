@@ -220,3 +220,18 @@ def test_made_up_people_serve_people_who_are_not() -> None:
     question = RuleQuestion(Fraction(4), 5, SERVED, 0)
     figures = choose(question, encoder, model.catalog, groups).figures
     assert figures["buckets"].gain > 2 * figures["buckets"].gain_error
+
+
+def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal(
+    tmp_path: Path, run: Run
+) -> None:
+    """Nobody chose the larger one: it is the default for the epsilon."""
+    vectors = np.random.default_rng(6).normal(size=(60, 3))
+    np.savez(tmp_path / "v.npz", vectors=vectors)
+    rows = "".join(f"{item},Film {item}\n" for item in range(60))
+    (tmp_path / "items.csv").write_text(f"item,title\n{rows}")
+    files = ("--item-vectors", tmp_path / "v.npz", "--items", tmp_path / "items.csv")
+    wanted = ("--epsilon", 8, "--principal")
+    assert run("import", *files, *wanted, "--out", tmp_path / "m") == 0
+    assert artifact.load(tmp_path / "m").card.space.dimension == 3
+    assert run("import", *files, *wanted, "--dimension", 4, "--out", tmp_path / "m2") != 0

@@ -127,6 +127,10 @@ BAD = {
         lambda path: parquet(path, "SELECT unnest([[1.5, 2.5], [1.5, NULL]]) AS vector"),
         "1 vectors are not finite.* row 2",
     ),
+    "a null key": (
+        lambda path: parquet(path, "SELECT unnest(['a', NULL]) AS key, [1.5] AS vector"),
+        "vector in row 2 has no key",
+    ),
     "no lists": (lambda path: parquet(path, "SELECT 1 AS vector"), "cannot be read as parquet"),
     "no column": (lambda path: parquet(path, "SELECT 1 AS x"), "no vectors in it"),
     "no rows": (
