@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,11 +19,11 @@ from server.model.measured_films import (
     who_is_told,
 )
 
-from askew.break_even import DEVICE_BYTES, STARTER_BYTES, Way
+from askew.break_even import DEVICE_BYTES, STARTER_BYTES, Offer, Way
 from askew.model_card import Catalog, Item
 from askew.rule_kind import SERVED, RuleKind
-from askew_server.model.break_even import Comparison
-from askew_server.model.kept_aside import groups_of
+from askew_server.model.break_even import Comparison, sized
+from askew_server.model.kept_aside import Gains, KeptAside, groups_of
 from askew_server.model.measured_signals import EPSILONS, Signals, Terms
 from askew_server.model.rule_choice import Choice, RuleQuestion, choose, is_clear
 from askew_server.model.starter import starter_order, starter_size
@@ -149,6 +151,95 @@ def test_who_chooses_is_not_told_and_neither_is_known() -> None:
     names = [{tuple(np.round(row, 6).tolist()) for row in part} for part in parts]
     assert [len(each) for each in names] == [40, 40, 120]
     assert len(set.union(*names)) == 200
+
+
+def _who_like(noise: _Noise, items: slice) -> KeptAside:
+    """Forty people, of whom each likes one of these items and no other."""
+    tastes = np.zeros((40, len(noise.catalog)))
+    tastes[:, items][np.arange(40), np.arange(40) % tastes[:, items].shape[1]] = 1
+    first = noise.groups.choosing
+    have, possible = np.zeros(40), np.ones(40)
+    return replace(first, tastes=tastes, have=have, possible=possible)
+
+
+@pytest.mark.parametrize(
+    ("chooses", "tests", "serves"),
+    [("same", "other", False), ("other", "same", False), ("other", "other", True)],
+)
+def test_a_rule_serves_that_some_prefer_and_others_gain_by(
+    chooses: str, tests: str, serves: bool
+) -> None:
+    """Some like what the slate for anybody has, and others like the rest. Planted bug: one group
+    both chooses and tests.
+    """
+    noise = _Noise(0)
+    like = {"same": _who_like(noise, slice(0, 5)), "other": _who_like(noise, slice(5, 30))}
+    noise.groups = replace(noise.groups, choosing=like[chooses], testing=like[tests])
+    assert (noise.served() is not RuleKind.NONE) == serves
+
+
+def test_who_tests_buckets_did_not_choose_how_many() -> None:
+    """Planted bug: the number of buckets that is best for those who test."""
+    noise = _Noise(1)
+    known = as_they_are(noise.tastes, noise.catalog.vectors, noise.encoder, "all")
+    groups = groups_of(noise.tastes, noise.encoder, noise.catalog, known, own=True, held=0, seed=1)
+    sizes = []
+    for items in (slice(0, 5), slice(5, 10), slice(10, 30)):
+        noise.groups = replace(groups, testing=_who_like(noise, items))
+        found = choose(noise.question, noise.encoder, noise.catalog, noise.groups).buckets
+        assert found is not None
+        sizes.append(len(found))
+    assert len(set(sizes)) == 1
+
+
+class _Liked(Signals):
+    """Points give the second group all there is, and buckets the first; each other, half of it."""
+
+    def of(self, _: Fraction) -> list[Terms]:
+        return [Terms("geo_laplace", Fraction(1)), Terms("bucket_rr", Fraction(4))]
+
+    def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
+        first = people is self.groups.choosing
+        part = 1.0 if first == (terms.mechanism == "bucket_rr") else 0.5
+        nothing = {k: people.served(range(k)) for k in sizes}
+        return {k: none + part * (people.possible - none) for k, none in nothing.items()}
+
+
+class _Slight(_Liked):
+    """A gain of .015, and a standard error of .0055: clear, and in hundredths .01 or .02 ± .01."""
+
+    def gains(self, people: KeptAside, terms: Terms, sizes: Sequence[int]) -> Mapping[int, Gains]:
+        share = np.where(np.arange(len(people)) % 2, 0.0147 + 0.034, 0.0147 - 0.034)
+        more = people.possible.mean() * share
+        return {k: people.served(range(k)) + more for k in sizes}
+
+
+def _proposal(kind: type[Signals]) -> Offer:
+    noise = _Noise(0)
+    parts = (noise.encoder, noise.catalog, noise.groups, None, None, noise.question)
+    signals = kind(RuleKind.NONE, *parts)
+    return Comparison(signals, np.arange(len(noise.catalog))).table().proposal
+
+
+def test_who_tests_a_signal_did_not_choose_it() -> None:
+    """Planted bug: the mechanism that is best for those who test."""
+    proposal = _proposal(_Liked)
+    assert (proposal.way, proposal.mechanism) == (Way.SIGNAL, "bucket_rr")
+
+
+def test_what_devices_cannot_see_to_be_clear_is_not_proposed() -> None:
+    """They have hundredths. Planted bug: proposed by the exact figures alone."""
+    assert _proposal(_Slight).way is not Way.SIGNAL
+
+
+@pytest.mark.parametrize(("size", "proposed"), [(DEVICE_BYTES - 16, 0), (DEVICE_BYTES + 1, 1)])
+def test_what_is_proposed_whole_fits_a_device(size: int, proposed: int) -> None:
+    """Planted bug: twice as many bytes."""
+    model = measured(12)
+    card = replace(model.card, break_even=replace(table_of(model), proposed=1))
+    found = sized(card, model.catalog, lambda _, items: min(size, 10**5 * len(items)))
+    assert found.break_even is not None
+    assert found.break_even.proposed == proposed
 
 
 # -- starter items ---------------------------------------------------------------------------------
