@@ -61,7 +61,7 @@ class BlockingClient:
         rate(self.companion, label, rating)
 
     def unmatched(self) -> tuple[str, ...]:
-        """The rated titles that the connected catalog does not have, newest first."""
+        """The rated titles of no item that is held or was met, newest first."""
         return self._client.unmatched()
 
     def quote(self) -> Quote:

@@ -113,7 +113,7 @@ async def _network(
 
 
 class UnknownTitle(UserWarning):
-    """A rated title is not in the connected catalog: it is kept, and not used. It is not named."""
+    """A rated title is of no item that is held or was met: it is kept, unused. It is not named."""
 
 
 class AskewClient:
@@ -163,13 +163,13 @@ class AskewClient:
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError.
 
-        Warns with UnknownTitle where the connected catalog has no such title; `ask` and `quote`
-        connect.
+        Warns with UnknownTitle where no item that is held or was met has this title; `ask` and
+        `quote` connect.
         """
         rate(self.companion, label, rating)
 
     def unmatched(self) -> tuple[str, ...]:
-        """The rated titles that the connected catalog does not have, newest first."""
+        """The rated titles of no item that is held or was met, newest first."""
         return tuple(each.label for each in self.companion.unmatched())
 
     async def quote(self) -> Quote:
@@ -241,7 +241,7 @@ def rate(companion: Companion, label: str, rating: float) -> None:
     _check("rating", rating, Real, "a number")
     companion.rate(label, float(rating))
     if not companion.knows(label):
-        text = "the catalog has no such title: the rating is kept, and not used"
+        text = "this device knows no such title: the rating is kept, and not used"
         warnings.warn(text, UnknownTitle, stacklevel=3)
 
 

@@ -14,8 +14,8 @@ LAST = 2**31 - 1
 
 
 def edition_of(day: int) -> int:
-    """The Monday on or before a day."""
-    return day - (day - FIRST) % PERIOD
+    """The Monday on or before a day; the first one of all for a clock that was never set."""
+    return max(FIRST, day - (day - FIRST) % PERIOD)
 
 
 def is_edition(day: int) -> bool:

@@ -206,10 +206,10 @@ class OtherKind(WireError):
 
 
 class StaleSpace(WireError):
-    """The signal was made for a feature space that this server does not serve."""
+    """Of a space that this server does not serve, or a Monday that it does not answer."""
 
     def __init__(self) -> None:
-        super().__init__("the signal was made for another feature space than the server's")
+        super().__init__("this server does not answer for that space, or not for that Monday")
 
 
 class Unauthenticated(WireError):

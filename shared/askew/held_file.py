@@ -38,7 +38,10 @@ class Head:
         """The head of a file, or of its beginning. Raises Malformed."""
         if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
             raise Malformed("not the beginning of a file that devices hold")
-        return cls(int.from_bytes(data[8:16], "little"), data[16:HEAD_BYTES])
+        length = int.from_bytes(data[8:16], "little")
+        if not length:
+            raise Malformed("the head of a file that holds nothing")
+        return cls(length, data[16:HEAD_BYTES])
 
     @property
     def size(self) -> int:

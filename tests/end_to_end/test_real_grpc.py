@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import grpc
@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_world import RULE, made_buckets, made_encoder, made_space
 
-from askew.editions import FIRST
+from askew.editions import FIRST, PERIOD
 from askew.errors import AskewError, OtherKind, TransportError, WireError
 from askew.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
 from askew.item_codes import encode, encode_boosts, rounded
@@ -27,7 +27,7 @@ from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire import convert, status
-from askew.wire.held import held_from_body
+from askew.wire.held import held_files, held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport.grpc import GrpcTransport
@@ -183,6 +183,20 @@ async def test_what_devices_hold_comes_in_pieces(n_items: int) -> None:
     assert (card, catalog.version) == (retriever.card, retriever.catalog.version)
 
 
+def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million items take seconds, in which nobody else is answered."""
+    encoded: list[Catalog] = []
+
+    def noted(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
+        encoded.append(catalog)
+        return held_files(card, catalog)
+
+    monkeypatch.setattr("askew_server.network.retrieval_service.held_files", noted)
+    old = retriever_of(40).snapshot
+    RetrievalService(SnapshotHolder(old, replace(retriever_of(41).snapshot, since=FIRST + PERIOD)))
+    assert [len(catalog) for catalog in encoded] == [40, 41]
+
+
 @pytest.mark.parametrize(
     ("edition", "part", "code"),
     [
@@ -227,7 +241,7 @@ REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
     "a day that is no Monday": (
         {"edition": FIRST + 1},
         Code.FAILED_PRECONDITION,
-        "the signal was made for another feature space than the server's",
+        "this server does not answer for that space, or not for that Monday",
     ),
     "a wrong dimension": (
         {"values": [1, 2, 3]},

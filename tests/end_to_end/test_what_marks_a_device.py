@@ -5,6 +5,7 @@ of them all: what still differs is listed here, and in docs/guarantees.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,17 +17,23 @@ import grpc
 import numpy as np
 import pytest
 from end_to_end.eavesdropping import serving
+from held_files import MONDAY, FakeSource, body_of
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
+from askew.editions import LONGEST_DELAY, PERIOD
 from askew.encoder import MAX_DIMENSION
-from askew.errors import OutOfRange
+from askew.errors import OutOfRange, ServerFailed
 from askew.held_file import Part, piece_of
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.randomness import SystemBits
 from askew.rule_kind import RuleKind
 from askew.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.client import open_companion
+from askew_client.held.calendar import DAY, usable
+from askew_client.held.keeper import Keeper
+from askew_client.held.shelf import Shelf
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings, MechanismName
@@ -264,6 +271,29 @@ def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
     assert found == FIELDS
 
 
+def most_editions() -> int:
+    """How many Mondays a question can name on one day, by a clock that is right."""
+    days = range(MONDAY, MONDAY + PERIOD)
+    past = range(MONDAY - 9 * PERIOD, MONDAY + 1, PERIOD)
+    return max(sum(usable(edition, day) for edition in past) for day in days)
+
+
+async def test_a_server_that_withholds_a_file_hears_an_older_monday(tmp_path: Path) -> None:
+    """So does one that serves a file which is refused; the page of guarantees says so."""
+    heard = []
+    for name, withheld in (("withheld", True), ("served", False)):
+        source = FakeSource.of(body_of("old"))
+        shelf = Shelf.of(tmp_path / name, "example.org:443")
+        keeper = Keeper(shelf, source, 10**6, SystemBits(), check=lambda body: None)
+        await keeper.held(MONDAY)
+        source.troubles = [ServerFailed("not now")] * withheld
+        with contextlib.suppress(ServerFailed):
+            await keeper.refresh((MONDAY + PERIOD + LONGEST_DELAY) * DAY)
+        heard.append((await keeper.held(MONDAY + PERIOD + LONGEST_DELAY)).version.edition)
+    assert heard == [MONDAY, MONDAY + PERIOD]
+    assert "the Monday that a question names" in GUARANTEES.read_text(encoding="utf-8")
+
+
 def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     """How many devices a question can tell apart at most, by what a server may choose."""
     page = " ".join(GUARANTEES.read_text(encoding="utf-8").split())
@@ -271,5 +301,6 @@ def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
     assert f"one of {len(BUCKET_COUNTS)} numbers of buckets" in page
     assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
     assert f"{len(bargain.EPSILONS)} epsilons and {len(bargain.SIZES)} numbers of results" in page
-    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION)
+    most = terms * (len(BUCKET_COUNTS) + MAX_DIMENSION) * most_editions()
+    assert most_editions() == 3  # "at most three are answered"
     assert f"{most:,} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +78,18 @@ def test_what_every_device_holds_is_left_out(name: RuleKind) -> None:
     assert answer == tuple(sorted(chosen))
     with pytest.raises(ParameterError, match="the number of items, 18"):
         rule.answer(signal, 19)
+
+
+def test_an_answer_makes_no_copy_of_a_large_catalog() -> None:
+    """Planted bug: every probe turns all vectors into float64, which is most of what it takes."""
+    many = np.ones((50_000, 3), np.float32)
+    rule, signal = OffsetRule(ENCODER, many), signal_at(0.5, 1.75)
+    rule.probes(signal, 2)  # offsets are placed once
+    tracemalloc.start()
+    rule.answer(signal, 2)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * 2 * 50_000 * 8  # the scores of two probes
 
 
 def test_far_from_the_edges_the_probes_are_the_optimal_offsets() -> None:

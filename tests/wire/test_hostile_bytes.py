@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import subprocess
 import sys
 import zlib
@@ -387,6 +388,15 @@ def test_a_bad_held_file_is_refused(
 def test_words_that_unpack_to_far_more_than_words_do_are_refused(held: pb.HeldCatalog) -> None:
     """A megabyte that unpacks to a gigabyte. Planted bug: no limit on what is unpacked."""
     bomb = zlib.compress(bytes(1 << 26), 9)
+    with pytest.raises(Malformed, match="cut short, or too large"):
+        held_from_body(altered(held, "words", bomb))
+
+
+def test_words_that_unpack_to_more_than_words_do_are_refused(held: pb.HeldCatalog) -> None:
+    """Empty lists take 16 times as much memory again: 3 MB filled 3.4 GB by a factor of 64."""
+    noise = random.Random(1).randbytes(1 << 18)
+    bomb = zlib.compress(noise + pb.HeldWords(lists=[pb.Genres()] * (5 << 19)).SerializeToString())
+    assert len(bomb) < len(noise) + (1 << 14)
     with pytest.raises(Malformed, match="cut short, or too large"):
         held_from_body(altered(held, "words", bomb))
 

@@ -126,6 +126,15 @@ def test_a_vector_that_codes_cannot_say_is_held_by_nobody(world: World) -> None:
         held_to_bytes(card, replace(catalog, vectors=catalog.vectors + np.float32(0.1)))
 
 
+def test_words_that_pack_better_than_devices_unpack_are_held_like_any_others(world: World) -> None:
+    """Planted bug: packed all the same, which every device refuses."""
+    card, catalog = world(2, 1000)
+    items = tuple([Item(f"{'The same words ' * 30}{i % 7}") for i in range(1000)])
+    catalog = replace(catalog, items=items)
+    card = replace(card, catalog_version=catalog.version)
+    assert received_from(held_to_bytes(card, catalog))[1].items == items
+
+
 @pytest.mark.parametrize("length", [0, 63])
 def test_a_slate_for_anybody_that_is_too_short_to_compare_with_is_refused(
     world: World, length: int

@@ -47,7 +47,7 @@ _SECOND_SPACE = (
 @click.option(
     "--unmatched",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the ratings of titles that the catalog does not have to this file.",
+    help="Write the ratings of titles that this device does not know to this file.",
 )
 @click.option(
     "--save-payload",
@@ -74,7 +74,7 @@ def ask(
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. What it costs
     is said before it is sent, and a second feature space within one month is asked about first.
-    A title that the catalog does not have stops nothing; --unmatched writes them to a file.
+    A title that this device does not know stops nothing; --unmatched writes them to a file.
 
     \b
     Examples:
@@ -83,6 +83,8 @@ def ask(
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
+    if flags["accept"] and config.settings.way:
+        raise click.UsageError("--accept takes what a server proposes, which needs --way auto")
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is
     # typed before there is an event loop, which would swallow Ctrl-C.
@@ -122,7 +124,7 @@ def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
 async def _asked(
     config: Config, profile: ProfileStore, *, second_space: bool
 ) -> tuple[Answer, tuple[Rated, ...]]:
-    """Say what the question costs, and ask it; and what the catalog does not have.
+    """Say what the question costs, and ask it; and what is not known here.
 
     The latter is looked for when the connection is closed: until then, a server could hear of it.
     """

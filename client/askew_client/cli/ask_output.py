@@ -27,7 +27,7 @@ def as_lines(found: Answer) -> Iterator[str]:
     yield from _way_lines(found)
     if found.unused:
         yield (
-            f"({found.unused} of your ratings are of titles that this catalog does not have; "
+            f"({found.unused} of your ratings are of titles that this device does not know; "
             "--unmatched lists them)"
         )
 

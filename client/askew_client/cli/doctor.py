@@ -75,13 +75,16 @@ async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
 
     from askew.errors import OtherKind
     from askew_client.device.doctor import check_metric_space, check_space, check_way
-    from askew_client.transport.held import FetchedAnew
+    from askew_client.held.shelf import Shelf
+    from askew_client.settings.paths import places
+    from askew_client.transport.held import FetchedAnew, KeptLibrary
     from askew_client.ways.choice import Held
 
-    settings = config.settings
+    settings, today = config.settings, datetime.date.today()
+    shelf = Shelf.of(places(config.data).held, config.server)
     try:
-        library = FetchedAnew(network, settings.byte_budget)
-        found = await library.holding(datetime.date.today())
+        found = await KeptLibrary.on(shelf, network, settings.byte_budget).kept(today)
+        found = found or await FetchedAnew(network, settings.byte_budget).holding(today)
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
     held = Held(len(found.catalog), found.size)

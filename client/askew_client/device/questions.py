@@ -16,6 +16,8 @@ from askew_client.device.answering import Asked, ranked_here, ranked_with
 from askew_client.device.model import Model
 from askew_client.device.nearby import Nearby
 from askew_client.exchange import Exchange
+from askew_client.held.calendar import usable
+from askew_client.held.source import date_of
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileDesk
@@ -57,9 +59,8 @@ class QuestionDesk(ProfileDesk):
         )
 
     async def connect(self) -> Connection | Setback:
-        """Read the card and the items that are held; everything but the profile waits for this.
-
-        Calling it again reads them again, after a StaleSpace for example.
+        """Read what is held, fetched first where nothing usable is. All but the profile waits for
+        this; calling it again reads it again.
         """
         try:
             return (await self._fetch()).connection
@@ -74,7 +75,9 @@ class QuestionDesk(ProfileDesk):
         """
         try:
             found = await self._library.refresh()
-            if self._model is not None and found.fetched:
+            model = self._model
+            # Another program may have fetched it for this one.
+            if model is not None and (found.fetched or date_of(model.edition) != found.edition):
                 await self._fetch()
             return found
         except AskewError as error:
@@ -89,7 +92,7 @@ class QuestionDesk(ProfileDesk):
         try:
             if self._model is None:
                 await asyncio.to_thread(self._profile.read)
-            model = self._model or await self._fetch()
+            model = await self._current()
             return await asyncio.to_thread(self._quote, model)
         except AskewError as error:
             return setback_of(error)
@@ -108,7 +111,7 @@ class QuestionDesk(ProfileDesk):
         """
         try:
             document = await asyncio.to_thread(self._profile.read)
-            model = self._model or await self._fetch()
+            model = await self._current()
             taken = choose(self._settings, model.card, model.held)
             if taken.way is not Way.SIGNAL:
                 return await asyncio.to_thread(self._ranked_here, model, document, taken)
@@ -118,7 +121,7 @@ class QuestionDesk(ProfileDesk):
             return await asyncio.to_thread(self._ranked_with, model, asked, taken)
         except AskewError as error:
             if isinstance(error, StaleSpace):
-                self._model = None  # the next question fetches the new space first
+                self._model = None  # another program may have fetched the new edition
             return setback_of(error)
 
     async def _ask(self, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
@@ -153,6 +156,13 @@ class QuestionDesk(ProfileDesk):
         past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
         self._profile.change(lambda document: document.answered(past))
         return answer
+
+    async def _current(self) -> Model:
+        """What is held. A program that runs for weeks outlives an edition."""
+        day = (self._today() - date_of(0)).days
+        if self._model is None or not usable(self._model.edition, day):
+            return await self._fetch()
+        return self._model
 
     async def _fetch(self) -> Model:
         self._model = Model.of(await self._library.holding(self._today()))
@@ -191,6 +201,10 @@ class QuestionDesk(ProfileDesk):
             known = self._met = (model, met, model.with_met(met))
             self._know(known[2])
         return known[2]
+
+    def _recall(self, document: ProfileDocument) -> None:
+        if self._model is not None:
+            self._with_met(self._model, document.met)
 
     def _know(self, model: Model) -> None:
         self._known = model.index

@@ -61,12 +61,12 @@ class Keeper:
 
     async def held(self, day: int) -> HeldFile:
         """What is held, fetched first where nothing usable is. Raises AskewError."""
-        found = await asyncio.to_thread(self._usable, day)
+        found = await asyncio.to_thread(self.usable, day)
         if found is not None:
             return found
         async with self._shelf.locked(self._patience):
             # Another program may have fetched it while this one waited.
-            return await asyncio.to_thread(self._usable, day) or await self._renewed(day)
+            return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
 
     async def refresh(self, now: int) -> Refreshed:
         """Look for the current edition if its turn has come, at once where nothing usable is held.
@@ -75,12 +75,12 @@ class Keeper:
         """
         day = now // DAY
         async with self._shelf.locked(self._patience):
-            found = await asyncio.to_thread(self._usable, day)
+            found = await asyncio.to_thread(self.usable, day)
             if found is None or (await asyncio.to_thread(self._turn, day)).time <= now:
                 found = await self._renewed(day)
             return _told(found, await asyncio.to_thread(self._turn, day))
 
-    def _usable(self, day: int) -> HeldFile | None:
+    def usable(self, day: int) -> HeldFile | None:
         """What lies on the shelf, if questions that name its edition are still answered."""
         version = self._shelf.record().held
         if version is None or not usable(version.edition, day):
@@ -139,10 +139,11 @@ class Keeper:
         kept = await asyncio.to_thread(self._shelf.body, version)
         if kept is not None:
             return kept, 0
-        announced = replace(record, announced=version)
-        await asyncio.to_thread(self._settle, announced)
         head, draft = version.head, self._shelf.draft(version.head)
         try:
+            if record.announced != version:  # where it broke off would mark the device for good
+                draft.discard()
+            await asyncio.to_thread(self._settle, replace(record, announced=version))
             fetched = await fetch(self._source, version.edition, version.part, head, draft)
             return await asyncio.to_thread(self._shelf.finish, head, self._check), fetched
         except Malformed:

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from askew.errors import Malformed, ShelfError
 from askew.held_file import Head, Part
 from askew_client.held.calendar import Turn
 from askew_client.held.fetch import Draft
-from askew_client.storage.private_file import check_own, replace_file
+from askew_client.storage.private_file import check_own, make_directory, replace_file
 
 _RECORD, _LOCK = "record.json", "lock"
 _LARGEST_RECORD = 1 << 16  # bytes
@@ -91,7 +91,8 @@ class Shelf:
         try:
             version.head.check(body)
         except Malformed:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # it is checked again before it is used
+                path.unlink()
             return None
         return body
 
@@ -134,7 +135,7 @@ class Shelf:
 
     def _open_lock(self) -> int:
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(self.directory)
             return os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._unusable(error) from None

@@ -34,17 +34,20 @@ class ProfileDesk:
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
+        document = self._profile.read()
+        self._recall(document)
         return tuple(
-            Rated(label, liking, self.knows(label))
-            for label, liking in reversed([*self._profile.read().ratings.items()])
+            Rated(label, liking, self._has(label))
+            for label, liking in reversed([*document.ratings.items()])
         )
 
     def knows(self, label: str) -> bool:
-        """Whether the connected catalog has a title; before there is one, no title is unknown."""
-        return self._known is None or title_key(label) in self._known
+        """Whether an item that is held or was met has a title; before a connection, all do."""
+        self._recall(self._profile.read())
+        return self._has(label)
 
     def unmatched(self) -> tuple[Rated, ...]:
-        """What is rated and not in the connected catalog, newest first; nothing before one is."""
+        """What is rated and of no item that is held or was met, newest first."""
         return tuple(each for each in self.ratings() if not each.known)
 
     def rate(self, label: str, rating: float) -> None:
@@ -89,6 +92,7 @@ class ProfileDesk:
         found = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
+            self._recall(document)
             kept = {self._identity(label): label for label in reversed([*document.ratings])}
             spelled = {self._spelled(label, kept): state for label, state in changes.items()}
             found[0] = len(spelled.keys() & document.ratings.keys())
@@ -144,6 +148,12 @@ class ProfileDesk:
     def wipe(self) -> None:
         """Forget the profile and the history for good. The ledger stays: it counts what left."""
         self._profile.wipe()
+
+    def _recall(self, document: ProfileDocument) -> None:
+        """Know the titles that this profile has met, where a catalog is connected."""
+
+    def _has(self, label: str) -> bool:
+        return self._known is None or title_key(label) in self._known
 
     def _identity(self, label: str) -> int | str:
         """The item that a title names, or for a stranger to the catalog its key."""

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from askew.errors import AskewError
-from askew_client.storage.private_file import check_own
+from askew_client.storage.private_file import check_own, make_directory
 
 _PATIENCE = 10  # seconds to wait for another process
 _TRIES = 100
@@ -78,7 +78,7 @@ class PrivateDatabase:
             raise self.error(f"{text}, {advice}")
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self.path.parent)
         if not self.path.exists():
             self.path.touch(mode=0o600)
         if not self.path.is_file():

@@ -1,5 +1,5 @@
-"""Files for the person alone: who may write one, and how a small one is replaced whole, so that
-after a crash it is the old one or the new.
+"""Files for the person alone: who may write one, the directory that it is in, and how a small one
+is replaced whole, so that after a crash it is the old one or the new.
 """
 
 from __future__ import annotations
@@ -28,13 +28,19 @@ def check_own(path: Path, name: str, error: type[AskewError]) -> None:
         raise error(f"{text} writable by you alone (chmod go-w)")
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it that are missing, each of mode 0700. Raises OSError."""
+    for each in (*reversed(path.parents), path):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file of mode 0600 in place of another, durably, in a directory that is made if need
     be. Raises OSError, in which case the old file is still there.
     """
     import tempfile  # most commands write no such file
 
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(path.parent)
     # A name of its own, for who writes at the same time, and mode 0600.
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)
     new = Path(name)

@@ -16,7 +16,7 @@ from askew.errors import AskewError, Malformed
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.wire.held import held_from_body
-from askew_client.held.keeper import Keeper
+from askew_client.held.keeper import HeldFile, Keeper
 from askew_client.held.shelf import Shelf
 from askew_client.held.source import HeldSource
 from askew_client.transport.protocol import Holding
@@ -39,9 +39,12 @@ class KeptLibrary:
 
     async def holding(self, day: datetime.date) -> Holding:
         """What is held; fetched where nothing is whose questions are still answered."""
-        file = await self.keeper.held((day - _EPOCH).days)
-        card, catalog = await asyncio.to_thread(_read, file.body)
-        return Holding(card, catalog, file.version.edition, file.version.head.size)
+        return await asyncio.to_thread(_holding, await self.keeper.held((day - _EPOCH).days))
+
+    async def kept(self, day: datetime.date) -> Holding | None:
+        """What is held, where its questions are still answered; nothing is fetched."""
+        file = await asyncio.to_thread(self.keeper.usable, (day - _EPOCH).days)
+        return None if file is None else await asyncio.to_thread(_holding, file)
 
     async def refresh(self) -> Refreshed:
         """Look for the current edition if its turn has come."""
@@ -69,6 +72,11 @@ class FetchedAnew:
     def _passing(self) -> Iterator[KeptLibrary]:
         with TemporaryDirectory(prefix="askew-held-") as directory:
             yield KeptLibrary.on(Shelf(Path(directory)), self.network, self.byte_budget)
+
+
+def _holding(file: HeldFile) -> Holding:
+    card, catalog = _read(file.body)
+    return Holding(card, catalog, file.version.edition, file.version.head.size)
 
 
 def _read(body: bytes) -> tuple[ModelCard, Catalog]:

@@ -70,7 +70,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (WishError, Trouble.WISHES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (OtherKind, Trouble.OTHER, "`askew ask` asks for titles, and `askew near` for places."),
-    (StaleSpace, Trouble.STALE_SPACE, "Connect again: a new space means a fresh signal."),
+    (StaleSpace, Trouble.STALE_SPACE, "Connect again; if that is no help, is today's date right?"),
     (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
     (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
     (ParameterError, Trouble.SETTINGS, "Change the setting that the message names."),

@@ -64,7 +64,7 @@ class Title:
 class Rated:
     """One rating of the person's own; rating is None for a like without a number.
 
-    known is false for a title that the connected catalog does not have: it is kept, and unused.
+    known is false for a title of no item that is held or was met: it is kept, and unused.
     """
 
     label: str = field(repr=False)
@@ -176,7 +176,7 @@ class Answer:
 
     way: how it was answered; departure and cost are None where nothing was sent. Where the answer
     brought payloads, the results are what it brought, since nothing else can be read. used and
-    unused count the ratings of titles that this catalog has, and does not have.
+    unused count the ratings of titles that are known here, and are not.
     """
 
     way: TakenWay

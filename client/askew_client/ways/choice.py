@@ -1,8 +1,8 @@
 """Which way a device takes: a function of its settings, a server's card and what it holds.
 
 All three are public, so the way says nothing of the person, and neither does whether a call is
-made. A card proposes; it can lower what a signal costs, and never causes or raises a charge in any
-unit without the person's yes (`settings.accept`):
+made. A card proposes; it can lower what a signal costs, or make that none is sent. No unit is
+charged with more than the settings' own signal costs without the person's yes (`settings.accept`):
 
 1. What is held whole is ranked here, for nothing, whatever the card says; but where items are dear,
    what is held cannot be read, and an answer brings it.
@@ -89,7 +89,9 @@ def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
 def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
     """The person's own way, with the person's own mechanism, epsilon and k."""
     if way is Way.WHOLE and not held.is_whole(card, settings.byte_budget):
-        limit = f"another one: the catalog is not within the byte budget, {settings.byte_budget}"
+        limit = (
+            f"another one: not every item is held within the byte budget, {settings.byte_budget}"
+        )
         raise ParameterError("way", settings.way, limit)
     return Taken(way, Reason.CHOSEN, settings, held, _row_of(way, settings, card, held))
 

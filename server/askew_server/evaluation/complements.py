@@ -36,7 +36,7 @@ from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
 from askew_server.training.pool import favorites, pool_of
-from askew_server.training.quality import Estimate, Outcome, outcome, ratio_of
+from askew_server.training.quality import Estimate, Outcome, coverage_of, outcome, ratio_of
 from askew_server.training.simulated_noise import response_signals
 
 StarterName = Literal["for anybody", "most rated"]
@@ -237,7 +237,7 @@ def _row(truth: TruthName, starter: StarterName, way: str, epsilon: float, runs:
     got = np.concatenate([run.got.score for run in runs])
     possible = np.concatenate([run.possible for run in runs])
     anybody = np.concatenate([run.anybody for run in runs])
-    picked = [len(np.unique(run.got.pick)) / run.n_items for run in runs]
+    picked = [coverage_of(run.got.picked, run.n_items) for run in runs]
     return Row(
         truth,
         starter,

@@ -219,7 +219,7 @@ class _Bench:
             got = self._got(rows)
             run = Run(
                 got=got,
-                picked=split.item_codes[got.pick[got.score > 0]],
+                picked=split.item_codes[got.picked],
                 possible=self.scene.possible,
                 single=self.single,
                 none=self.none[k],

@@ -10,10 +10,10 @@ Every figure is of people who chose nothing (`model.kept_aside`). Where a device
 signals are measured for one that holds nothing, and the table proposes `whole`. Else, and where
 items are dear, so that nothing held can be read, it proposes one signal if that gains: at the k
 that was trained for, by the mechanism that the first group prefers of those whose plain epsilon is
-at most the one that was trained for. The second group's gain must be above twice its standard
-error, in hundredths too, by which devices reckon. That is
-one test, so what gains nothing is proposed with a chance of at most 2.3 %. Otherwise the table
-proposes `shared`.
+at most the one that was trained for. The second group's gain must be clear (`rule_choice`), and
+above twice its standard error in hundredths too, by which devices reckon. That is one test, so what
+gains nothing is proposed with a chance of 2.3 %; of at most twice that where those people have
+refused a rule for points before, which leaves buckets. Otherwise the table proposes `shared`.
 
 Sizes are those of the very files (`sized`): the table is in the card, and the card in the files, so
 a table of the same rows with other sizes is as long.
@@ -104,7 +104,7 @@ class Comparison:
                 k,
                 self._worth(got),
             )
-            yield offer, is_clear(people.gain(got, nothing))
+            yield offer, is_clear(people.gain(got, nothing), len(people))
 
     def _worth(self, got: Gains) -> int:
         enough = np.flatnonzero(self._for_everybody >= got.sum())

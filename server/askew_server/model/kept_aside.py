@@ -4,6 +4,7 @@ Whatever is chosen by such people looks better on them than it is: the best of m
 luckiest too. So they are two groups, dealt by the seed: by the first a rule, a number of buckets
 and a candidate are chosen, and every figure that is told is of the second, which chose nothing.
 Where the people trained on are the prior themselves, both groups are taken out of it for this.
+Item vectors, signal directions and the shared slate are made of everybody, them too.
 
 Shapes: n people of a group, n_items items, the first `held` of which everybody has.
 """

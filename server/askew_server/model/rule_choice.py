@@ -3,9 +3,10 @@
 Some of the people trained on play devices (`model.kept_aside`): profiles of most of their ratings,
 simulated noise, one answer by each rule that the model's data allow, and the score of their pick.
 Of the rules, and of the numbers of buckets, the first group chooses the best; it serves if the
-second group's paired gain is above twice its standard error, and else the same slate for everybody
-does. So a rule that is worth nothing is taken with the chance that a normal number is above 2,
-2.3 %, however many were tried. An operator's own choice is not tested.
+second group's paired gain is above twice its standard error (more by Student's law, where people
+are few), and else the same slate for everybody does. So a rule that is worth nothing is taken with
+the chance that a normal number is above 2, 2.3 %, however many were tried. An operator's own choice
+is not tested.
 
 A bucket's epsilon is between any two people and a point's per unit distance: at the same number, a
 bucket's is the stronger promise. `model.break_even` compares them at equal plain epsilon.
@@ -13,11 +14,13 @@ bucket's is the stronger promise. `model.break_even` compares them at equal plai
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from askew.encoder import Buckets, Encoder
 from askew.errors import DataError
@@ -62,9 +65,14 @@ class RuleQuestion:
     dear: bool = False
 
 
-def is_clear(gain: Estimate) -> bool:
-    """Whether a gain is above what chance makes of nothing."""
-    return gain.mean > _STANDARD_ERRORS * gain.error
+def is_clear(gain: Estimate, n: int) -> bool:
+    """Whether the gain of n people is above what chance makes of nothing, by Student's law: twice
+    its standard error of many, 2.1 times of forty; of one person nothing is clear.
+    """
+    if n < 2:
+        return False
+    needed = stdtrit(n - 1, ndtr(_STANDARD_ERRORS)) * math.sqrt(n / (n - 1))
+    return bool(gain.mean > needed * gain.error)
 
 
 def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: Groups) -> Choice:
@@ -86,17 +94,20 @@ def choose(question: RuleQuestion, encoder: Encoder, catalog: Catalog, groups: G
         figures[kind], gains[kind] = second.figure(got, nothing), second.gain(got, nothing)
         chosen_by[kind] = first.ratio(played.answered(kind, first))
     buckets = None if played.design is None else played.design.buckets
-    return Choice(_best(question, chosen_by, gains), buckets, figures)
+    return Choice(_best(question, chosen_by, gains, len(second)), buckets, figures)
 
 
 def _best(
-    question: RuleQuestion, chosen_by: Mapping[RuleKind, float], gains: Mapping[RuleKind, Estimate]
+    question: RuleQuestion,
+    chosen_by: Mapping[RuleKind, float],
+    gains: Mapping[RuleKind, Estimate],
+    n_people: int,
 ) -> RuleKind:
     """Of equals the simplest; the one rule that was asked for is not asked whether it gains."""
     known = [kind for kind in question.candidates if kind in chosen_by]
     best = max(known, key=lambda kind: chosen_by[kind])
     tested = RuleKind.NONE in known
-    return best if not tested or is_clear(gains[best]) else RuleKind.NONE
+    return best if not tested or is_clear(gains[best], n_people) else RuleKind.NONE
 
 
 @dataclass(frozen=True, eq=False)

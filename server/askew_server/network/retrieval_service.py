@@ -26,7 +26,8 @@ class RetrievalService:
     def __init__(self, holder: SnapshotHolder) -> None:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
-        self._encoded_of(holder.current)  # before the first call
+        for version in holder.versions:  # before the first call: a large one takes seconds
+            self._encoded_of(version)
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What a gRPC server needs in order to serve this."""

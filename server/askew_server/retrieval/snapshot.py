@@ -72,6 +72,11 @@ class SnapshotHolder:
             raise ParameterError("model", "twice", "one version from each Monday on")
 
     @property
+    def versions(self) -> tuple[Snapshot, ...]:
+        """All of them, by their Mondays."""
+        return self._all
+
+    @property
     def current(self) -> Snapshot:
         """What is in force today, or else what comes first."""
         today = self._today()

@@ -3,7 +3,7 @@
     how many people, ratings, likes    one digit: 6,040 is about 6,000; fewer than 100 are 100
     an item's likes n (long tail, and the order of starter items)
                                        the power of four that starts its class: 4**j <= n < 4**(j+1)
-    figures of people kept aside       hundredths
+    figures of people kept aside       hundredths, and how many items a signal is worth
 
 This is no differential privacy, and nothing is promised to anybody trained on. One person moves a
 number only if it lay at the edge of its class; then whoever has both models sees it move. Of

@@ -26,7 +26,8 @@ from askew_server.training.disclosure import about
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-6
-_CHUNK = 1024  # people whose scores of all items are in memory at once
+_CHUNK = 1024  # people whose scores of some items are in memory at once,
+_AT_ONCE = 1 << 24  # and their scores: 128 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,9 @@ class Tastes:
         """What these of the items (n_items, D) are worth to them, 0 where seen or disliked, some
         people at a time: all at once would be people times items.
         """
-        for start in range(0, len(self.vectors), _CHUNK):
-            part = slice(start, start + _CHUNK)
+        size = min(max(_AT_ONCE // len(items), 1), _CHUNK)
+        for start in range(0, len(self.vectors), size):
+            part = slice(start, start + size)
             found = np.maximum(self.vectors[part] @ scoring[items].T, 0).astype(np.float32)
             seen = self.people.seen[part][:, items].tocoo()
             found[seen.row, seen.col] = 0

@@ -31,6 +31,11 @@ class Outcome:
     recall: Array = field(repr=False)
     ndcg: Array = field(repr=False)
 
+    @property
+    def picked(self) -> NDArray[np.int64]:
+        """The picks of those for whom the slate had something new."""
+        return self.pick[self.score > 0]
+
 
 def outcome(scores: NDArray[np.float32], slates: NDArray[np.int64], held_out: csr_array) -> Outcome:
     """What people get from slates (n, k) of items, in any order; held_out: liked, (n, n_items)."""

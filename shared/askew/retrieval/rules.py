@@ -22,12 +22,12 @@ from askew.placement.grid import best_factors
 from askew.placement.grid import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.rule import place
-from askew.ranking import scores
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
 
 _CACHED_PLACEMENTS = 256  # devices choose epsilon and k, so the cache needs a limit
+_AT_ONCE = 4096  # items
 
 
 class RetrievalRule(Protocol):
@@ -87,17 +87,25 @@ class OffsetRule:
         n_items = len(self._scoring)  # that nobody has yet
         if not 1 <= k <= n_items:
             raise ParameterError("k", k, f"from 1 to the number of items, {n_items}")
-        tastes = self._encoder.decode(self.probes(signal, k))  # (n, D)
-        free = np.ones(n_items, dtype=np.bool_)
+        found = self._scores(self._encoder.decode(self.probes(signal, k)))
+        chosen = np.empty(k, dtype=np.int64)
         for number in range(k):
-            found = scores(tastes[number % len(tastes)], self._scoring)
-            free[int(np.where(free, found, -np.inf).argmax())] = False
-        return tuple((self._held + np.flatnonzero(~free)).tolist())
+            chosen[number] = found[number % len(found)].argmax()
+            found[:, chosen[number]] = -np.inf
+        return tuple((self._held + np.sort(chosen)).tolist())
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
         """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
         offsets, epsilon = self._offsets(signal.lattice, k), float(signal.lattice.epsilon)
         return _inside(offsets, signal.point(), epsilon, self._encoder.unit)
+
+    def _scores(self, tastes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each item is worth at each of these tastes (n, D), (n, n_items)."""
+        found = np.empty((len(tastes), len(self._scoring)))
+        for start in range(0, len(self._scoring), _AT_ONCE):  # as float64, all are twice as large
+            part = slice(start, start + _AT_ONCE)
+            found[:, part] = (self._scoring[part] @ tastes.T).T
+        return found
 
     def _placed(self, lattice: Lattice, k: int) -> NDArray[np.float64]:
         dimension, epsilon = self._encoder.dimension, float(lattice.epsilon)

@@ -19,7 +19,7 @@ from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, pa
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
-_LARGEST_FACTOR = 64  # of the words' size to their packed size; titles reach about 4
+_LARGEST_FACTOR = 16  # of the words' size to their packed size; titles reach about 4
 
 
 def held_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
@@ -37,7 +37,7 @@ def held_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
     """
     message = pb.HeldCatalog(
         card=card_to_message(card),
-        words=zlib.compress(_words_of(catalog.items).SerializeToString(), _LEVEL),
+        words=_packed(_words_of(catalog.items).SerializeToString()),
         boosts=encode_boosts(catalog.boosts),
         codes=encode(catalog.vectors, card.space.scales).tobytes(),
         shared_slate=catalog.shared_slate,
@@ -87,11 +87,21 @@ def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
     )
 
 
+def _packed(words: bytes) -> bytes:
+    """As small as can be, or not packed at all where devices would not unpack as much as that."""
+    small = zlib.compress(words, _LEVEL)
+    return small if len(words) < _most(small) else zlib.compress(words, 0)
+
+
+def _most(packed: bytes) -> int:
+    return (1 << 16) + _LARGEST_FACTOR * len(packed)
+
+
 def _unpacked(packed: bytes) -> pb.HeldWords:
     """Raises Malformed for words that unpack to far more than any words do."""
-    work, most = zlib.decompressobj(), 1 << 16
+    work = zlib.decompressobj()
     try:
-        words = work.decompress(packed, most + _LARGEST_FACTOR * len(packed))
+        words = work.decompress(packed, _most(packed))
     except zlib.error:
         raise Malformed("the words of a held file cannot be unpacked") from None
     if not work.eof or work.unused_data:

@@ -247,6 +247,18 @@ def test_a_file_that_others_can_read_is_a_failed_check(data: Path) -> None:
     }
 
 
+def test_a_device_that_held_a_catalog_first_has_no_failed_check(
+    askew: Askew, demo_address: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a data directory of the umask's mode, above the one of the file that is held."""
+    monkeypatch.setenv("ASKEW_WAY", "whole")
+    assert askew("ask", "--data", data, "--server", demo_address).code == 0
+    assert {each.name: each.text for each in check_modes(places(data))} == {
+        f"mode of {data}": "700",
+        f"mode of {places(data).profile}": "600",
+    }
+
+
 @pytest.mark.parametrize(
     ("today", "health"),
     [

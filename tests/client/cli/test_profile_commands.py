@@ -81,7 +81,7 @@ def test_the_stored_profile_answers(askew: Askew, demo_address: str) -> None:
     askew("profile", "add", stdin=b"Alien (1979),5\nNobody Knows It (1901),5\n")
     found = askew("ask", "--server", demo_address)
     assert found.code == 0
-    assert "1 of your ratings are of titles that this catalog does not have" in found.out
+    assert "1 of your ratings are of titles that this device does not know" in found.out
 
 
 def test_who_rated_nothing_asks_and_pays_like_anybody_else(askew: Askew, demo_address: str) -> None:

@@ -86,6 +86,29 @@ def test_doctor_says_which_way_would_be_taken(askew: Askew, demo_address: str) -
     assert ways[0]["text"].startswith("whole: all 417 items")
 
 
+def test_doctor_goes_by_what_is_held_as_a_question_does(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: looking at what the server offers for a byte budget that was changed since."""
+    data = tmp_path / "data"
+    assert "(whole: " in asked(askew, demo_address, data).out
+    monkeypatch.setenv("ASKEW_BYTE_BUDGET", "8000")
+    assert "(shared: the 417 items" in asked(askew, demo_address, data).out
+    found = json.loads(askew("doctor", "--server", demo_address, "--data", data, "--json").out)
+    (way,) = [each for each in found if each["name"] == "way"]
+    assert (way["health"], way["text"].startswith("shared: the 417 items")) == ("ok", True)
+
+
+def test_a_yes_beside_another_way_is_wrong_usage_and_charges_nothing(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    """Planted bug: a yes to a cheap signal that is passed over for the dear one of the settings."""
+    more = ("--way", "signal", "--accept", "bucket_rr:1:8")
+    found = asked(askew, demo_address, tmp_path, *more)
+    assert (found.code, "--way auto" in found.err) == (2, True)
+    assert not [*tmp_path.rglob("signals.sqlite")]
+
+
 def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(askew("budget", "--json").out)["way"] == "auto"
     monkeypatch.setenv("ASKEW_WAY", "shared")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from askew.editions import PERIOD, edition_of
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.held_file import Part
 from askew.metric_card import Card
@@ -21,14 +22,16 @@ from askew.signal import Query
 from askew.titles import TitleIndex, title_key
 from askew_client.device.device import Companion
 from askew_client.device.present import ratings_of
+from askew_client.held.source import date_of
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.protocol import Holding, Library
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.values import Answer, Connection, Cost, Departure, Quote
+from askew_client.views.values import Answer, Connection, Cost, Departure, Quote, Refreshed
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -76,14 +79,20 @@ class Network(LocalTransport):
 class Device:
     """A companion with all that it is made of, and a calendar that can be set."""
 
-    def __init__(self, pair: Pair, directory: Path, settings: ClientSettings = SETTINGS) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        directory: Path,
+        settings: ClientSettings = SETTINGS,
+        library: Library | None = None,
+    ) -> None:
         self.network = Network(pair.card, pair.catalog)
         self.today = TODAY
         self.signals = SignalStore(directory / "signals.sqlite", settings.caps)
         self.companion = Companion(
             self.network,
             settings,
-            library=FetchedAnew(self.network, settings.byte_budget),
+            library=library or FetchedAnew(self.network, settings.byte_budget),
             profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
             signals=self.signals,
             bits=SystemBits(),
@@ -329,6 +338,44 @@ async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: De
     rated.network.failure = None
     await rated.answer()
     assert rated.network.calls == [*FETCHED, "retrieve", *FETCHED, "retrieve"]
+
+
+@pytest.mark.parametrize(("day", "fetches"), [(2, 1), (3, 2)])
+async def test_a_program_that_runs_for_weeks_fetches_what_is_answered_no_more(
+    rated: Device, day: int, fetches: int
+) -> None:
+    """An edition of November 16 is answered until December 2."""
+    rated.today = datetime.date(2026, 12, day)
+    await rated.answer()
+    assert rated.network.calls.count("held") == fetches
+
+
+@dataclass
+class SharedShelf:
+    """A library that another program fills, too. Implements Library."""
+
+    held: Holding
+
+    async def holding(self, _: datetime.date) -> Holding:
+        return self.held
+
+    async def refresh(self) -> Refreshed:
+        now = datetime.datetime.now(datetime.UTC)
+        return Refreshed(date_of(self.held.edition), "whole", self.held.size, 0, now)
+
+
+async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Such as a timer of the system's, beside an app that is open for weeks."""
+    edition = edition_of((TODAY - date_of(0)).days)
+    shelf = SharedShelf(Holding(pair.card, pair.catalog, edition, 1000))
+    device = Device(pair, tmp_path, library=shelf)
+    await device.answer()
+    shelf.held = replace(shelf.held, edition=edition + PERIOD)
+    await device.companion.refresh()
+    await device.answer()
+    assert [query.edition for query in device.network.asked] == [edition, edition + PERIOD]
 
 
 async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(

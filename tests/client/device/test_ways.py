@@ -193,7 +193,14 @@ async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path
     assert films(again) == best_of([*range(STARTER), 6, 7, 8, 10], (1, -1), {8}, 4)
     assert (again.used, again.unused) == (1, 0)
     other = Device(tmp_path, BUCKETS)  # another run of the same device
+    await other.companion.connect()
+    assert other.companion.unmatched() == ()
+    other.companion.rate("FILM 8 (1968)", 4)
+    assert [each.label for each in other.companion.ratings()] == ["Film 8 (1968)"]
     assert (await other.answer()).used == 1
+    other.companion.wipe()
+    assert other.companion.search("film 8") == ()
+    assert not other.companion.knows("Film 8 (1968)")
 
 
 async def test_items_met_go_with_their_space(tmp_path: Path) -> None:

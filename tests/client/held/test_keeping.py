@@ -264,6 +264,20 @@ async def test_a_piece_left_over_from_another_edition_is_dropped(
     assert names(shelf) == {digest(NEW)}
 
 
+async def test_where_a_body_broke_off_is_forgotten_with_its_edition(
+    keeper: Made, clock: Clock
+) -> None:
+    """A server chooses that byte: gone on from for weeks, it would be a name for the device."""
+    await keeper(FakeSource.of(OLD)).held()
+    for edition in (NEXT, NEXT + PERIOD):
+        clock.set(edition + LONGEST_DELAY)
+        source = FakeSource.of(NEW)
+        source.troubles = [None, None, Unreachable("gone")]
+        with pytest.raises(Unreachable):
+            await keeper(source).refresh()
+        assert [start for _, _, start in source.heard[:2]] == [0, HEAD_BYTES]
+
+
 # What is done to a piece, by what is then said of it.
 LIES = {
     "not what its head says": lambda piece, start: piece.replace(b"o", b"0"),
@@ -343,6 +357,7 @@ HEADS = {
     "other magic": b"ASKEWHLD" + file_of(OLD)[8:HEAD_BYTES],
     "too short": file_of(OLD)[: HEAD_BYTES - 1],
     "a whole file at once": file_of(OLD),
+    "of nothing": file_of(b""),
 }
 
 
@@ -475,6 +490,21 @@ async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> No
     shelf = Shelf.of(tmp_path / "held", "a.example:1")
     with pytest.raises(ShelfError, match="cannot be used"):
         await Keeper(shelf, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).held(MONDAY)
+
+
+async def test_damage_that_cannot_be_removed_is_named_too(
+    keeper: Made, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory that became one to be read alone."""
+    await keeper(FakeSource.of(OLD)).held()
+    (shelf.directory / digest(OLD)).write_bytes(b"damaged")
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(ShelfError, match="Permission denied"):
+        await keeper(FakeSource.of(OLD)).held()
 
 
 @pytest.mark.parametrize("part", Part)

@@ -8,8 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from server.evaluation.test_study import scene
 
-from askew_server.evaluation.interests import INTERESTS, LEVELS, PUBLISHED, BitLaw
+from askew_server.evaluation.interests import INTERESTS, LEVELS, PUBLISHED, BitLaw, Interests
 
 TWO = BitLaw(0.8, 0.3, interests=2)
 SIGNALS = np.array(list(product((False, True), repeat=2 * LEVELS))).reshape(-1, 2, LEVELS)
@@ -58,3 +59,12 @@ def test_draws_have_the_law() -> None:
     often = drawn.mean(axis=0)
     own = np.array([[False, False, True], [True, False, False]])
     assert often == pytest.approx(np.where(own, TWO.p, TWO.q), abs=0.01)  # 6 standard errors
+
+
+def test_levels_are_thirds_of_the_servers_people() -> None:
+    """Planted bug: limits at other shares, which tell less."""
+    dealt = scene().dealt
+    levels = Interests.of(dealt).levels(dealt.server)
+    for interest in range(INTERESTS):
+        sizes = np.bincount(levels[:, interest], minlength=LEVELS)
+        assert sizes == pytest.approx(len(levels) / LEVELS, abs=1.5)

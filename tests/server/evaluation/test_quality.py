@@ -93,6 +93,11 @@ def test_coverage_is_of_the_whole_catalog() -> None:
     assert coverage_of(np.array([7, 7, 2]), 10) == 0.2
 
 
+def test_who_gets_nothing_new_picks_nothing() -> None:
+    """Planted bug: the first seen item of a slate counted as a pick."""
+    assert got([0, 1], [2, 3], [0, 1]).picked.tolist() == [1]
+
+
 def test_gini_is_0_for_alike_and_nearly_1_for_one_item() -> None:
     assert gini_of(np.array([0, 1, 2, 3]), 4) == pytest.approx(0)
     assert gini_of(np.array([2, 2, 2]), 4) == pytest.approx(3 / 4)

@@ -24,6 +24,7 @@ from askew.wire.held import held_from_body, held_to_bytes
 from askew_server.model import shared_slate as slates
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable, read_items
+from askew_server.training import factors
 from askew_server.training.factors import Tastes, fold_in_people, people_of, snapshot
 from askew_server.training.options import TrainingOptions, dimension_for
 
@@ -293,6 +294,18 @@ def test_large_catalogs_choose_from_a_pool_and_many_people_from_a_sample(
     monkeypatch.setattr(slates, "_MEASURED_PEOPLE", 20)
     pooled = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
     assert len(pooled) == len(set(pooled)) == 6
+
+
+def test_scores_of_many_items_are_those_of_few_people_at_a_time(
+    model: ItemModel, tastes: Tastes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: always of a thousand people, which took 2 GB for 100,000 items."""
+    items = np.arange(len(model.catalog))
+    whole = np.concatenate([*tastes.scores(model.catalog.scoring, items)])
+    monkeypatch.setattr(factors, "_AT_ONCE", 7 * len(items) + 1)
+    parts = [*tastes.scores(model.catalog.scoring, items)]
+    assert max(map(len, parts)) == 7
+    assert np.concatenate(parts) == pytest.approx(whole)
 
 
 # -- which items ----------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ from server.model.measured_films import (
     who_is_told,
 )
 
-from askew.break_even import DEVICE_BYTES, Way
+from askew.break_even import DEVICE_BYTES, STARTER_BYTES, Way
 from askew.model_card import Catalog, Item
 from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.break_even import Comparison
 from askew_server.model.kept_aside import groups_of
 from askew_server.model.measured_signals import EPSILONS, Signals, Terms
-from askew_server.model.rule_choice import Choice, RuleQuestion, choose
+from askew_server.model.rule_choice import Choice, RuleQuestion, choose, is_clear
 from askew_server.model.starter import starter_order, starter_size
 from askew_server.prior.people import as_they_are
 from askew_server.training.factors import (
@@ -31,6 +31,7 @@ from askew_server.training.factors import (
     Tastes,
     fold_in_people,
 )
+from askew_server.training.quality import ratio_of
 from askew_server.training.space_fit import fit_space
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -118,6 +119,23 @@ def test_what_gains_by_luck_alone_neither_serves_nor_is_proposed() -> None:
     assert sum(each.proposed() is Way.SIGNAL for each in worlds) <= 3
 
 
+@pytest.mark.parametrize("n", [2, 4, 12, 400])
+def test_few_people_are_clear_as_seldom_as_many(n: int) -> None:
+    """Gains of nothing: normal, and twice the standard error of many people is 2.3 %.
+
+    Planted bug: twice the standard error of few, which is 20 % for two people and 9 % for four.
+    """
+    gains = np.random.default_rng(n).normal(size=(4000, n))
+    clear = [is_clear(ratio_of(each, np.ones(n)), n) for each in gains]
+    assert 0.0228 - 0.008 < np.mean(clear) < 0.0228 + 0.008  # 3.4 standard errors
+
+
+def test_one_person_makes_nothing_clear() -> None:
+    """Whose gain has no error at all. Planted bug: any gain is above twice of nothing."""
+    assert not is_clear(ratio_of(np.ones(1), np.ones(1)), 1)
+    assert all(_Noise(seed, n_people=9).proposed() is not Way.SIGNAL for seed in range(8))
+
+
 def test_who_chooses_is_not_told_and_neither_is_known() -> None:
     """Planted bug: figures of the people by whom the best was chosen."""
     noise = _Noise(0)
@@ -156,8 +174,8 @@ def test_the_default_starter_fits_its_bytes() -> None:
     words = rng.integers(97, 123, (300_000, 12), dtype=np.uint8)
     many = [Item(bytes(row).decode()) for row in words]
     size = starter_size(None, many, 32)
-    assert 60_000 < size < 100_000
-    assert size * (16 + 1 + 7.5) < 2_000_000 < DEVICE_BYTES
+    assert 24_000 < size < 40_000
+    assert size * (16 + 1 + 7.5) < STARTER_BYTES < DEVICE_BYTES
 
 
 def test_a_starter_is_measured_by_words_from_everywhere() -> None:
@@ -165,7 +183,7 @@ def test_a_starter_is_measured_by_words_from_everywhere() -> None:
     rng = np.random.default_rng(1)
     words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
     many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
-    assert 30_000 < starter_size(None, many, 32) < 2_000_000 / (16 + 1 + 32)
+    assert 12_000 < starter_size(None, many, 32) < STARTER_BYTES / (16 + 1 + 32)
 
 
 def test_the_first_items_are_what_anybody_would_be_shown() -> None:

@@ -40,6 +40,7 @@ def test_days_belong_to_their_monday() -> None:
         *[MONDAY] * 7,
         MONDAY + PERIOD,
     ]
+    assert [edition_of(day) for day in (-1, 0, FIRST)] == [FIRST] * 3  # a clock that was never set
     assert [is_edition(day) for day in (0, FIRST - PERIOD, FIRST, FIRST + 1)] == [
         False,
         False,

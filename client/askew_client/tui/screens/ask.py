@@ -252,4 +252,4 @@ def _marks(
 def _left_out(answer: Answer) -> str:
     if not answer.unused:
         return ""
-    return f"; {answer.unused} of your ratings are of titles that this catalog does not have"
+    return f"; {answer.unused} of your ratings are of titles that this device does not know"
