@@ -12,7 +12,7 @@ MovieLens 1M's people, four of five change no class of likes, and one like in 40
 All else is made of the ratings as they are: see `what_it_tells`. Above all the item vectors: their
 difference between two trainings is nearly one outer product, whose left factor marks what one
 person likes. On MovieLens 1M it gave back 93 to 100 % of the likes of six people; of vectors that
-are rounded to 4 bits, as they are kept, 0 to 19 %, where guessing gives 1 to 5 %.
+are rounded to 4 bits, as they are kept, 3 to 17 %, where guessing gives 1 to 5 %.
 Vectors that were fixed in advance (`item_vectors.FixedVectors`) do not move. With fewer people than
 factors, the number of factors tells how many people there are.
 """
