@@ -105,12 +105,12 @@ class KeptAside:
         return reached
 
     def ratio(self, got: Gains) -> float:
-        """What they have over the best possible."""
-        return ratio_of(got, self.possible).mean
+        """What they have over the best possible; 1 where nothing good is left for any of them."""
+        return ratio_of(got, self.possible).mean if self.possible.any() else 1.0
 
     def gain(self, got: Gains, other: Gains) -> Estimate:
         """The paired difference of two such ratios, with its standard error."""
-        return ratio_of(got - other, self.possible)
+        return ratio_of(got - other, self.possible) if self.possible.any() else Estimate(0.0, 0.0)
 
     def figure(self, got: Gains, other: Gains) -> Figure:
         """As a card tells it."""

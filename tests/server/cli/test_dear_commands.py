@@ -54,7 +54,7 @@ def test_a_model_of_articles_is_trained_and_updated(
     assert isinstance(slates := model.card.space.buckets, Meanings)
     assert f"slates     {len(slates)} of 2 items, whose vectors devices hold" in shown
     assert model.card.break_even is not None
-    assert model.card.break_even.proposal.way is Way.SIGNAL  # what is held cannot be read
+    assert model.card.break_even.proposal.way is not Way.WHOLE  # what is held cannot be read
     assert "payloads   23 of 24 items, 151 bytes, 7 the largest" in shown
     assert model.payloads is not None
     assert [model.payloads[item] for item in (3, 23)] == [b"page 3", b""]

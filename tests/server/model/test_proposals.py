@@ -287,3 +287,22 @@ def test_the_first_items_are_what_anybody_would_be_shown() -> None:
     ]
     assert ratios[0] == max(ratios)
     assert sorted(model.keys) != list(model.keys)
+
+
+def test_where_nothing_good_is_left_for_anybody_nothing_is_gained() -> None:
+    """Who tests has seen all there is: figures are finite, and a card of them can be read again.
+
+    Planted bug: the ratio of nothing to nothing.
+    """
+    nothing = np.zeros(3)
+    people = KeptAside(
+        np.zeros((3, 1)),
+        np.ones((3, 1)),
+        csr_array(np.ones((3, 2))),
+        np.ones((2, 1), np.float32),
+        nothing,
+        nothing,
+    )
+    figure = people.figure(people.served([0]), people.served([1]))
+    assert (figure.ratio, figure.gain, figure.gain_error) == (1.0, 0.0, 0.0)
+    assert not is_clear(people.gain(nothing, nothing), 3)
