@@ -93,11 +93,11 @@ class Keeper:
         record, edition = self._shelf.record(), edition_of(day)
         if record.looked is not None and edition <= record.looked:
             edition = record.looked + PERIOD
-        if record.turn is None or record.turn.edition != edition:
-            record = replace(record, turn=draw_turn(edition, self._bits))
-            self._shelf.remember(record)
-        assert record.turn is not None  # noqa: S101  # drawn above
-        return record.turn
+        turn = record.turn
+        if turn is None or turn.edition != edition:
+            turn = draw_turn(edition, self._bits)
+            self._shelf.remember(replace(record, turn=turn))
+        return turn
 
     async def _renewed(self, day: int) -> HeldFile:
         """The current edition, looked for now."""

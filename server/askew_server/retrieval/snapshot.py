@@ -7,6 +7,7 @@ uses nothing else: a swap in between cannot mix two models, and what was taken s
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -79,22 +80,19 @@ class SnapshotHolder:
     @property
     def current(self) -> Snapshot:
         """What is in force today, or else what comes first."""
-        today = self._today()
-        return next((each for each in reversed(self._all) if each.since <= today), self._all[0])
+        today, versions = self._today(), self._all
+        return next((each for each in reversed(versions) if each.since <= today), versions[0])
 
     def at(self, edition: int) -> Snapshot:
         """What was in force on a Monday. Raises StaleSpace where that is answered no more, or is no
         Monday that has come.
         """
-        today, found = self._today(), None
-        for at, each in enumerate(self._all):
-            following = self._all[at + 1].since if at + 1 < len(self._all) else None
-            retired = following is not None and today > last_day(following)
-            if each.since <= edition and (following is None or edition < following) and not retired:
-                found = each
-        if found is None or not is_edition(edition) or edition > today + 1:
+        today, versions = self._today(), self._all  # taken once: a swap may come in between
+        after = bisect_right(versions, edition, key=lambda each: each.since)
+        retired = any(today > last_day(each.since) for each in versions[after : after + 1])
+        if not after or retired or not is_edition(edition) or edition > today + 1:
             raise StaleSpace
-        return found
+        return versions[after - 1]
 
     def swap(self, snapshot: Snapshot) -> None:
         """Serve another for the one of the same day from now on; calls under way end with the one

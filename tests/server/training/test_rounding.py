@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from askew.item_codes import encode, rounded, scales_of
+from askew_server.evaluation.data import simulated_table
+from askew_server.training.factors import factorize, fold_in_people, snapshot
+from askew_server.training.item_vectors import LearnedVectors
+from askew_server.training.options import TrainingOptions
 from askew_server.training.rounding import round_for
 
 RNG = np.random.default_rng(16)
@@ -47,3 +51,16 @@ def test_a_dimension_of_zeros_stays_zero() -> None:
     flat[:, 4] = 0
     vectors, _ = round_for(TASTES, flat)
     assert not np.abs(vectors[:, 4]).max() > 1e-9
+
+
+def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
+    """Of the simulated people's tastes. Planted bug: nearest codes in training."""
+    options = TrainingOptions(ranking_dimension=32)
+    told = LearnedVectors().express(simulated_table(), options)
+    learned = factorize(told.people.likes, 32, options.seed)
+    people = snapshot(told.people, options.seed)
+    tastes = fold_in_people(people, learned, options.least_likes).vectors
+    nearest = rounded(learned, scales_of(learned))
+    ours, plain = (np.mean((tastes @ (v - learned).T) ** 2) for v in (told.vectors, nearest))
+    assert encode(told.vectors, told.scales).size
+    assert ours < 0.9 * plain  # .76
