@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,9 +23,11 @@ from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, PureDP
 from askew.release import PRIVACY_UNIT, Release
 from askew.wire import popularity_convert as convert
 from askew_server.ledger import Charge, ChargeRequest, Ledger
-from askew_server.network.grpc_server import RunningServer, guarded
-from askew_server.network.popularity_service import PopularityService
 from askew_server.published.reader import ReleaseReader
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.call import Answer
+from askew_server.serving.services.popularity import PopularityService
 
 ROUNDS, LISTED = 400, 60
 SIZES = {"5 kB": (20, 200), "1 MB": (5000, 200)}  # items, and characters of a name
@@ -39,14 +42,9 @@ class EchoService:
     def __init__(self, replies: dict[bytes, bytes]) -> None:
         self._replies = replies
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        async def echo(request: bytes) -> bytes:
-            return self._replies[request]
-
-        handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            "Echo": grpc.unary_unary_rpc_method_handler(guarded(echo))
-        }
-        return grpc.method_handlers_generic_handler(self.name, handlers)
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        return {"Echo": lambda request, _: self._replies[request]}
 
 
 def published(book: Ledger, key: str, items: int, length: int) -> tuple[int, bytes]:
@@ -80,7 +78,7 @@ async def main() -> None:
             for number in range(LISTED):
                 published(book, f"listed {number}", *SIZES["1 MB"])
             echo = EchoService({size.encode(): reply for size, (_, reply) in stored.items()})
-            server = RunningServer([PopularityService(ReleaseReader(path)), echo], "127.0.0.1:0")
+            server = RunningServer([PopularityService(ReleaseReader(path)), echo], ServerConfig())
             await server.start()
             options = [("grpc.max_receive_message_length", -1)]
             async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options) as channel:

@@ -158,14 +158,15 @@ class Relay:
 
 async def measured(count: int) -> dict[str, int]:
     """Serve, run the device, and count."""
-    from askew_server.network.grpc_server import RunningServer
-    from askew_server.network.retrieval_service import RetrievalService
     from askew_server.retrieval.retriever import Retriever
     from askew_server.retrieval.snapshot import SnapshotHolder
+    from askew_server.serving.configuration.server import ServerConfig
+    from askew_server.serving.front.grpc_server import RunningServer
+    from askew_server.serving.services.retrieval import RetrievalService
 
     card, catalog = made_model(count)
     service = RetrievalService(SnapshotHolder(Retriever(card, catalog).snapshot))
-    server = RunningServer([service], "127.0.0.1:0")
+    server = RunningServer([service], ServerConfig())
     await server.start()
     relay = Relay(server.port)
     listening = await asyncio.start_server(relay.serve, "127.0.0.1", 0)

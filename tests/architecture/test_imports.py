@@ -89,13 +89,13 @@ VIOLATIONS = [
     ),
     (
         "served-without-counts",
-        "askew_server/network/retrieval_service.py",
+        "askew_server/serving/services/retrieval.py",
         "from askew_server import ledger",
     ),
-    ("served-without-counts", "askew_server/network/popularity_service.py", "import duckdb"),
+    ("served-without-counts", "askew_server/serving/services/popularity.py", "import duckdb"),
     (
         "served-without-counts",
-        "askew_server/network/new_service.py",
+        "askew_server/serving/services/new_service.py",
         "from askew_server.release import job",
     ),
     (
@@ -111,6 +111,18 @@ VIOLATIONS = [
         "from askew_server.model import artifact",
     ),
     ("rooms-of-the-server", "askew_server/surprise/__init__.py", "VALUE = 1"),
+    ("services-without-a-carrier", "askew_server/serving/services/call.py", "import grpc"),
+    (
+        "services-without-a-carrier",
+        "askew_server/serving/services/retrieval.py",
+        "from askew.wire import status",
+    ),
+    (
+        "serving-layers",
+        "askew_server/serving/services/call.py",
+        "from askew_server.serving.front import admission",
+    ),
+    ("serving-layers", "askew_server/serving/surprise.py", "VALUE = 1"),
     ("screens-apart", "askew_client/device/device.py", "from textual.app import App"),
     ("screens-apart", "askew_client/cli/tui.py", "def late() -> None:\n    import textual"),
     ("screens-apart", "askew_server/cli/main.py", "import textual_serve.server"),

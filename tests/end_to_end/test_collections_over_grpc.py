@@ -28,13 +28,14 @@ from askew_server.collections import artifact
 from askew_server.collections.columns import Column, Flags, Numbers
 from askew_server.collections.live import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.network.grpc_server import RunningServer
-from askew_server.network.retrieval_service import RetrievalService
-from askew_server.network.snapshot_watch import SnapshotWatch
 from askew_server.retrieval.live_values import LiveValues
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.running.snapshot_watch import SnapshotWatch
+from askew_server.serving.services.retrieval import RetrievalService
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
 NOISE = MapNoise(HexagonalLattice(0, 8), 37000)
@@ -48,7 +49,7 @@ def near(latitude: float, longitude: float, collection: str = "cafes", k: int = 
 
 @asynccontextmanager
 async def running(holder: SnapshotHolder) -> AsyncIterator[GrpcTransport]:
-    server = RunningServer([RetrievalService(holder)], "127.0.0.1:0")
+    server = RunningServer([RetrievalService(holder)], ServerConfig())
     await server.start()
     try:
         async with GrpcTransport(f"127.0.0.1:{server.port}", PATIENCE) as transport:

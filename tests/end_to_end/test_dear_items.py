@@ -21,11 +21,12 @@ from askew.wire.held import held_from_body, held_to_bytes
 from askew_client.exchange import Exchange
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.network.grpc_server import RunningServer
-from askew_server.network.retrieval_service import RetrievalService
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.retrieval import RetrievalService
 
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
 K = 20  # of the largest payloads: 5 MiB, more than gRPC receives unless it is told to
@@ -53,7 +54,7 @@ async def test_a_device_names_a_slate_and_reads_its_pick_without_another_questio
     card, catalog, people = world()
     payloads = tuple(bytes([item]) * MAX_PAYLOAD for item in range(40))
     snapshot = Retriever(card, catalog, people, payloads).snapshot
-    server = RunningServer([RetrievalService(SnapshotHolder(snapshot))], "127.0.0.1:0")
+    server = RunningServer([RetrievalService(SnapshotHolder(snapshot))], ServerConfig())
     await server.start()
     try:
         # what the device holds tells it which slate suits it; epsilon 20, so that it says so

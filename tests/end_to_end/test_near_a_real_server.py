@@ -13,10 +13,11 @@ from small_collections import DAY, posts, small_map
 from askew.rule_kind import MetricRuleKind
 from askew_client import AskewClient, AxisValues, ClientSettings, Position, Wishes
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.network.grpc_server import RunningServer
-from askew_server.network.retrieval_service import RetrievalService
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.retrieval import RetrievalService
 
 SETTINGS = ClientSettings(region="DE", near_k=6, pace=0.001, timeout=20, epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)
@@ -27,7 +28,7 @@ CAKE = Wishes(only={"kind": frozenset({"cake"})}, open_now=True)
 async def device_of(model: MetricModel, directory: Path) -> AsyncIterator[AskewClient]:
     """A device that asks a server of this model."""
     holder = SnapshotHolder(snapshot_of(model))
-    server = RunningServer([RetrievalService(holder)], "127.0.0.1:0")
+    server = RunningServer([RetrievalService(holder)], ServerConfig())
     await server.start()
     try:
         address = f"127.0.0.1:{server.port}"

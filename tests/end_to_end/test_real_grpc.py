@@ -31,10 +31,11 @@ from askew.wire.held import held_files, held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.network.grpc_server import RunningServer
-from askew_server.network.retrieval_service import RetrievalService
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.retrieval import RetrievalService
 
 SERVICE = "askew.wire.v1.Retrieval"
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -101,7 +102,7 @@ class Wired:
 
 @asynccontextmanager
 async def running(retriever: Retriever) -> AsyncIterator[Wired]:
-    server = RunningServer([RetrievalService(SnapshotHolder(retriever.snapshot))], "127.0.0.1:0")
+    server = RunningServer([RetrievalService(SnapshotHolder(retriever.snapshot))], ServerConfig())
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
@@ -191,7 +192,7 @@ def test_every_version_is_encoded_before_the_first_call(monkeypatch: pytest.Monk
         encoded.append(catalog)
         return held_files(card, catalog)
 
-    monkeypatch.setattr("askew_server.network.retrieval_service.held_files", noted)
+    monkeypatch.setattr("askew_server.serving.services.retrieval.held_files", noted)
     old = retriever_of(40).snapshot
     RetrievalService(SnapshotHolder(old, replace(retriever_of(41).snapshot, since=FIRST + PERIOD)))
     assert [len(catalog) for catalog in encoded] == [40, 41]
@@ -391,7 +392,7 @@ async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
     with pytest.raises(OSError, match=f"{wired.server.port}: the port is taken"):
         RunningServer(
             [RetrievalService(SnapshotHolder(wired.retriever.snapshot))],
-            f"127.0.0.1:{wired.server.port}",
+            ServerConfig(port=wired.server.port),
         )
 
 

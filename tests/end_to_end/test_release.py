@@ -260,9 +260,9 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
 
 def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     """The contract reads source; this is what the interpreter in fact loads."""
-    services = "retrieval_service, popularity_service"
+    services = "retrieval, popularity"
     program = (
-        f"import sys; from askew_server.network import {services}; "
+        f"import sys; from askew_server.serving.services import {services}; "
         "from askew_server.published import kept, popularity, reader; "
         "from askew_server.retrieval import retriever; print(*sys.modules)"
     )
@@ -271,5 +271,5 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     )
     loaded = set(made.stdout.split())
     roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
-    assert "askew_server.network.popularity_service" in loaded
+    assert "askew_server.serving.services.popularity" in loaded
     assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []

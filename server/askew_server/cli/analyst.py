@@ -14,7 +14,7 @@ from askew_server.release.tables import headed
 
 if TYPE_CHECKING:
     from askew.analyst import BudgetStatus
-    from askew_server.network.analyst_client import AnalystClient
+    from askew_server.serving.front.analyst_client import AnalystClient
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -95,7 +95,7 @@ def budget(server: str, token: IO[str], dataset: str, as_json: bool) -> None:
 
 
 def _client(server: str, token: IO[str]) -> AnalystClient:
-    from askew_server.network.analyst_client import AnalystClient
+    from askew_server.serving.front.analyst_client import AnalystClient
 
     return AnalystClient(server, token.read())
 

@@ -181,11 +181,6 @@ def listening_options(default_port: int) -> Callable[[_Command], _Command]:
     return decorated
 
 
-def address_of(host: str, port: int) -> str:
-    """The address as gRPC writes it."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def anchor_of(ledger: Path, anchor: Path | None) -> Path:
     """Where the anchor lies."""
     return anchor or ledger.with_name(ledger.name + ".anchor")

@@ -12,15 +12,15 @@ import click
 
 from askew.editions import FIRST
 from askew_server.cli.editions import dated
-from askew_server.cli.options import SERVE_PORT, address_of, existing, listening_options
+from askew_server.cli.options import SERVE_PORT, existing, listening_options
 from askew_server.cli.saved_model import load, of_tastes
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.model.item_model import ItemModel
-    from askew_server.network.grpc_server import Service
     from askew_server.published.reader import ReleaseReader
     from askew_server.retrieval.snapshot import Serving
+    from askew_server.serving.services.call import Service
 
 
 @click.command()
@@ -77,16 +77,17 @@ def serve(
         raise click.UsageError("name one model to serve: --model DIR or --demo")
     if popularity is not None and releases is None:
         raise click.UsageError("--popularity names a release of the ledger in --releases")
-    from askew_server.network.process import serve as run
-    from askew_server.network.retrieval_service import RetrievalService
-    from askew_server.network.snapshot_watch import SnapshotWatch
     from askew_server.retrieval.snapshot import SnapshotHolder
+    from askew_server.serving.configuration.server import ServerConfig
+    from askew_server.serving.running.process import serve as run
+    from askew_server.serving.running.snapshot_watch import SnapshotWatch
+    from askew_server.serving.services.retrieval import RetrievalService
 
     versions = _versions(models, demo)
     services: list[Service] = []
     if releases is not None:
-        from askew_server.network.popularity_service import PopularityService
         from askew_server.published.reader import ReleaseReader
+        from askew_server.serving.services.popularity import PopularityService
 
         reader = ReleaseReader(existing(releases))
         services.append(PopularityService(reader))
@@ -102,8 +103,8 @@ def serve(
 
     services.append(RetrievalService(holder))
     beside = SnapshotWatch(servings[0], holder).run if servings[0].changes else None
-    place = address_of(host, port)
-    asyncio.run(run(services, place, announce, with_parent=with_parent, beside=beside))
+    config = ServerConfig(host=host, port=port)
+    asyncio.run(run(services, config, announce, with_parent=with_parent, beside=beside))
 
 
 @dataclass(frozen=True)

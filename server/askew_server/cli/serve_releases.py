@@ -14,7 +14,6 @@ from askew_server.cli.options import (
     PLACES,
     RELEASES_PORT,
     Workplace,
-    address_of,
     engine_options,
     existing,
     ledger_options,
@@ -22,9 +21,9 @@ from askew_server.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from askew_server.network.grpc_server import Service
     from askew_server.release.analyst_desk import AnalystDesk
     from askew_server.release.analyst_plan import Offer
+    from askew_server.serving.services.call import Service
 
 
 @click.command("serve-releases")
@@ -74,9 +73,10 @@ def serve_releases(
         raise click.UsageError("analysts need --dataset and --events")
     if token_key is None and (dataset or rest["events"]):
         raise click.UsageError("--dataset and --events are for analysts: name their --token-key")
-    from askew_server.network.popularity_service import PopularityService
-    from askew_server.network.process import serve
     from askew_server.published.reader import ReleaseReader
+    from askew_server.serving.configuration.server import ServerConfig
+    from askew_server.serving.running.process import serve
+    from askew_server.serving.services.popularity import PopularityService
 
     def announce(bound: int) -> None:
         served = "releases, and answers to analysts" if token_key else "releases"
@@ -88,18 +88,19 @@ def serve_releases(
         if token_key is not None and dataset is not None:
             desk = _desk(stack, place, dataset, _offer(place, **rest))
             services.append(_analysts(desk, token_key, requests_per_minute))
-        asyncio.run(serve(services, address_of(host, port), announce, with_parent=with_parent))
+        config = ServerConfig(host=host, port=port)
+        asyncio.run(serve(services, config, announce, with_parent=with_parent))
 
 
 def _analysts(desk: AnalystDesk, token_key: Path, requests_per_minute: int) -> Service:
     """The service of analysts, for whoever has a token that was not taken back."""
-    from askew_server.network.admission import Admission, RateLimit
-    from askew_server.network.analyst_service import AnalystService
-    from askew_server.network.bearer import read_key
-    from askew_server.network.revocations import revocations_of
+    from askew_server.serving.services.analyst import AnalystService
+    from askew_server.serving.services.bearer import read_key
+    from askew_server.serving.services.principals import Principals, RateLimit
+    from askew_server.serving.services.revocations import revocations_of
 
     rate = RateLimit(requests_per_minute, time.monotonic)
-    return AnalystService(desk, Admission(read_key(token_key), revocations_of(token_key), rate))
+    return AnalystService(desk, Principals(read_key(token_key), revocations_of(token_key), rate))
 
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> AnalystDesk:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from askew_server.network.bearer import MAX_MINUTES, create_key, read_key
-from askew_server.network.revocations import revocations_of
+from askew_server.serving.services.bearer import MAX_MINUTES, create_key, read_key
+from askew_server.serving.services.revocations import revocations_of
 
 
 @click.group()

@@ -22,7 +22,7 @@ from askew.rule_kind import RuleKind
 from askew_server.cli import main as cli
 from askew_server.demo import model as demo
 from askew_server.model import artifact
-from askew_server.network import process as serving
+from askew_server.serving.running import process as serving
 from askew_server.training.options import TrainingOptions
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), 417 items, .*SIMULATED.*\n")

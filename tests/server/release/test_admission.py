@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from askew.errors import AccessError, ParameterError, TooOften, Unauthenticated
-from askew_server.network.admission import RateLimit
-from askew_server.network.bearer import Bearer
-from askew_server.network.revocations import Revocations
+from askew_server.serving.services.bearer import Bearer
+from askew_server.serving.services.principals import RateLimit
+from askew_server.serving.services.revocations import Revocations
 
 
 class Clock:

@@ -23,18 +23,20 @@ from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
-from askew_server.network.admission import Admission, RateLimit
-from askew_server.network.analyst_service import AnalystService
-from askew_server.network.bearer import BearerKey
-from askew_server.network.grpc_server import RunningServer, Service
-from askew_server.network.popularity_service import PopularityService
-from askew_server.network.revocations import Revocations
 from askew_server.published.kept import KeptReleases
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import AnalystPlan, Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource, ReleasePlan
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.analyst import AnalystService
+from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.call import Service
+from askew_server.serving.services.popularity import PopularityService
+from askew_server.serving.services.principals import Principals, RateLimit
+from askew_server.serving.services.revocations import Revocations
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]
@@ -81,12 +83,12 @@ async def wired(
     ledger.grant("films", "ada", TERMS)
     offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
     revocations = Revocations(paths[0].with_name("revoked"))
-    admission = Admission(KEY, revocations, RateLimit(PACE, lambda: 0.0))  # a clock that stands
+    principals = Principals(KEY, revocations, RateLimit(PACE, lambda: 0.0))  # a clock that stands
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
-        AnalystService(AnalystDesk(ledger, {"films": offer}, job), admission),
+        AnalystService(AnalystDesk(ledger, {"films": offer}, job), principals),
     ]
-    server = RunningServer(services, "127.0.0.1:0")
+    server = RunningServer(services, ServerConfig())
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         yield Wired(ledger, revocations, published, channel)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import pytest
 from small_collections import small_map
 
-from askew_server.network import snapshot_watch
-from askew_server.network.snapshot_watch import SnapshotWatch
 from askew_server.retrieval.served import Fixed, serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.serving.running import snapshot_watch
+from askew_server.serving.running.snapshot_watch import SnapshotWatch
 
 
 @dataclass

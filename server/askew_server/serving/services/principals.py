@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from askew.errors import ParameterError, TooOften
-from askew_server.network.bearer import BearerKey
-from askew_server.network.revocations import Revocations
+from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.revocations import Revocations
 
 
 class RateLimit:
@@ -32,13 +32,13 @@ class RateLimit:
         self._left[principal] = (left - 1, now)
 
 
-class Admission:
+class Principals:
     """Finds the principal who may ask in the value of an `authorization` header."""
 
     def __init__(self, key: BearerKey, revocations: Revocations, rate: RateLimit) -> None:
         self._key, self._revocations, self._rate = key, revocations, rate
 
-    def principal(self, authorization: str) -> str:
+    def find(self, authorization: str) -> str:
         """Raises Unauthenticated, TooOften, and AccessError for a damaged list of revocations."""
         principal = self._revocations.check(self._key.verified(authorization))
         self._rate.check(principal)

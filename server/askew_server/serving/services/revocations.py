@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from askew.errors import AccessError, Unauthenticated
-from askew_server.network.bearer import Bearer, check_principal
+from askew_server.serving.services.bearer import Bearer, check_principal
 
 _Mark = tuple[int, int, int]
 

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 
 from askew.errors import ParameterError
-from askew_server.network.grpc_server import RunningServer, Service
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.call import Service
 
 Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """What runs beside the services until the server stops; SIGHUP sets the event that it is given."""
@@ -16,7 +18,7 @@ Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
 
 async def serve(
     services: Sequence[Service],
-    address: str,
+    config: ServerConfig,
     announce: Callable[[int], None],
     *,
     with_parent: bool,
@@ -26,7 +28,7 @@ async def serve(
 
     announce(port) is called once, when the server answers. Raises OSError for a taken port.
     """
-    server = RunningServer(services, address)
+    server = RunningServer(services, config)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

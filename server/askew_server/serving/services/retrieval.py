@@ -1,12 +1,9 @@
-"""The retrieval service over gRPC: bytes in, checked, answered, bytes out."""
+"""The retrieval service: bytes in, checked, answered, bytes out."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
-
-import grpc
 
 from askew.errors import NotFound
 from askew.held_file import piece_of
@@ -14,8 +11,8 @@ from askew.model_card import ModelCard
 from askew.wire import convert
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.network.grpc_server import guarded
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.serving.services.call import Answer, Caller, Job
 
 
 class RetrievalService:
@@ -29,27 +26,25 @@ class RetrievalService:
         for version in holder.versions:  # before the first call: a large one takes seconds
             self._encoded_of(version)
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """What a gRPC server needs in order to serve this."""
-        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            "Retrieve": grpc.unary_unary_rpc_method_handler(guarded(self._retrieve)),
-            "GetModelCard": grpc.unary_unary_rpc_method_handler(guarded(self._model_card)),
-            "GetHeld": grpc.unary_unary_rpc_method_handler(guarded(self._held)),
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        """What is answered."""
+        return {
+            "Retrieve": self._retrieve,
+            "GetModelCard": self._model_card,
+            "GetHeld": self._held,
         }
-        return grpc.method_handlers_generic_handler(self.name, methods)
 
-    async def _retrieve(self, request: bytes) -> bytes:
+    def _retrieve(self, request: bytes, _: Caller) -> Job:
         edition = convert.edition_from_bytes(request)
         snapshot = self._holder.at(edition) if edition else self._holder.current
         query = convert.query_from_bytes(request, snapshot.card)
-        # In a thread: health checks must not wait behind a scan of a large catalog.
-        slate = await asyncio.to_thread(snapshot.answers.answer, query)
-        return convert.slate_to_bytes(slate, snapshot.card)
+        return Job(lambda: convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card))
 
-    async def _model_card(self, _: bytes) -> bytes:
+    def _model_card(self, _: bytes, __: Caller) -> bytes:
         return self._encoded_of(self._holder.current).card
 
-    async def _held(self, request: bytes) -> bytes:
+    def _held(self, request: bytes, _: Caller) -> bytes:
         wanted = convert.parse(pb.GetHeldRequest(), request)
         encoded = self._encoded_of(self._holder.at(wanted.edition))
         file = encoded.files.get(wanted.part)

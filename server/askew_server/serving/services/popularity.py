@@ -6,15 +6,13 @@ spend, count or draw. Who may import what is checked by a contract.
 
 from __future__ import annotations
 
-import asyncio
-
-import grpc
+from collections.abc import Mapping
 
 from askew.wire import popularity_convert as convert
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.network.grpc_server import guarded
 from askew_server.published.kept import KeptReleases
 from askew_server.published.reader import ReleaseReader
+from askew_server.serving.services.call import Answer, Caller, Job
 
 
 class PopularityService:
@@ -26,20 +24,20 @@ class PopularityService:
         self._reader = reader
         self._kept = KeptReleases(reader, convert.document_to_bytes)
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """What a gRPC server needs in order to serve this."""
-        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            "GetRelease": grpc.unary_unary_rpc_method_handler(guarded(self._release)),
-            "ListReleases": grpc.unary_unary_rpc_method_handler(guarded(self._page)),
-        }
-        return grpc.method_handlers_generic_handler(self.name, methods)
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        """What is answered."""
+        return {"GetRelease": self._release, "ListReleases": self._page}
 
-    async def _release(self, request: bytes) -> bytes:
+    def _release(self, request: bytes, _: Caller) -> bytes | Job:
         charge = convert.charge_from_bytes(request)
         kept = self._kept.at_hand(charge)
-        return kept if kept is not None else await asyncio.to_thread(self._kept.read, charge)
+        return kept if kept is not None else Job(lambda: self._kept.read(charge))
 
-    async def _page(self, request: bytes) -> bytes:
+    def _page(self, request: bytes, _: Caller) -> Job:
         dataset, after = convert.page_request_from_bytes(request)
-        page = await asyncio.to_thread(self._reader.page, dataset, after, convert.PAGE)
+        return Job(lambda: self._page_after(dataset, after))
+
+    def _page_after(self, dataset: str, after: int) -> bytes:
+        page = self._reader.page(dataset, after, convert.PAGE)
         return convert.page_to_bytes(page.summaries, more=page.more)

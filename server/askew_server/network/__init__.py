@@ -1,1 +1,0 @@
-"""The services over gRPC, their process, and who may call them."""

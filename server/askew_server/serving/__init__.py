@@ -1,0 +1,1 @@
+"""Answering calls: services, the port they are behind, and the processes that run them."""

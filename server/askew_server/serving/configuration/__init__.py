@@ -1,0 +1,1 @@
+"""What an operator decides, as values that are valid because they exist."""

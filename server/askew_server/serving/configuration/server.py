@@ -1,0 +1,78 @@
+"""How a server listens, and what it takes of callers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from askew.errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What callers may take of one process; each was measured against an attack.
+
+    Bytes, seconds, and numbers at once. Raises ParameterError for any that is not positive.
+    """
+
+    request_bytes: int = 16 * 1024
+    metadata_bytes: int = 8192
+    streams: int = 64  # of one connection
+    connections: int = 2000
+    handshake: float = 5.0
+    settings: float = 10.0
+    idle: float = 300.0
+    age: float = 600.0
+    age_grace: float = 10.0
+    keepalive: float = 60.0
+    keepalive_timeout: float = 20.0
+    ping_interval: float = 30.0
+
+    def __post_init__(self) -> None:
+        _require_positive(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneLimits:
+    """How many jobs of a lane run at once, how many wait, and the longest that a call may take.
+
+    Raises ParameterError for any that is not positive; nothing may wait where waiting is 0.
+    """
+
+    threads: int = 2
+    waiting: int = 32
+    longest: float = 10.0  # seconds, whatever deadline the caller has
+
+    def __post_init__(self) -> None:
+        _require_positive(self, but=("waiting",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """One server. grace: seconds for calls under way when it stops. Raises ParameterError."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    reuse_port: bool = False  # several processes on one port; else a second one must fail
+    grace: float = 5.0
+    limits: Limits = field(default_factory=Limits)
+    answers: LaneLimits = field(default_factory=LaneLimits)
+    # One count at a time: analysts who wait must not take the threads of everybody's answers.
+    analysts: LaneLimits = field(default_factory=lambda: LaneLimits(threads=1, longest=3600.0))
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise ParameterError("port", self.port, "from 0 to 65535")
+        if self.grace < 0:
+            raise ParameterError("grace", self.grace, "at least 0")
+
+    @property
+    def address(self) -> str:
+        """As gRPC writes it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _require_positive(limits: Limits | LaneLimits, but: tuple[str, ...] = ()) -> None:
+    for name, value in vars(limits).items():
+        least = 0 if name in but else 1e-3
+        if not value >= least:
+            raise ParameterError(name, value, "above 0" if least else "at least 0")

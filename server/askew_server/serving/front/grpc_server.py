@@ -1,0 +1,124 @@
+"""Any of Askew's services over gRPC on a port: health checks, and no exception text for callers.
+
+Handlers take raw bytes, because gRPC would tell the caller the exception text of a message that it
+could not parse. Nothing of a request is ever logged.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from askew.errors import WireError
+from askew.wire import status
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.admission import Admission
+from askew_server.serving.front.channel_options import options_of
+from askew_server.serving.services.call import Answer, Job, Lane, Service
+
+_log = logging.getLogger(__name__)
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+Handler = Callable[[bytes, Context], Awaitable[bytes]]
+
+
+class RunningServer:
+    """Services and health checks on one port."""
+
+    def __init__(self, services: Sequence[Service], config: ServerConfig) -> None:
+        """Binds the port. Raises OSError, which says why not, as when it is taken."""
+        self._config = config
+        self.admissions: Mapping[Lane, Admission] = {
+            Lane.ANSWERS: Admission(Lane.ANSWERS, config.answers, time.monotonic),
+            Lane.ANALYSTS: Admission(Lane.ANALYSTS, config.analysts, time.monotonic),
+        }
+        self._server = grpc.aio.server(options=options_of(config))
+        self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
+        self._names = ["", *(service.name for service in services)]
+        self._health = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        try:
+            self.port = self._server.add_insecure_port(config.address)
+        except RuntimeError:
+            raise OSError(
+                f"cannot listen on {config.address}: {_why_not(config.address)}"
+            ) from None
+
+    async def start(self) -> None:
+        """Serve, and say so to health checks."""
+        await self._server.start()
+        for service in self._names:
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Turn new calls away, finish those under way within `grace` seconds."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(self._config.grace if grace is None else grace)
+        for admission in self.admissions.values():
+            admission.stop()
+
+    def _handlers(self, service: Service) -> grpc.GenericRpcHandler:
+        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            name: grpc.unary_unary_rpc_method_handler(self._guarded(answer))
+            for name, answer in service.methods.items()
+        }
+        return grpc.method_handlers_generic_handler(service.name, methods)
+
+    def _guarded(self, answer: Answer) -> Handler:
+        """A handler that turns every failure into a status of the one table."""
+        admissions = self.admissions
+
+        async def handle(request: bytes, context: Context) -> bytes:
+            try:
+                reply = answer(request, _GrpcCaller(context))
+                if isinstance(reply, Job):
+                    reply = await admissions[reply.lane].run(reply, context.time_remaining())
+                return reply
+            except WireError as error:
+                await context.abort(*status.status_of(error))
+            except Exception as error:
+                # Neither the caller nor the log may see its text: it could hold a request.
+                _log.error("a call failed: %s", type(error).__name__)
+                await context.abort(*status.status_of(error))
+
+        return handle
+
+
+class _GrpcCaller:
+    """What gRPC tells of a caller. Implements Caller."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def authorization(self) -> Sequence[str]:
+        """The values of its authorization headers."""
+        metadata = self._context.invocation_metadata() or ()
+        return [str(value) for name, value in metadata if name == "authorization"]
+
+
+def _why_not(address: str) -> str:
+    """What gRPC does not say: found out by trying to listen there once more."""
+    host, _, port = address.rpartition(":")
+    try:
+        places = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in places:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                trial.bind(place)
+    except socket.gaierror:
+        return "this machine knows no such host"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return "the port is taken by another program; --port names another"
+        return os.strerror(error.errno or 0).lower()
+    return "gRPC refuses this address"

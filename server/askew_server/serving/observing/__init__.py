@@ -1,0 +1,1 @@
+"""What an operator sees of a server: numbers and lines without a signal, a slate or an address."""

@@ -1,0 +1,1 @@
+"""The server as processes: start, reload, stop."""

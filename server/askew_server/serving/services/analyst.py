@@ -1,0 +1,54 @@
+"""The service of analysts: every method needs a verified principal, and nothing else names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from askew.errors import Unauthenticated
+from askew.wire import popularity_convert as convert
+from askew.wire.v1 import popularity_pb2 as pb
+from askew_server.release.analyst_desk import AnalystDesk
+from askew_server.serving.services.call import Answer, Caller, Job, Lane
+from askew_server.serving.services.principals import Principals
+
+
+class AnalystService:
+    """One desk behind the two methods of the service."""
+
+    name = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
+
+    def __init__(self, desk: AnalystDesk, principals: Principals) -> None:
+        self._desk, self._principals = desk, principals
+
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        """What is answered."""
+        return {
+            "TopK": self._for_principal(self._top_k),
+            "GetBudget": self._for_principal(self._budget),
+        }
+
+    def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
+        """A way to answer that asks who calls before it looks at the message."""
+        return lambda request, caller: answer(request, self._principals.find(_header(caller)))
+
+    def _top_k(self, request: bytes, principal: str) -> Job:
+        question = convert.question_from_bytes(request)
+
+        def run() -> bytes:
+            stored, budget = self._desk.top_k(principal, question)
+            return convert.answer_to_bytes(stored, budget)
+
+        return Job(run, Lane.ANALYSTS)
+
+    def _budget(self, request: bytes, principal: str) -> Job:
+        dataset = convert.budget_request_from_bytes(request)
+        return Job(lambda: convert.budget_to_bytes(self._desk.budget(principal, dataset)))
+
+
+def _header(caller: Caller) -> str:
+    """The one authorization header. Raises Unauthenticated for none or several."""
+    values = caller.authorization()
+    if len(values) != 1:
+        raise Unauthenticated
+    return values[0]

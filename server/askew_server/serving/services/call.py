@@ -1,0 +1,50 @@
+"""A call to a service, whatever carries it: bytes in; bytes out, or a job that makes them.
+
+A service raises a WireError for a call that it refuses. What takes long is not done here but given
+back as a job: whoever carries the call decides whether, when and in which thread it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class Lane(StrEnum):
+    """Jobs of different lanes do not wait for each other."""
+
+    ANSWERS = "answers"
+    ANALYSTS = "analysts"
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work that makes a reply. cost: what it takes, in places of its lane."""
+
+    run: Callable[[], bytes] = field(repr=False)
+    lane: Lane = Lane.ANSWERS
+    cost: int = 1
+
+
+class Caller(Protocol):
+    """What a call brings beside its message."""
+
+    def authorization(self) -> Sequence[str]:
+        """The values of its authorization headers."""
+
+
+Answer = Callable[[bytes, Caller], bytes | Job]
+
+
+class Service(Protocol):
+    """What can be served: a full name, and a way to answer each method."""
+
+    @property
+    def name(self) -> str:
+        """The service's full name, with its package."""
+
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        """By the name of the method."""
