@@ -12,15 +12,30 @@ import click
 from askew.editions import FIRST
 from askew.errors import ArtifactError, ParameterError
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.model.mondays import dated, text_of_edition, versions_in
+from askew_server.model.mondays import dated, text_of_edition, today, versions_in
+from askew_server.serving.configuration.served import Models as Chosen
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.model.item_model import ItemModel
     from askew_server.published.reader import ReleaseReader
-    from askew_server.retrieval.snapshot import Serving
+    from askew_server.retrieval.snapshot import Serving, SnapshotHolder
+    from askew_server.serving.running.models import Models
 
 Find = Callable[[], Mapping[int, Path]]
+
+
+def models_of(chosen: Chosen, popular: tuple[ReleaseReader, int] | None) -> tuple[Models, Reading]:
+    """What was chosen, read, and how. Raises ArtifactError and ParameterError."""
+    from askew_server.serving.running.models import Models
+
+    if chosen.demo is not None:
+        reading = Reading(popular, tastes_only=False)
+        made = reading.model(_demo(chosen.demo))
+        return Models(dict, lambda *_: made, today, {FIRST: made}), reading
+    find = in_folder(chosen.folder) if chosen.folder is not None else named(chosen.directories)
+    reading = Reading.of(find, popular)
+    return Models(find, reading.directory, today), reading
 
 
 def named(models: Sequence[str]) -> Find:
@@ -37,8 +52,7 @@ def in_folder(folder: Path) -> Find:
     return lambda: versions_in(folder)
 
 
-def demo_of(name: str) -> Model:
-    """A demo's model."""
+def _demo(name: str) -> Model:
     if name == "places":
         from askew_server.demo.places_model import places_model
 
@@ -66,6 +80,10 @@ class Reading:
             raise ArtifactError("there is no model named by a Monday, such as 2026-11-23")
         return cls(popular, tastes_only=set(found) != {FIRST})
 
+    def in_words(self) -> str:
+        """What is served."""
+        return " and ".join(words for _, words in sorted(self.words.items()))
+
     def directory(self, directory: Path, since: int) -> Serving:
         """Reads and checks a model, ready to be served. Raises ArtifactError and ParameterError."""
         model = load(directory)
@@ -85,9 +103,10 @@ class Reading:
         return serving
 
 
-def warn_of_silence(first: int, today: int) -> None:
+def warn_of_silence(holder: SnapshotHolder) -> None:
     """Say so where the first version is still to come."""
-    if first > today:
+    first = holder.versions[0].since
+    if first > today():
         click.echo(
             f"askew-server: no model is in force before {text_of_edition(first)}; until then every "
             "device is refused",

@@ -1,11 +1,11 @@
 """A task beside the server that swaps models in when their files change, and live values too.
 
-What is swapped in was read, checked and made ready first, in another thread than calls: a model that
-cannot be used leaves the one before. And one rule protects those who ask: **what devices hold of a
-Monday that has come never changes.** They fetched it under the name of that Monday, and cannot use
-answers from anything else until the next one. So a model with other items or another card is taken
-for a Monday to come alone; one that differs in what only the server has, such as a prior or
-payloads, at any time.
+What is swapped in was read, checked and made ready first, in another thread than calls: what cannot
+be used leaves the one before. And one rule protects those who ask: **what devices hold of a Monday
+that has come never changes.** They fetched it under the name of that Monday, and cannot use answers
+from anything else until the next one. So a model with other items or another card is taken for a
+Monday to come alone; one that differs in what only the server has, such as a prior or payloads, at
+any time.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
+from types import MappingProxyType
 
 from askew.editions import answered
 from askew_server.collections.live import LIVE
@@ -21,13 +22,22 @@ Build = Callable[[Path, int], Serving]
 class Models:
     """Models by their Mondays, as they were last read. For one thread at a time."""
 
-    def __init__(self, find: Find, build: Build, today: Callable[[], int]) -> None:
-        """Reads those that are answered or will be. Raises as `find` and `build` do."""
+    def __init__(
+        self,
+        find: Find,
+        build: Build,
+        today: Callable[[], int],
+        others: Mapping[int, Serving] = MappingProxyType({}),
+    ) -> None:
+        """Reads those that are answered or will be. Raises as `find` and `build` do. others: what
+        is served and has no files.
+        """
         self._find, self._build, self._today = find, build, today
         self._marks: dict[int, Mark] = {}
         self._seen: dict[int, Mark] = {}
         self._unusable: set[int] = set()
-        self.servings = {day: self.read(day, path) for day, path in self._needed().items()}
+        self.servings = dict(others)
+        self.servings |= {day: self.read(day, path) for day, path in self._needed().items()}
 
     def read(self, day: int, path: Path) -> Serving:
         """One model. Raises as `build` does; then it is not read again until its files change."""

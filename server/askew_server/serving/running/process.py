@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.observing.observer import Observer
 from askew_server.serving.running.parent import when_input_closes
 from askew_server.serving.services.call import Service
 
@@ -16,20 +17,21 @@ Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """What runs beside the services until the server stops; SIGHUP sets the event that it is given."""
 
 
-async def serve(
+async def serve(  # noqa: PLR0913 (each by its name)
     services: Sequence[Service],
     config: ServerConfig,
     announce: Callable[[int], None],
     *,
     with_parent: bool,
     beside: Beside | None = None,
+    observer: Observer | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
 
     announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
     nothing where nothing does. Raises OSError for a taken port.
     """
-    server = RunningServer(services, config)
+    server = RunningServer(services, config, observer)
     stop, wake = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

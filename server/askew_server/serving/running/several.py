@@ -14,12 +14,15 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from askew.errors import AskewError
 from askew_server.serving.running.parent import when_input_closes
 from askew_server.serving.running.port import ReservedPort
 from askew_server.serving.running.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from askew_server.serving.configuration.server import ServerConfig
 
 _MARGIN = 5.0  # seconds beyond the grace of calls, until a process that stops is killed
 
@@ -35,6 +38,11 @@ class Several:
     with_parent: bool
     command: Sequence[str]
 
+    @classmethod
+    def of_config(cls, config: ServerConfig, command: Sequence[str], *, with_parent: bool) -> Self:
+        """As configured."""
+        return cls(config.host, config.port, config.processes, config.grace, with_parent, command)
+
     def become(self) -> None:
         """This process goes on as the one that keeps them, and as nothing else."""
         fields = (self.host, self.port, self.processes, self.grace, int(self.with_parent))
@@ -45,9 +53,7 @@ class Several:
     def of_words(cls, words: Sequence[str]) -> Self:
         """What `become` says."""
         host, port, processes, grace, with_parent, *command = words
-        return cls(
-            host, int(port), int(processes), float(grace), bool(int(with_parent)), command
-        )
+        return cls(host, int(port), int(processes), float(grace), bool(int(with_parent)), command)
 
     async def run(self, port: int) -> int:
         """Until it is stopped: the code to exit with."""

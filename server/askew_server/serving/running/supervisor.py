@@ -1,8 +1,8 @@
 """Several processes that answer on one port, and the one that starts, replaces and stops them.
 
-It answers nothing itself and imports nothing that answers, so it is small and does not die of what
-a model or a call may do. SIGHUP goes on to all. SIGUSR1 replaces one after the other, each only when
-its successor answers. SIGTERM and SIGINT stop all.
+It answers nothing itself and imports nothing that answers, so it is small, and nothing that a model
+or a call may do ends it. SIGHUP goes on to all. SIGUSR1 replaces one after the other, each only
+when its successor answers. SIGTERM and SIGINT stop all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST = 5  # starts that fail one after the other, when nothing answers any more
 
 
 def pause_after(failures: int) -> float:
-    """Seconds before a process that ended is started again: none, then half one to half a minute."""
+    """Seconds before one that ended is started again: none, then half one to half a minute."""
     return min(30.0, 0.25 * 2**failures) if failures else 0.0
 
 
