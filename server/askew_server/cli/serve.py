@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,6 +82,7 @@ def serve(
     from askew_server.serving.configuration.server import ServerConfig
     from askew_server.serving.running.process import serve as run
     from askew_server.serving.running.snapshot_watch import SnapshotWatch
+    from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.retrieval import RetrievalService
 
     versions = _versions(models, demo)
@@ -104,7 +106,12 @@ def serve(
     services.append(RetrievalService(holder))
     beside = SnapshotWatch(servings[0], holder).run if servings[0].changes else None
     config = ServerConfig(host=host, port=port)
-    asyncio.run(run(services, config, announce, with_parent=with_parent, beside=beside))
+    observer = observer_of(config)
+    observer.serves(lambda: holder.current.since, time.time())
+    started = run(
+        services, config, announce, with_parent=with_parent, beside=beside, observer=observer
+    )
+    asyncio.run(started)
 
 
 @dataclass(frozen=True)

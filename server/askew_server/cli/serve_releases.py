@@ -76,6 +76,7 @@ def serve_releases(
     from askew_server.published.reader import ReleaseReader
     from askew_server.serving.configuration.server import ServerConfig
     from askew_server.serving.running.process import serve
+    from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.popularity import PopularityService
 
     def announce(bound: int) -> None:
@@ -89,7 +90,8 @@ def serve_releases(
             desk = _desk(stack, place, dataset, _offer(place, **rest))
             services.append(_analysts(desk, token_key, requests_per_minute))
         config = ServerConfig(host=host, port=port)
-        asyncio.run(serve(services, config, announce, with_parent=with_parent))
+        observer = observer_of(config)
+        asyncio.run(serve(services, config, announce, with_parent=with_parent, observer=observer))
 
 
 def _analysts(desk: AnalystDesk, token_key: Path, requests_per_minute: int) -> Service:
