@@ -15,7 +15,11 @@ ROOT = Path(__file__).parents[2]
 TREES = ("shared", "client", "server")
 PACKAGES = ("shared/askew", "client/askew_client", "server/askew_server")
 ARCHITECTURE = ROOT / "docs/architecture.md"
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "deploy/README.md"]
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "deploy/README.md",
+]
 SOURCES = [
     path
     for tree in TREES
