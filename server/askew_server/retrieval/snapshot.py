@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from askew.editions import FIRST, is_edition, last_day
+from askew.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.metric_card import Card
 from askew.model_card import Catalog
@@ -100,3 +100,12 @@ class SnapshotHolder:
         """
         kept = [each for each in self._all if each.since != snapshot.since]
         self._all = tuple(sorted([*kept, snapshot], key=lambda each: each.since))
+
+    def withdraw(self, since: int) -> None:
+        """Serve no more what is in force from a day on that is still to come."""
+        self._all = tuple(each for each in self._all if each.since != since)
+
+    def retire(self) -> None:
+        """Forget versions that nobody is answered from any more."""
+        kept = answered([each.since for each in self._all], self._today())
+        self._all = tuple(each for each in self._all if each.since in kept)

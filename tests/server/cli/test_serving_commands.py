@@ -447,7 +447,9 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
 def test_a_host_that_is_none_is_named_with_the_reason(
     start: Callable[..., subprocess.Popen[str]], directory: Path
 ) -> None:
-    server = start("--model", directory, "--port", 0, "--host", "no-such-host.invalid")
+    server = start(
+        "--model", directory, "--port", 0, "--host", "no-such-host.invalid", "--plain-text"
+    )
     out, err = server.communicate(timeout=PATIENCE)
     assert (server.returncode, out) == (1, "")
     where = "no-such-host.invalid:0"
@@ -457,7 +459,9 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     found = {
-        name: next(each.default for each in cli.cli.commands[name].params if each.name == "port")
+        name: next(
+            each.default for each in cli.cli.commands[name].params if each.name == "server_port"
+        )
         for name in ("serve", "serve-releases")
     }
     assert found == {"serve": 7571, "serve-releases": 7572}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from askew.errors import ParameterError
+from askew.address import is_loopback
+from askew.errors import ConfigError, ParameterError
+from askew_server.serving.configuration.observed import Log, Metrics
+from askew_server.serving.configuration.tls import Tls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +51,23 @@ class LaneLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig:
-    """One server. grace: seconds for calls under way when it stops. Raises ParameterError."""
+    """One server. Raises ParameterError, and ConfigError for plain text that nobody asked for.
+
+    processes: how many answer on the port. grace: seconds for calls under way when it stops.
+    tls: None speaks plain text. plain_text: the operator's word that plain text is meant on an
+    address that others reach. proxies: addresses that limits of one connection spare.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
+    processes: int = 1
     reuse_port: bool = False  # several processes on one port; else a second one must fail
     grace: float = 5.0
+    plain_text: bool = False
+    tls: Tls | None = None
+    proxies: tuple[str, ...] = ()
+    metrics: Metrics = field(default_factory=Metrics)
+    log: Log = field(default_factory=Log)
     limits: Limits = field(default_factory=Limits)
     answers: LaneLimits = field(default_factory=LaneLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
@@ -64,6 +78,13 @@ class ServerConfig:
             raise ParameterError("port", self.port, "from 0 to 65535")
         if self.grace < 0:
             raise ParameterError("grace", self.grace, "at least 0")
+        if self.processes < 1:
+            raise ParameterError("processes", self.processes, "at least 1")
+        if self.tls is not None and self.plain_text:
+            raise ConfigError("--plain-text and a certificate exclude each other: name one")
+        if self.tls is None and not (self.plain_text or is_loopback(self.host)):
+            way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
+            raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
 
     @property
     def address(self) -> str:

@@ -23,6 +23,7 @@ class Admission:
         self._limits, self._clock = limits, clock
         self._threads = ThreadPoolExecutor(limits.threads, name)
         self._taken, self._lock = 0, Lock()
+        self.refused = 0  # calls that found no place, ever
 
     @property
     def taken(self) -> int:
@@ -53,6 +54,7 @@ class Admission:
     def _take(self, cost: int) -> None:
         with self._lock:
             if self._taken and self._taken + cost > self._limits.threads + self._limits.waiting:
+                self.refused += 1
                 raise Overloaded("too many calls are under way")
             self._taken += cost
 
