@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.editions import FIRST
-from askew_server.cli.editions import dated
 from askew_server.cli.options import existing
 from askew_server.cli.saved_model import load, of_tastes
+from askew_server.model.mondays import dated
 from askew_server.serving.configuration.configuration import Configuration
 from askew_server.serving.configuration.served import Models
 

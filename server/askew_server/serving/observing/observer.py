@@ -68,6 +68,13 @@ class Observer:
         told = of_error(error) if error is not None else {}
         self.log.tell("swap_refused", error=told.get("error", "refused"), reason=reason)
 
+    def certificates_refused(self, reason: str) -> None:
+        """Files of certificates changed and are no use; what was shown goes on being shown.
+
+        reason: for the operator, of the operator's own files. From any thread.
+        """
+        self.log.tell("certificates_refused", reason=reason)
+
 
 def _monday(day: int) -> str:
     """As a date; what is beyond the last date of the calendar is that."""
