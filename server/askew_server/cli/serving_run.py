@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ def run(chosen: Configuration, *, with_parent: bool) -> None:
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.running.process import serve
     from askew_server.serving.running.snapshot_watch import SnapshotWatch
+    from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.retrieval import RetrievalService
 
     versions = _versions(chosen.models)
@@ -51,7 +53,17 @@ def run(chosen: Configuration, *, with_parent: bool) -> None:
 
     services.append(RetrievalService(holder))
     beside = SnapshotWatch(servings[0], holder).run if servings[0].changes else None
-    asyncio.run(serve(services, chosen.server, announce, with_parent=with_parent, beside=beside))
+    observer = observer_of(chosen.server)
+    observer.serves(lambda: holder.current.since, time.time())
+    served = serve(
+        services,
+        chosen.server,
+        announce,
+        with_parent=with_parent,
+        beside=beside,
+        observer=observer,
+    )
+    asyncio.run(served)
 
 
 @dataclass(frozen=True)
