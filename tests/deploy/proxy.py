@@ -37,10 +37,10 @@ def require_nginx() -> None:
 
 @dataclass(frozen=True)
 class Proxy:
-    """A running nginx. root: the certificate that its callers trust; log: all that it wrote."""
+    """A running nginx. authority: the certificate that callers trust; output: what it writes."""
 
     address: str
-    root: bytes
+    authority: Path
     output: Path
 
     @property
@@ -51,7 +51,7 @@ class Proxy:
     def channel(self) -> grpc.aio.Channel:
         """A connection of its own."""
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
-        trust = grpc.ssl_channel_credentials(root_certificates=self.root)
+        trust = grpc.ssl_channel_credentials(root_certificates=self.authority.read_bytes())
         return grpc.aio.secure_channel(self.address, trust, options=options)
 
 
@@ -88,7 +88,7 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
             pass_fds=[listening.fileno()],
         )
     try:
-        yield Proxy(f"localhost:{port}", certificate, output)
+        yield Proxy(f"localhost:{port}", folder / "tls.crt", output)
     finally:
         process.terminate()
         process.wait()

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import grpc
@@ -61,16 +60,9 @@ def proxy(servers: list[Server], tmp_path: Path) -> Iterator[Proxy]:
         yield each
 
 
-@pytest.fixture
-def trusting(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    trust(proxy, monkeypatch)
-
-
-def trust(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Devices speak TLS to this machine too, and trust the proxy's certificate."""
-    trusting = partial(grpc.ssl_channel_credentials, root_certificates=proxy.root)
-    monkeypatch.setattr(grpc, "ssl_channel_credentials", trusting)
-    monkeypatch.setattr("askew_client.transport.grpc.is_loopback", lambda host: False)
+def device_of(proxy: Proxy) -> GrpcTransport:
+    """A device's network, which trusts the proxy's certificate and sends again what fails."""
+    return GrpcTransport(proxy.address, PATIENCE, str(proxy.authority))
 
 
 async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -> Code:
@@ -83,9 +75,10 @@ async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -
     return Code.OK
 
 
-@pytest.mark.usefixtures("trusting")
 async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> None:
-    settings = ClientSettings(way="signal", k=4, pace=0.001, timeout=PATIENCE)
+    settings = ClientSettings(
+        way="signal", k=4, pace=0.001, timeout=PATIENCE, authority=str(proxy.authority)
+    )
     async with AskewClient(settings, server=proxy.address, directory=tmp_path) as client:
         await ready(proxy)
         client.rate("Alien (1979)", 5)
@@ -94,26 +87,23 @@ async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> 
     assert "askew.wire.v1.Retrieval/Retrieve 200" in proxy.log
 
 
-@pytest.mark.usefixtures("trusting")
 async def test_a_held_file_comes_through_it_as_from_the_server(
-    proxy: Proxy, servers: list[Server], monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy, servers: list[Server]
 ) -> None:
     await ready(proxy)
-    async with GrpcTransport(proxy.address, PATIENCE) as network:
+    async with device_of(proxy) as network:
         pieces = [await network.held(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)]
-    monkeypatch.undo()
     async with GrpcTransport(servers[0][0], PATIENCE) as network:
         assert [await network.held(FIRST, Part.WHOLE, start) for start in (0, 48, 4096)] == pieces
     assert all(pieces)
 
 
 async def test_a_server_that_is_stopped_takes_no_call_with_it(
-    servers: list[Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    servers: list[Server], tmp_path: Path
 ) -> None:
     """Questions go on meanwhile, of both."""
     address, process = servers[2]
     with proxying([address, servers[1][0]], tmp_path, rate="9999r/s") as proxy:
-        trust(proxy, monkeypatch)
         await ready(proxy)
         busy, stopped = asyncio.Event(), asyncio.Event()
         devices = [asyncio.create_task(asking(proxy, busy, stopped)) for _ in range(8)]
@@ -130,7 +120,7 @@ async def test_a_server_that_is_stopped_takes_no_call_with_it(
 async def asking(proxy: Proxy, busy: asyncio.Event, stopped: asyncio.Event) -> int:
     """How many pieces a device got before and after; it raises where one is refused."""
     answered = 0
-    async with GrpcTransport(proxy.address, PATIENCE) as network:
+    async with device_of(proxy) as network:
         left = 20  # after the server has gone
         while left:
             await network.held(FIRST, Part.WHOLE, 48)
@@ -151,7 +141,7 @@ async def test_a_server_that_is_not_there_takes_no_call(
 
 
 async def test_a_call_that_dies_with_its_server_is_one_to_make_again(
-    servers: list[Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    servers: list[Server], tmp_path: Path
 ) -> None:
     """nginx asks nobody else what it has begun to send, and a device sends the same bytes again.
 
@@ -166,8 +156,7 @@ async def test_a_call_that_dies_with_its_server_is_one_to_make_again(
     async with await asyncio.start_server(die, "127.0.0.5", 0) as dying:
         host, port = dying.sockets[0].getsockname()
         with proxying([f"{host}:{port}", servers[0][0]], tmp_path) as proxy:
-            trust(proxy, monkeypatch)
-            async with GrpcTransport(proxy.address, PATIENCE) as network:
+            async with device_of(proxy) as network:
                 for _ in range(4):
                     assert await network.held(FIRST, Part.WHOLE, 48)
             async with proxy.channel() as channel:
