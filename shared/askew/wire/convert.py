@@ -45,14 +45,13 @@ def query_to_bytes(query: Query) -> bytes:
     return message.SerializeToString()
 
 
-def edition_from_bytes(data: bytes) -> int:
-    """The version that a request names; 0 for none."""
-    return parse(pb.RetrieveRequest(), data).edition
-
-
 def query_from_bytes(data: bytes, card: Card) -> Query:
     """A request, checked against the model that is to answer it."""
-    message = parse(pb.RetrieveRequest(), data)
+    return query_from_message(parse(pb.RetrieveRequest(), data), card)
+
+
+def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
+    """The same of a message, whose edition says which model is to answer."""
     mechanism, version, space = read_mechanism(message), message.space_version, ANY_SPACE
     if isinstance(card, ModelCard):
         if version or not message.edition:
