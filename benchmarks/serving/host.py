@@ -1,8 +1,8 @@
 """A server in a process of its own: the production one over a simulated model, or an echo.
 
-    python -m benchmarks.serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
-    python -m benchmarks.serving.host places 1000000 codebook
-    python -m benchmarks.serving.host tastes 100000 posterior 4
+python -m benchmarks.serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
+python -m benchmarks.serving.host places 1000000 codebook
+python -m benchmarks.serving.host tastes 100000 posterior 4
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ def main() -> None:
 
 
 def _answers() -> Service:
+    from benchmarks.serving.models import snapshot
+
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.services.retrieval import RetrievalService
-    from benchmarks.serving.models import snapshot
 
     kind, size, rule = sys.argv[1:4]
     dimension = int(sys.argv[4]) if len(sys.argv) > 4 else 2

@@ -82,9 +82,7 @@ def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
     )
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
-    card = ModelCard(
-        space, catalog.version, count, 64, "SIMULATED", True, _rule(rule), count
-    )
+    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, _rule(rule), count)
     people = made_people(space, 1, count) if rule.needs_prior else None
     return Tastes(card, catalog, people)
 

@@ -22,8 +22,8 @@ from askew.wire import status
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
 from askew_server.serving.front.channel_options import options_of
-from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.connections import Connections
+from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.health import Health
 from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.observer import Observer
