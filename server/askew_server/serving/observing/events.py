@@ -93,10 +93,11 @@ FIELDS: Mapping[str, _Form] = {
 
 
 def allowed(event: Event, fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields that the event has and whose values are of their form.
+    """The fields that the event has and whose values are of their form. None is no field.
 
     What was left out is counted as `dropped`: a mistake in a line of the log fails no call.
     """
+    fields = {name: value for name, value in fields.items() if value is not None}
     kept = {
         name: value
         for name, value in fields.items()
