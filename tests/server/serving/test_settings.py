@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from askew_server.cli.configured import configuration, settings
 from askew_server.cli.main import cli
 from askew_server.serving.configuration.configuration import Configuration, configuration_of
+from askew_server.serving.configuration.file import read_file
 from askew_server.serving.configuration.keys import BY_NAME, KEYS, Key
 from askew_server.serving.configuration.kinds import Choice, Kind, Network, Number, Switch, Whole
 from askew_server.serving.configuration.server import ServerConfig
@@ -341,3 +343,33 @@ def test_plain_text_is_spoken_on_this_machine(host: str) -> None:
 def test_plain_text_is_spoken_anywhere_to_a_proxy_in_front() -> None:
     said = {"server.host": "0.0.0.0", "server.plain_text": True}
     assert configuration_of(said).server.tls is None
+
+
+# -- documents ------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_operations_has_a_row_for_every_setting_with_its_flag_and_default() -> None:
+    """In the table's order, and none that does not exist."""
+
+    def row(key: Key) -> tuple[str, str, str]:
+        default = 7571 if key.name == "server.port" else key.default
+        shown = "none" if default in {None, ()} else json.dumps(default)
+        return f"`{key.name}`", ", ".join(f"`{flag}`" for flag in key.flags), shown
+
+    rows = re.findall(
+        r"^\| (`[a-z]+\.[a-z_]+`) \| ([^|]*?) ?\| ([^|]+) \| [^|]{4,} \|$", PAGE, re.MULTILINE
+    )
+    assert [row(key) for key in KEYS] == [
+        each for each in rows if each[0].strip("`") in BY_NAME or each[1].startswith("`--")
+    ]
+
+
+def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
+    block = re.search(r"^```toml\n(\[server\].*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert block
+    path = tmp_path / "server.toml"
+    path.write_text(block[1])
+    found = read_file(path)
+    assert (found.problems, len(found.values)) == ((), 5)
