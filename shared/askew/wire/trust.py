@@ -14,6 +14,7 @@ from askew.errors import ParameterError
 _NO_CONNECTION = "failed to connect to all addresses"
 _REASONS = (
     ("Hostname Verification Check failed", "its certificate is for another host"),
+    ("is not in peer certificate", "its certificate is for another host"),  # gRPC 1.76
     ("certificate has expired", "its certificate has expired"),
     ("certificate is not yet valid", "its certificate is not valid yet"),
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is of no authority that is trusted here"),
