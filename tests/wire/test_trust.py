@@ -60,9 +60,7 @@ def test_plain_text_is_spoken_to_this_machine_alone_and_never_with_an_authority(
 
 @pytest.mark.parametrize("authority", [b"", b"a text", b"\xff"])
 def test_an_authority_is_certificates(authority: bytes) -> None:
-    with pytest.raises(
-        ParameterError, match="authority must be a file of certificates in PEM, got 'ca.pem'"
-    ):
+    with pytest.raises(ParameterError, match=r"in PEM, got 'ca[.]pem'"):
         checked_authority(authority, "ca.pem")
 
 
