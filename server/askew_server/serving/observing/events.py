@@ -46,7 +46,7 @@ EVENTS: Mapping[str, Event] = {
     "overload_began": Event(Level.WARNING, ("lane",)),
     "overload_ended": Event(Level.INFO, ("lane", "count", "seconds")),
     "health_changed": Event(Level.WARNING, ("service", "serving")),
-    "crashed": Event(Level.ERROR, ("error", "where")),
+    "crashed": Event(Level.ERROR, ("error", "where"), alike=("error", "where")),
     "library": Event(Level.WARNING, ("logger", "error", "where"), alike=("logger", "error")),
 }
 

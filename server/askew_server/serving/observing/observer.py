@@ -14,6 +14,7 @@ from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.told_errors import of_error
 
+_LONGEST_REASON = 300  # characters
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -68,11 +69,12 @@ class Observer:
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         """What would have been next is not good; what was served goes on being served.
 
-        reason: for the operator, of the operator's own files.
+        reason: for the operator, of the operator's own files; cut to one line.
         """
         self.swaps_refused += 1
-        told = of_error(error) if error is not None else {}
-        self.log.tell("swap_refused", error=told.get("error", "refused"), reason=reason)
+        told = of_error(error) if error is not None else {"error": "refused"}
+        line = " ".join(reason.split())[:_LONGEST_REASON]
+        self.log.tell("swap_refused", reason=line or None, error=told["error"])
 
 
 def _monday(day: int) -> str:
