@@ -6,7 +6,6 @@ uses nothing else: a swap in between cannot mix two models, and what was taken s
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_server.model.mondays import today
 
 
 class Answers(Protocol):
@@ -63,7 +63,7 @@ class SnapshotHolder:
         self,
         snapshot: Snapshot,
         *others: Snapshot,
-        today: Callable[[], int] = lambda: int(time.time() // 86_400),
+        today: Callable[[], int] = today,
     ) -> None:
         """Raises ParameterError where two are in force from the same day on."""
         self._today = today

@@ -42,6 +42,7 @@ EVENTS: Mapping[str, Event] = {
     "stopped": Event(Level.INFO, ("process", "seconds")),
     "swapped": Event(Level.INFO, ("monday",)),
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error",)),
+    "certificates_refused": Event(Level.ERROR, ("reason",), alike=()),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
     "overload_began": Event(Level.WARNING, ("lane",)),
     "overload_ended": Event(Level.INFO, ("lane", "count", "seconds")),

@@ -42,6 +42,7 @@ class Observer:
         self.healths: Callable[[], Mapping[str, bool]] = dict
         self.version: Callable[[], int] | None = None
         self.loaded, self.swaps, self.swaps_refused = 0.0, 0, 0
+        self.certificates_refusals = 0
 
     def method(self, service: str, method: str) -> MethodCounts:
         """The counts of a method, to be kept by whoever carries its calls."""
@@ -73,8 +74,19 @@ class Observer:
         """
         self.swaps_refused += 1
         told = of_error(error) if error is not None else {"error": "refused"}
-        line = " ".join(reason.split())[:_LONGEST_REASON]
-        self.log.tell("swap_refused", reason=line or None, error=told["error"])
+        self.log.tell("swap_refused", reason=_line(reason), error=told["error"])
+
+    def certificates_refused(self, reason: str) -> None:
+        """Files of certificates changed and are no use; what was shown goes on being shown.
+
+        reason: for the operator, of the operator's own files. From any thread.
+        """
+        self.certificates_refusals += 1
+        self.log.tell("certificates_refused", reason=_line(reason))
+
+
+def _line(reason: str) -> str | None:
+    return " ".join(reason.split())[:_LONGEST_REASON] or None
 
 
 def _monday(day: int) -> str:
