@@ -11,6 +11,7 @@ import pytest
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.running.port import ReservedPort
+from askew_server.serving.running.several import Several, main
 
 HERE = "127.0.0.1"
 
@@ -51,6 +52,22 @@ def test_another_who_wants_to_hold_it_is_refused(reserved: ReservedPort) -> None
     with pytest.raises(OSError, match="in use") as refusal:
         ReservedPort(HERE, reserved.number)
     assert refusal.value.errno == errno.EADDRINUSE
+
+
+def test_a_second_server_of_several_processes_says_so_in_a_line(
+    reserved: ReservedPort, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = Several(HERE, reserved.number, 2, 5.0, with_parent=False, command=[])
+    assert main(asked.words()) == 1
+    why = "the port is taken by another program; --port names another"
+    line = f"askew-server: cannot listen on {HERE}:{reserved.number}: {why}\n"
+    assert capsys.readouterr() == ("", line)
+
+
+def test_a_host_that_is_none_is_named_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = Several("no-such-host.invalid", 0, 2, 5.0, with_parent=False, command=[])
+    assert main(asked.words()) == 1
+    assert capsys.readouterr().err.endswith(": this machine knows no such host\n")
 
 
 def test_a_port_that_is_taken_is_refused() -> None:

@@ -152,6 +152,7 @@ async def test_one_that_dies_is_started_again_and_the_other_is_let_be(folder: Pa
         os.kill(pids[1], signal.SIGKILL)
         assert await within(play.said.get()) == "process 1 ended with -9 and is started again"
         assert await play.tellings(1) == [("answers", 1)]
+        assert await within(play.said.get()) == "process 1 answers again"
         os.kill(pids[0], 0)
 
 
