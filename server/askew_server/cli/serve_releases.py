@@ -69,6 +69,7 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
     """Serve what was chosen, until it is stopped."""
     from askew_server.published.reader import ReleaseReader
     from askew_server.serving.running.process import serve
+    from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.popularity import PopularityService
 
     analysts = chosen.analysts
@@ -83,7 +84,8 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
         if analysts.token_key is not None and analysts.dataset is not None:
             desk = _desk(stack, place, analysts.dataset, _offer(place, analysts))
             services.append(_analysts(desk, analysts.token_key, analysts.requests_per_minute))
-        asyncio.run(serve(services, chosen.server, announce, with_parent=with_parent))
+        observer, config = observer_of(chosen.server), chosen.server
+        asyncio.run(serve(services, config, announce, with_parent=with_parent, observer=observer))
 
 
 def _place(chosen: Configuration) -> Workplace:

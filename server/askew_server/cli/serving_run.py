@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -> None:
     """Serve what was chosen, until it is stopped. child: its number, where it is one of several."""
     if child is not None:
-        chosen, with_parent = replace(chosen, server=replace(chosen.server, reuse_port=True)), True
+        chosen, with_parent = replace(chosen, server=chosen.server.as_child(child)), True
     elif chosen.server.processes > 1:
         from askew_server.serving.running.several import Several
 
@@ -49,15 +50,15 @@ async def _serve(
     with_parent: bool,
 ) -> None:
     from askew_server.model.mondays import today
-    from askew_server.serving.observing.event_log import EventLog
-    from askew_server.serving.observing.observer import Observer
     from askew_server.serving.running.model_watch import ModelWatch
     from askew_server.serving.running.process import serve
+    from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.popularity import PopularityService
     from askew_server.serving.services.retrieval import RetrievalService
 
     models, holder, reading = read
-    observer = Observer(EventLog(sys.stderr, chosen.server.log))
+    observer = observer_of(chosen.server)
+    observer.serves(lambda: holder.current.since, time.time())
     retrieval = RetrievalService(holder)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
     watch = ModelWatch(models, holder, retrieval.make_ready, observer, today)

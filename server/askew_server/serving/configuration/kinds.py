@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+_LARGEST = (1 << 31) - 1  # what gRPC takes
+
 
 class Kind(Protocol):
     """A type of settings with its limit."""
@@ -31,11 +33,13 @@ class Whole:
     """A whole number."""
 
     least: int
-    most: int = 1 << 40
+    most: int | None = None
 
     @property
     def words(self) -> str:
-        """With both ends."""
+        """With its ends."""
+        if self.most is None:
+            return f"a whole number of at least {self.least}"
         return f"a whole number from {self.least} to {self.most}"
 
     def of_text(self, text: str) -> int:
@@ -46,7 +50,7 @@ class Whole:
 
     def checked(self, value: object) -> int:
         """No bool, which is a number to Python."""
-        if type(value) is not int or not self.least <= value <= self.most:
+        if type(value) is not int or not self.least <= value <= (self.most or _LARGEST):
             raise ValueError
         return value
 

@@ -11,6 +11,7 @@ from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.running.parent import when_input_closes
+from askew_server.serving.running.watched import watched
 from askew_server.serving.services.call import Service
 
 Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
@@ -31,22 +32,27 @@ async def serve(  # noqa: PLR0913 (each by its name)
     announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
     nothing where nothing does. Raises OSError for a taken port.
     """
+    observer = observer if observer is not None else Observer()
     server = RunningServer(services, config, observer)
     stop, wake = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
-    _settle()
-    await server.start()
-    task = None if beside is None else loop.create_task(beside(wake))
-    announce(server.port)
-    if with_parent:
-        await when_input_closes(stop)
-    await stop.wait()
-    if task is not None:
-        task.cancel()
-    await server.stop()
+    async with watched(server, config, observer) as pages:
+        _settle()
+        await server.start()
+        task = None if beside is None else loop.create_task(beside(wake))
+        announce(server.port)
+        observer.log.tell("ready", port=server.port, metrics_port=pages)
+        if with_parent:
+            await when_input_closes(stop)
+        await stop.wait()
+        observer.log.tell("stopping")
+        if task is not None:
+            task.cancel()
+        await server.stop()
+    observer.log.tell("stopped")
 
 
 def _settle() -> None:
