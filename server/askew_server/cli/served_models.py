@@ -58,8 +58,10 @@ def _demo(name: str) -> Model:
 
         return places_model()
     from askew_server.demo.model import demo_model
+    from askew_server.retrieval.tables.made import tables_for
 
-    return demo_model()
+    model = demo_model()
+    return replace(model, tables=tables_for(model))
 
 
 @dataclass(frozen=True)

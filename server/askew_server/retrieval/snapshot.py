@@ -17,6 +17,7 @@ from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_server.model.answer_tables import AnswerTable
 from askew_server.model.mondays import today
 
 
@@ -30,13 +31,14 @@ class Answers(Protocol):
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
-    Monday from which on it is in force.
+    Monday from which on it is in force. tables: answers made beforehand, of this very catalog.
     """
 
     card: Card
     answers: Answers = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
     since: int = FIRST
+    tables: tuple[AnswerTable, ...] = field(default=(), repr=False)
 
 
 class Serving(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from askew.errors import ParameterError
@@ -24,10 +24,6 @@ class Metrics:
     def __post_init__(self) -> None:
         if self.port is not None and not 0 <= self.port <= 65535:
             raise ParameterError("metrics.port", self.port, "from 0 to 65535")
-
-    def of_process(self, number: int) -> Metrics:
-        """For one of several, counted from 0: the next ports, because each has its own numbers."""
-        return replace(self, port=self.port + number) if self.port else self
 
 
 @dataclass(frozen=True, kw_only=True)

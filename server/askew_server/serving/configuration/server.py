@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from askew.address import is_loopback
 from askew.errors import ConfigError, ParameterError
@@ -97,14 +98,19 @@ class ServerConfig:
             way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
             raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
 
+    def as_child(self, number: int) -> Self:
+        """One of several processes on the port. Its numbers are read at a port of their own: that
+        of the first, and the next ones.
+        """
+        pages = self.metrics
+        if pages.port:
+            pages = replace(pages, port=pages.port + number)
+        return replace(self, processes=1, reuse_port=True, metrics=pages)
+
     @property
     def address(self) -> str:
         """As gRPC writes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    def of_process(self, number: int) -> ServerConfig:
-        """For one of several on one port, counted from 0: its pages have a port of their own."""
-        return replace(self, reuse_port=True, metrics=self.metrics.of_process(number))
 
 
 def _require_positive(limits: Limits | LaneLimits, but: tuple[str, ...] = ()) -> None:

@@ -39,8 +39,8 @@ async def serve(  # noqa: PLR0913 (each by its name)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
-    _settle()
     async with watched(server, config, observer) as pages:
+        _settle()
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         announce(server.port)
