@@ -69,7 +69,7 @@ def slate_to_bytes(slate: Slate, card: Card) -> bytes:
     """The reply on the wire. It has the size of its items' words, which follow from the signal."""
     message = pb.RetrieveResponse(catalog_version=bytes.fromhex(slate.catalog_version))
     if isinstance(card, MetricCard):
-        message.listings.extend(metric.listings_to_messages(slate.listings))
+        metric.add_listings(message, slate.listings)
         return message.SerializeToString()
     message.item_ids.extend(slate.item_ids)
     message.boosts = encode_boosts(slate.boosts)
