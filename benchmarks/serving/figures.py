@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.serving.windows import Window
+from numpy.typing import NDArray
 
 Measure = Callable[[Window], float]
 Windows = Mapping[str, Sequence[Window]]
@@ -76,9 +75,7 @@ def described(name: str, windows: Sequence[Window]) -> str:
         [(w.rate, 1e6 * w.cpu, 1e3 * w.p50, 1e3 * w.p99, w.own, w.foreign) for w in windows], axis=0
     )
     calls, micro, p50, p99, own, foreign = columns.tolist()
-    return (
-        f"  {name:38s} {calls:8.0f} {micro:8.0f} {p50:8.2f} {p99:8.2f} {own:6.2f} {foreign:8.2f}"
-    )
+    return f"  {name:38s} {calls:8.0f} {micro:8.0f} {p50:8.2f} {p99:8.2f} {own:6.2f} {foreign:8.2f}"
 
 
 HEADING = (
