@@ -14,7 +14,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin codebooks map-codebooks demo-model proto proto-check \
+  bench-counting bench-releases bench-thin bench-server bench-grpcio codebooks map-codebooks demo-model proto proto-check \
   proto-release lock clean
 
 help:
@@ -74,6 +74,14 @@ bench-near: $(STAMP)
 # A stored release over gRPC beside an echo of its size.
 bench-releases: $(STAMP)
 	@$(BIN)/python benchmarks/stored_releases.py
+
+# Answers of a running server beside an echo of their size, 3 minutes; ROWS="films places" for some.
+bench-server: $(STAMP)
+	@$(BIN)/python -m benchmarks.server_speed $(ROWS)
+
+# The same echo on two versions of grpcio; VERSIONS="1.76 1.85" for others.
+bench-grpcio: $(STAMP)
+	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
 bench-ledger: $(STAMP)
