@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from askew_server.evaluation.data import read_table
 from askew_server.model.answer_tables import AnswerTable
 from askew_server.model.item_model import ItemModel
 from askew_server.model.kept_aside import KeptAside
+from askew_server.model.simulated_answers import by_sizes
 from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.tables.made import tables_of
@@ -85,27 +86,36 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
     tables = tables_of(retriever)
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
     group = KeptAside.of(people, model.catalog, model.card.n_held)
-    for table in tables.tables:
-        if isinstance(table.mechanism, Lattice):
-            replies = TabulatedReplies(replace(retriever.snapshot, tables=(table,)))
-            found = loss(retriever, table, table.mechanism, group)
-            title = f"  d = {table.cells.axes}, epsilon {float(table.mechanism.epsilon):g}"
+    of_points = [each for each in tables.tables if isinstance(each.mechanism, Lattice)]
+    for lattice in dict.fromkeys(each.mechanism for each in of_points):
+        asked = [each for each in of_points if each.mechanism == lattice]
+        for table, found in zip(asked, losses(retriever, lattice, asked, group), strict=True):
+            size = TabulatedReplies(replace(retriever.snapshot, tables=(table,))).size
+            title = f"  d = {table.cells.axes}, epsilon {float(lattice.epsilon):g}"
             print(
                 f"{title:40s}{table.k:4d}{len(table.cells):7,d}{len(table.slates):9,d}"
-                f"{replies.size / 1e3:8.1f}  {found.mean:+.4f} ± {found.error:.4f}",
+                f"{size / 1e3:8.1f}  {found.mean:+.4f} ± {found.error:.4f}",
                 flush=True,
             )
             yield found.mean - 2 * found.error
 
 
-def loss(retriever: Retriever, table: AnswerTable, lattice: Lattice, group: KeptAside) -> Estimate:
-    """Paired, by the same noise."""
+def losses(
+    retriever: Retriever, lattice: Lattice, tables: Sequence[AnswerTable], group: KeptAside
+) -> Iterator[Estimate]:
+    """Of each table, paired, by the same noise."""
     signals = lattice_signals(lattice, group.points, np.random.default_rng(1)).tolist()
     rule, version = retriever.rule(lattice), retriever.card.space.version
-    exact = [rule.answer(Signal(version, lattice, tuple(each)), table.k) for each in signals]
-    cells = [table.cells.find(each) for each in signals]
-    by_table = table.slates[table.numbers[cells]].astype(np.int64)
-    return group.gain(group.served_each(np.array(exact)), group.served_each(by_table))
+    sizes = [each.k for each in tables]
+    exact = [
+        by_sizes(rule, retriever.prior, Signal(version, lattice, tuple(each)), sizes)
+        for each in signals
+    ]
+    for table, answers in zip(tables, zip(*exact, strict=True), strict=True):
+        cells = [table.cells.find(each) for each in signals]
+        by_table = table.slates[table.numbers[cells]].astype(np.int64)
+        by_rule = np.array(answers, dtype=np.int64)
+        yield group.gain(group.served_each(by_rule), group.served_each(by_table))
 
 
 if __name__ == "__main__":
