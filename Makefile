@@ -14,8 +14,8 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin bench-server bench-grpcio codebooks map-codebooks demo-model proto proto-check \
-  proto-release lock clean
+  bench-counting bench-releases bench-thin bench-server bench-grpcio codebooks map-codebooks \
+  demo-model proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
