@@ -25,7 +25,7 @@ class RetrievalService:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
         for version in holder.versions:  # before the first call: a large one takes seconds
-            self._encoded_of(version)
+            self.make_ready(version)
 
     @property
     def methods(self) -> Mapping[str, Answer]:
@@ -35,6 +35,12 @@ class RetrievalService:
             "GetModelCard": self._model_card,
             "GetHeld": self._held,
         }
+
+    def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
+        """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
+        files that devices hold.
+        """
+        return self._encoded_of(snapshot).files
 
     def _retrieve(self, request: bytes, _: Caller) -> bytes | Job:
         message = convert.parse(pb.RetrieveRequest(), request)
