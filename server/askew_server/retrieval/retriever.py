@@ -7,7 +7,7 @@ from fractions import Fraction
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
-from askew.retrieval import RetrievalRule, SharedSlate, rule_of
+from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
 from askew.signal import Mechanism, Query
 from askew_server.model.payloads import Payloads
 from askew_server.prior.bucket_rule import bucket_rule_of
@@ -39,6 +39,8 @@ class Retriever:
         held = card.n_held
         self.prior = known = None if prior is None else prior.prior(catalog, held)
         self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known, held=held)
+        if isinstance(self._by_point, OffsetRule):
+            self._by_point.prepare(card.max_slate_size)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
         if prior is not None and known is not None and buckets is not None:
             shared, epsilon = catalog.shared_slate, Fraction(rule.epsilon)
