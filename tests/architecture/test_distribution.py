@@ -56,7 +56,9 @@ def test_make_finds_in_a_source_distribution_what_it_finds_in_a_clone(source: se
     assert needed - source == set()
 
 
-@pytest.mark.parametrize("folder", ["shared", "client", "server", "tests", "benchmarks", "docs"])
+@pytest.mark.parametrize(
+    "folder", ["shared", "client", "server", "tests", "benchmarks", "deploy", "docs"]
+)
 def test_nothing_of_a_folder_is_left_out(source: set[str], folder: str) -> None:
     files = {
         str(path.relative_to(ROOT))

@@ -15,7 +15,11 @@ ROOT = Path(__file__).parents[2]
 TREES = ("shared", "client", "server")
 PACKAGES = ("shared/askew", "client/askew_client", "server/askew_server")
 ARCHITECTURE = ROOT / "docs/architecture.md"
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "deploy/README.md",
+]
 SOURCES = [
     path
     for tree in TREES
@@ -31,7 +35,7 @@ CONTRACTS = {
 
 # Not a module: a host of an example, the app's style sheet.
 DOTTED = re.compile(r"(?<![\w/.-])askew(?:_client|_server)?(?!\.example|\.tcss)(?:\.\w+)+")
-FOLDERS = "shared|client|server|tests|docs|proto|benchmarks|askew|askew_client|askew_server"
+FOLDERS = "shared|client|server|tests|docs|deploy|proto|benchmarks|askew|askew_client|askew_server"
 PATH = re.compile(rf"(?<![\w/.~-])(?:{FOLDERS})/[\w./-]*\w")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 

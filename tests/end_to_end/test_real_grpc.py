@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.observing.event_log import EventLog
+from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.retrieval import RetrievalService
 
 SERVICE = "askew.wire.v1.Retrieval"
@@ -101,8 +104,9 @@ class Wired:
 
 
 @asynccontextmanager
-async def running(retriever: Retriever) -> AsyncIterator[Wired]:
-    server = RunningServer([RetrievalService(SnapshotHolder(retriever.snapshot))], ServerConfig())
+async def running(retriever: Retriever, observer: Observer | None = None) -> AsyncIterator[Wired]:
+    service = RetrievalService(SnapshotHolder(retriever.snapshot))
+    server = RunningServer([service], ServerConfig(), observer)
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
@@ -333,17 +337,16 @@ class ExplodingRetriever(Retriever):
 async def test_an_exploding_rule_is_internal_and_neither_the_caller_nor_the_log_learns_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    plain = retriever_of(40)
+    plain, lines = retriever_of(40), io.StringIO()
     caplog.set_level(logging.DEBUG)
-    async with running(ExplodingRetriever(plain.card, plain.catalog)) as wired:
+    observer = Observer(EventLog(lines))
+    async with running(ExplodingRetriever(plain.card, plain.catalog), observer) as wired:
         request = request_to().SerializeToString()
         refused = await refusal(wired.retrieve(request))
     expected = (Code.INTERNAL, "the server could not answer")
     assert expected == refused
-    ours = [record for record in caplog.records if record.name.startswith("askew")]
-    expected_log = [("a call failed: LookupError", None)]
-    assert expected_log == [(record.getMessage(), record.exc_info) for record in ours]
-    logged = caplog.text + "".join(str(record.args) for record in caplog.records)
+    assert "ERROR call_failed method=Retrieve error=LookupError" in lines.getvalue()
+    logged = lines.getvalue() + caplog.text + "".join(str(record.args) for record in caplog.records)
     assert not [secret for secret in ("Ripley", "-700", "1300", "-0.68") if secret in logged]
 
 

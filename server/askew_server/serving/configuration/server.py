@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from askew.errors import ParameterError
+from askew.address import is_loopback
+from askew.errors import ConfigError, ParameterError
+from askew_server.serving.configuration.observed import Log, Metrics
+from askew_server.serving.configuration.tls import Tls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +19,14 @@ class Limits:
 
     request_bytes: int = 16 * 1024
     metadata_bytes: int = 8192
-    streams: int = 64  # of one connection
+    streams: int = 32  # of one connection, that gRPC takes; beyond, it resets them
+    proxy_streams: int = 1000  # the same, where proxies are named
+    calls: int = 16  # of one connection but a proxy's, that are answered
+    # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
+    # connection may bring at a time, or it alone would turn others away.
+    pending: int = 32
+    message: float = 5.0  # from the headers of a call to its message
+    unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
     connections: int = 2000
     handshake: float = 5.0
     settings: float = 10.0
@@ -35,11 +45,13 @@ class Limits:
 class LaneLimits:
     """How many jobs of a lane run at once, how many wait, and the longest that a call may take.
 
+    patience: seconds that a job may be expected to wait; beyond, it is refused at once.
     Raises ParameterError for any that is not positive; nothing may wait where waiting is 0.
     """
 
     threads: int = 2
-    waiting: int = 32
+    waiting: int = 64
+    patience: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
     def __post_init__(self) -> None:
@@ -48,22 +60,42 @@ class LaneLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig:
-    """One server. grace: seconds for calls under way when it stops. Raises ParameterError."""
+    """One server. Raises ParameterError, and ConfigError for plain text that nobody asked for.
+
+    processes: how many answer on the port. grace: seconds for calls under way when it stops.
+    tls: None speaks plain text. plain_text: the operator's word that plain text is meant on an
+    address that others reach. proxies: addresses that limits of one connection spare.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
+    processes: int = 1
     reuse_port: bool = False  # several processes on one port; else a second one must fail
     grace: float = 5.0
+    plain_text: bool = False
+    tls: Tls | None = None
+    proxies: tuple[str, ...] = ()
+    metrics: Metrics = field(default_factory=Metrics)
+    log: Log = field(default_factory=Log)
     limits: Limits = field(default_factory=Limits)
     answers: LaneLimits = field(default_factory=LaneLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: LaneLimits = field(default_factory=lambda: LaneLimits(threads=1, longest=3600.0))
+    analysts: LaneLimits = field(
+        default_factory=lambda: LaneLimits(threads=1, patience=600.0, longest=3600.0)
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ParameterError("port", self.port, "from 0 to 65535")
         if self.grace < 0:
             raise ParameterError("grace", self.grace, "at least 0")
+        if self.processes < 1:
+            raise ParameterError("processes", self.processes, "at least 1")
+        if self.tls is not None and self.plain_text:
+            raise ConfigError("--plain-text and a certificate exclude each other: name one")
+        if self.tls is None and not (self.plain_text or is_loopback(self.host)):
+            way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
+            raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
 
     @property
     def address(self) -> str:

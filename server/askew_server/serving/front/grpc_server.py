@@ -6,8 +6,8 @@ could not parse. Nothing of a request is ever logged.
 
 from __future__ import annotations
 
+import asyncio
 import errno
-import logging
 import os
 import socket
 import time
@@ -15,38 +15,56 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 
-from askew.errors import WireError
+from askew.errors import Malformed, TooSlow, TransportError, WireError
 from askew.wire import status
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
 from askew_server.serving.front.channel_options import options_of
+from askew_server.serving.front.connections import Connections
+from askew_server.serving.front.credentials import credentials_of
+from askew_server.serving.front.health import Health
+from askew_server.serving.observing.counts import MethodCounts
+from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer, Job, Lane, Service
 
-_log = logging.getLogger(__name__)
-
 Context = grpc.aio.ServicerContext[bytes, bytes]
-Handler = Callable[[bytes, Context], Awaitable[bytes]]
+_CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
+Handler = Callable[[object, Context], Awaitable[bytes]]
 
 
 class RunningServer:
     """Services and health checks on one port."""
 
-    def __init__(self, services: Sequence[Service], config: ServerConfig) -> None:
-        """Binds the port. Raises OSError, which says why not, as when it is taken."""
+    def __init__(
+        self,
+        services: Sequence[Service],
+        config: ServerConfig,
+        observer: Observer | None = None,
+    ) -> None:
+        """Binds the port. Raises OSError, which says why not, as when it is taken, and AccessError
+        for a certificate or a key that is no use.
+        """
         self._config = config
+        self._observer = observer if observer is not None else Observer()
         self.admissions: Mapping[Lane, Admission] = {
             Lane.ANSWERS: Admission(Lane.ANSWERS, config.answers, time.monotonic),
             Lane.ANALYSTS: Admission(Lane.ANALYSTS, config.analysts, time.monotonic),
         }
+        self._observer.lanes = {str(lane): each for lane, each in self.admissions.items()}
+        limits = config.limits
+        self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
-        self._names = ["", *(service.name for service in services)]
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self.health = Health(services, self._observer)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
+        self._credentials = credentials_of(config, self._observer.certificates_refused)
         try:
-            self.port = self._server.add_insecure_port(config.address)
+            if self._credentials is None:
+                self.port = self._server.add_insecure_port(config.address)
+            else:
+                self.port = self._server.add_secure_port(config.address, self._credentials)
         except RuntimeError:
             raise OSError(
                 f"cannot listen on {config.address}: {_why_not(config.address)}"
@@ -54,42 +72,87 @@ class RunningServer:
 
     async def start(self) -> None:
         """Serve, and say so to health checks."""
+        await self.health.begin()
         await self._server.start()
-        for service in self._names:
-            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        await self.health.ready()
 
     async def stop(self, grace: float | None = None) -> None:
         """Turn new calls away, finish those under way within `grace` seconds."""
-        await self._health.enter_graceful_shutdown()
+        await self.health.stop()
         await self._server.stop(self._config.grace if grace is None else grace)
         for admission in self.admissions.values():
             admission.stop()
 
     def _handlers(self, service: Service) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            name: grpc.unary_unary_rpc_method_handler(self._guarded(answer))
+            # To gRPC a stream of one message: so a call is known before its message is here.
+            name: grpc.stream_unary_rpc_method_handler(
+                self._guarded(answer, self._observer.method(service.name, name))
+            )
             for name, answer in service.methods.items()
         }
         return grpc.method_handlers_generic_handler(service.name, methods)
 
-    def _guarded(self, answer: Answer) -> Handler:
+    def _guarded(self, answer: Answer, counts: MethodCounts) -> Handler:
         """A handler that turns every failure into a status of the one table."""
-        admissions = self.admissions
+        clock, failed = time.monotonic, self._observer.failed
 
-        async def handle(request: bytes, context: Context) -> bytes:
+        async def handle(_: object, context: Context) -> bytes:
+            began, ended = clock(), _CANCELLED  # which it stays where the caller goes away
             try:
-                reply = answer(request, _GrpcCaller(context))
-                if isinstance(reply, Job):
-                    reply = await admissions[reply.lane].run(reply, context.time_remaining())
+                reply = await self._replied(answer, context)
+                ended = 0
                 return reply
-            except WireError as error:
-                await context.abort(*status.status_of(error))
             except Exception as error:
-                # Neither the caller nor the log may see its text: it could hold a request.
-                _log.error("a call failed: %s", type(error).__name__)
-                await context.abort(*status.status_of(error))
+                code, text = status.status_of(error)
+                ended = code.value[0]
+                if not isinstance(error, WireError | TransportError):
+                    failed(counts, error)
+                await context.abort(code, text)
+            finally:
+                counts.done(ended, clock() - began)
 
         return handle
+
+    async def _replied(self, answer: Answer, context: Context) -> bytes:
+        """The reply to a call, within what its connection and its lane may take."""
+        call = _Call(self.connections, context.peer())
+        context.add_done_callback(call.over)  # type: ignore[arg-type]  # its type is a class
+        reply = answer(await self._message(context), _GrpcCaller(context))
+        if isinstance(reply, Job):
+            reply = await self.admissions[reply.lane].run(reply, context.time_remaining())
+        call.hold(len(reply))
+        return reply
+
+    async def _message(self, context: Context) -> bytes:
+        """The message of a call. Raises TooSlow for one that does not come, Malformed for none."""
+        try:
+            async with asyncio.timeout(self._config.limits.message):
+                message = await context.read()
+        except TimeoutError:
+            raise TooSlow("the message did not come") from None
+        if not isinstance(message, bytes):
+            raise Malformed("a call without a message")
+        return message
+
+
+class _Call:
+    """What a call holds of its connection's share, given back once, when all of it is over."""
+
+    __slots__ = ("_connections", "_held", "_peer")
+
+    def __init__(self, connections: Connections, peer: str) -> None:
+        """Raises Overloaded."""
+        connections.enter(peer)
+        self._connections, self._peer, self._held = connections, peer, 0
+
+    def hold(self, size: int) -> None:
+        """A reply of so many bytes is to be read. Raises Overloaded."""
+        self._held = self._connections.hold(size)
+
+    def over(self, _: Context) -> None:
+        """The reply is taken, or nobody takes it any more."""
+        self._connections.leave(self._peer, self._held)
 
 
 class _GrpcCaller:
