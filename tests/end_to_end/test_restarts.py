@@ -9,6 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ class Devices:
 
     def __init__(self, port: int, model: ItemModel) -> None:
         self._target, self._card = f"127.0.0.1:{port}", model.card
-        noise = Lattice.for_epsilon(4)
+        noise = Lattice.for_epsilon(Fraction(4))
         zeros = (0,) * model.card.space.dimension
         signal_ = Signal(model.card.space.version, noise, zeros)
         self._query = Query(signal_, 4, edition=edition_of(today()))
