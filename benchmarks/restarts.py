@@ -177,11 +177,8 @@ def saved(model: ItemModel, place: Path) -> Path:
 
 
 def question(model: ItemModel) -> bytes:
-    signal_ = Signal(
-        model.card.space.version,
-        Lattice.for_epsilon(Fraction(4)),
-        (0,) * model.card.space.dimension,
-    )
+    space, noise = model.card.space, Lattice.for_epsilon(Fraction(4))
+    signal_ = Signal(space.version, noise, (0,) * space.dimension)
     return convert.query_to_bytes(Query(signal_, 4, edition=edition_of(today())))
 
 
