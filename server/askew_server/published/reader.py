@@ -149,6 +149,16 @@ class ReleaseReader:
         return release
 
 
+class GlancingReader(ReleaseReader):
+    """Reads once and leaves no log beside a ledger that nobody has open. Whoever reads again needs
+    the log: SQLite does not see a writer without it.
+    """
+
+    def _immutable(self) -> str:
+        log = self._path.with_name(self._path.name + "-wal")
+        return "" if log.exists() else "&immutable=1"
+
+
 def _payload(database: sqlite3.Connection, charge: int) -> bytes:
     return bytes(database.execute(_PAYLOAD, (charge,)).fetchone()[0])
 

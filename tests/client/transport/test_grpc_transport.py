@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -274,6 +274,28 @@ async def test_a_retry_says_no_more_of_the_device_than_the_first_call(
     async with serving(**flaky.methods()) as target, GrpcTransport(target, LONG) as network:
         await network.retrieve(query, pair.card)
     assert flaky.metadata == {"user-agent"}
+
+
+CALLS: dict[str, Callable[[GrpcTransport], Awaitable[object]]] = {
+    "GetHeld": lambda network: network.held(FIRST, Part.WHOLE, 0),
+    "GetModelCard": lambda network: network.metric_card(),
+}
+
+
+@pytest.mark.parametrize("method", CALLS)
+async def test_no_call_says_who_asks(method: str) -> None:
+    """Planted bug: a token, or any name of the device, in the headers."""
+    seen: set[str] = set()
+
+    async def answer(_: bytes, context: Context) -> bytes:
+        seen.update(key for key, _ in context.invocation_metadata() or ())
+        return b""
+
+    handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(answer)
+    async with serving(**{method: handler}) as target, GrpcTransport(target, LONG) as network:
+        with suppress(AskewError):  # an empty answer is none
+            await CALLS[method](network)
+    assert seen == {"user-agent"}
 
 
 STATUSES: list[tuple[grpc.StatusCode, Callable[[AskewError], bool]]] = [
