@@ -14,7 +14,8 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-restarts bench-thin codebooks map-codebooks demo-model proto proto-check \
+  bench-counting bench-releases bench-observing bench-restarts bench-thin codebooks map-codebooks \
+  demo-model proto proto-check \
   proto-release lock clean
 
 help:
@@ -78,6 +79,10 @@ bench-near: $(STAMP)
 # A stored release over gRPC beside an echo of its size.
 bench-releases: $(STAMP)
 	@$(BIN)/python benchmarks/stored_releases.py
+
+# What counts, a log and pages of metrics cost a server, a minute and a half.
+bench-observing: $(STAMP)
+	@$(BIN)/python -m benchmarks.observing_cost
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
 bench-ledger: $(STAMP)
