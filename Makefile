@@ -14,8 +14,14 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
+<<<<<<< HEAD
   bench-counting bench-releases bench-observing bench-thin bench-server bench-grpcio bench-tables \
   codebooks map-codebooks demo-model proto proto-check proto-release lock clean
+=======
+  bench-counting bench-releases bench-observing bench-restarts bench-thin codebooks map-codebooks \
+  demo-model proto proto-check \
+  proto-release lock clean
+>>>>>>> process
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -66,6 +72,10 @@ bench-device: $(STAMP)
 
 bench-gaps: $(STAMP)
 	@$(BIN)/python benchmarks/call_gaps.py
+
+# What is lost when servers stop, die, are replaced or change their models. Two minutes.
+bench-restarts: $(STAMP)
+	@$(BIN)/python benchmarks/restarts.py
 
 # Questions near a place, 10^6 items; ROWS=1e7 adds as many within 4 GiB.
 bench-near: $(STAMP)

@@ -54,7 +54,7 @@ EVENTS: Mapping[str, Event] = {
 # A name of the code: a method, a class, a module with a line. Not long enough for a signal.
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 _PLACE = re.compile(r"[A-Za-z_][\w.]{0,95}:\d{1,5}")
-_PACKAGE = re.compile(r"[A-Za-z_][A-Za-z_.]{0,63}")
+_PACKAGE = re.compile(r"(?=.{1,64}\Z)[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,300}")
 

@@ -86,7 +86,8 @@ class Observer:
 
 
 def _line(reason: str) -> str | None:
-    return " ".join(reason.split())[:_LONGEST_REASON] or None
+    plain = "".join(each if each.isprintable() else " " for each in reason)
+    return " ".join(plain.split())[:_LONGEST_REASON] or None
 
 
 def _monday(day: int) -> str:
