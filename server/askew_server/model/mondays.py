@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import time
 from pathlib import Path
 
 from askew.editions import FIRST, is_edition
@@ -11,6 +12,11 @@ from askew.errors import ArtifactError, ParameterError
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def today() -> int:
+    """In days since 1970-01-01, UTC."""
+    return int(time.time() // 86_400)
 
 
 def edition_of_text(name: str, text: str) -> int:

@@ -1,10 +1,10 @@
 """What only a reply brings: the payload of each item, such as an article or a page.
 
 Payloads are one after the other in one file of a model, with the place where each ends among the
-model's arrays. The file stays open and is never held whole: a reply reads those of its k items. So nobody
-may alter it in place while it is served: replies would have the altered bytes, and where the file
-was cut, an error. It is not mapped, because reading a map beyond the end of a file that was cut
-ends the process. A file that is replaced or removed is served as it was.
+model's arrays. The file stays open and is never in memory whole: a reply reads those of its k
+items. So nobody may alter it in place while it is served: replies would have the altered bytes, or
+an error where it was cut. It is not mapped, since whoever reads a map beyond the end of a file that
+was cut ends at once. A file that is replaced or removed is served as it was.
 """
 
 from __future__ import annotations

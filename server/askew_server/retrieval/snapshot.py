@@ -6,7 +6,6 @@ uses nothing else: a swap in between cannot mix two models, and what was taken s
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,8 @@ from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_server.model.answer_tables import AnswerTable
+from askew_server.model.mondays import today
 
 
 class Answers(Protocol):
@@ -30,13 +31,14 @@ class Answers(Protocol):
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
-    Monday from which on it is in force.
+    Monday from which on it is in force. tables: answers made beforehand, of this very catalog.
     """
 
     card: Card
     answers: Answers = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
     since: int = FIRST
+    tables: tuple[AnswerTable, ...] = field(default=(), repr=False)
 
 
 class Serving(Protocol):
@@ -63,7 +65,7 @@ class SnapshotHolder:
         self,
         snapshot: Snapshot,
         *others: Snapshot,
-        today: Callable[[], int] = lambda: int(time.time() // 86_400),
+        today: Callable[[], int] = today,
     ) -> None:
         """Raises ParameterError where two are in force from the same day on."""
         self._today = today

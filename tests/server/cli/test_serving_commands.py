@@ -338,7 +338,7 @@ def test_serving_no_model_or_two_is_a_usage_error(
     code = run("serve", *arguments)
     shown = capsys.readouterr().err
     assert code == USAGE
-    assert "name one model to serve: --model DIR or --demo" in shown
+    assert "name one model to serve: --model DIR, --models FOLDER or --demo" in shown
 
 
 def test_serving_a_model_that_is_not_there_is_one_line_and_exit_code_1(

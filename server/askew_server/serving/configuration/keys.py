@@ -116,6 +116,13 @@ _NAMED = (
         several=True,
     ),
     Key(
+        "models.folder",
+        File(),
+        "Folder of model directories, each named by its Monday, as 2026-11-23.",
+        ("--models",),
+        "FOLDER",
+    ),
+    Key(
         "models.demo",
         Choice(("films", "places")),
         "Serve films with simulated ratings, or simulated places in real towns.",

@@ -8,25 +8,30 @@ from typing import Literal
 
 from askew.errors import ConfigError
 
+_ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Directories of models, each with its Monday if it has one ("new@2026-11-23"), or a demo.
-
-    Raises ConfigError for both.
+    """Directories of models, each with its Monday if it has one ("new@2026-11-23"); or a folder of
+    directories that are named by their Mondays; or a demo. Raises ConfigError for two of them.
     """
 
     directories: tuple[str, ...] = ()
+    folder: Path | None = None
     demo: Literal["films", "places"] | None = None
 
     def __post_init__(self) -> None:
-        if self.directories and self.demo is not None:
-            raise ConfigError("name one model to serve: --model DIR or --demo")
+        if self._ways() > 1:
+            raise ConfigError(_ONE)
 
     def require(self) -> None:
         """Raises ConfigError where there is none."""
-        if not self.directories and self.demo is None:
-            raise ConfigError("name one model to serve: --model DIR or --demo")
+        if not self._ways():
+            raise ConfigError(_ONE)
+
+    def _ways(self) -> int:
+        return [bool(self.directories), self.folder is not None, self.demo is not None].count(True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,14 @@ class Limits:
 
     request_bytes: int = 16 * 1024
     metadata_bytes: int = 8192
-    streams: int = 64  # of one connection
+    streams: int = 32  # of one connection, that gRPC takes; beyond, it resets them
+    proxy_streams: int = 1000  # the same, where proxies are named
+    calls: int = 16  # of one connection but a proxy's, that are answered
+    # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
+    # connection may bring at a time, or it alone would turn others away.
+    pending: int = 32
+    message: float = 5.0  # from the headers of a call to its message
+    unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
     connections: int = 2000
     handshake: float = 5.0
     settings: float = 10.0
@@ -38,11 +45,13 @@ class Limits:
 class LaneLimits:
     """How many jobs of a lane run at once, how many wait, and the longest that a call may take.
 
+    patience: seconds that a job may be expected to wait; beyond, it is refused at once.
     Raises ParameterError for any that is not positive; nothing may wait where waiting is 0.
     """
 
     threads: int = 2
-    waiting: int = 32
+    waiting: int = 64
+    patience: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
     def __post_init__(self) -> None:
@@ -71,7 +80,9 @@ class ServerConfig:
     limits: Limits = field(default_factory=Limits)
     answers: LaneLimits = field(default_factory=LaneLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: LaneLimits = field(default_factory=lambda: LaneLimits(threads=1, longest=3600.0))
+    analysts: LaneLimits = field(
+        default_factory=lambda: LaneLimits(threads=1, patience=600.0, longest=3600.0)
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:

@@ -6,6 +6,7 @@ could not parse. Nothing of a request is ever logged.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
@@ -16,11 +17,12 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2_grpc
 
-from askew.errors import TransportError, WireError
+from askew.errors import Malformed, TooSlow, TransportError, WireError
 from askew.wire import status
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
 from askew_server.serving.front.channel_options import options_of
+from askew_server.serving.front.connections import Connections
 from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.health import Health
 from askew_server.serving.observing.counts import MethodCounts
@@ -29,7 +31,7 @@ from askew_server.serving.services.call import Answer, Job, Lane, Service
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
-Handler = Callable[[bytes, Context], Awaitable[bytes]]
+Handler = Callable[[object, Context], Awaitable[bytes]]
 
 
 class RunningServer:
@@ -51,6 +53,8 @@ class RunningServer:
             Lane.ANALYSTS: Admission(Lane.ANALYSTS, config.analysts, time.monotonic),
         }
         self._observer.lanes = {str(lane): each for lane, each in self.admissions.items()}
+        limits = config.limits
+        self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self.health = Health(services, self._observer)
@@ -81,7 +85,8 @@ class RunningServer:
 
     def _handlers(self, service: Service) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            name: grpc.unary_unary_rpc_method_handler(
+            # To gRPC a stream of one message: so a call is known before its message is here.
+            name: grpc.stream_unary_rpc_method_handler(
                 self._guarded(answer, self._observer.method(service.name, name))
             )
             for name, answer in service.methods.items()
@@ -90,14 +95,12 @@ class RunningServer:
 
     def _guarded(self, answer: Answer, counts: MethodCounts) -> Handler:
         """A handler that turns every failure into a status of the one table."""
-        admissions, clock, failed = self.admissions, time.monotonic, self._observer.failed
+        clock, failed = time.monotonic, self._observer.failed
 
-        async def handle(request: bytes, context: Context) -> bytes:
+        async def handle(_: object, context: Context) -> bytes:
             began, ended = clock(), _CANCELLED  # which it stays where the caller goes away
             try:
-                reply = answer(request, _GrpcCaller(context))
-                if isinstance(reply, Job):
-                    reply = await admissions[reply.lane].run(reply, context.time_remaining())
+                reply = await self._replied(answer, context)
                 ended = 0
                 return reply
             except Exception as error:
@@ -110,6 +113,46 @@ class RunningServer:
                 counts.done(ended, clock() - began)
 
         return handle
+
+    async def _replied(self, answer: Answer, context: Context) -> bytes:
+        """The reply to a call, within what its connection and its lane may take."""
+        call = _Call(self.connections, context.peer())
+        context.add_done_callback(call.over)  # type: ignore[arg-type]  # its type is a class
+        reply = answer(await self._message(context), _GrpcCaller(context))
+        if isinstance(reply, Job):
+            reply = await self.admissions[reply.lane].run(reply, context.time_remaining())
+        call.hold(len(reply))
+        return reply
+
+    async def _message(self, context: Context) -> bytes:
+        """The message of a call. Raises TooSlow for one that does not come, Malformed for none."""
+        try:
+            async with asyncio.timeout(self._config.limits.message):
+                message = await context.read()
+        except TimeoutError:
+            raise TooSlow("the message did not come") from None
+        if not isinstance(message, bytes):
+            raise Malformed("a call without a message")
+        return message
+
+
+class _Call:
+    """What a call holds of its connection's share, given back once, when all of it is over."""
+
+    __slots__ = ("_connections", "_held", "_peer")
+
+    def __init__(self, connections: Connections, peer: str) -> None:
+        """Raises Overloaded."""
+        connections.enter(peer)
+        self._connections, self._peer, self._held = connections, peer, 0
+
+    def hold(self, size: int) -> None:
+        """A reply of so many bytes is to be read. Raises Overloaded."""
+        self._held = self._connections.hold(size)
+
+    def over(self, _: Context) -> None:
+        """The reply is taken, or nobody takes it any more."""
+        self._connections.leave(self._peer, self._held)
 
 
 class _GrpcCaller:

@@ -1,0 +1,155 @@
+"""Calls that come at a rate, or that wait for each other, over bare HTTP/2."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+
+from raw_http2 import RawConnection, headers, message
+
+HEALTH = "/grpc.health.v1.Health/Check"
+HEALTH_EVERY = 0.02
+CONNECTIONS = 64
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds that a process has run, all its threads."""
+    after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(after[11]) + int(after[12])) / _TICKS
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked: a method, a maker of framed messages, and the seconds of a deadline.
+
+    pid: the process of the server.
+    """
+
+    port: int
+    pid: int
+    path: str
+    body: Callable[[], bytes]
+    deadline: float
+
+
+@dataclass
+class Window:
+    """What became of the calls of one window. Times in seconds."""
+
+    seconds: float
+    took: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    health: list[float] = field(default_factory=list)
+    unhealthy: int = 0
+    lost: int = 0
+    server_cores: float = 0.0
+    generator_cores: float = 0.0
+
+    @property
+    def statuses(self) -> Counter[int]:
+        return Counter({status: len(took) for status, took in self.took.items()})
+
+    def in_time(self, status: int, deadline: float) -> float:
+        """Calls a second that ended so within the deadline."""
+        return sum(took <= deadline for took in self.took[status]) / self.seconds
+
+    def quantile(self, share: float, *statuses: int) -> float:
+        """Milliseconds of the calls that ended so."""
+        return _quantile([took for status in statuses for took in self.took[status]], share)
+
+    def health_quantile(self, share: float) -> float:
+        return _quantile(self.health, share)
+
+
+def _quantile(values: list[float], share: float) -> float:
+    return 1e3 * sorted(values)[int(share * len(values))] if values else 0.0
+
+
+class _Callers:
+    """Connections, and the calls that are under way on them."""
+
+    def __init__(self, load: Load, window: Window) -> None:
+        self._load, self.window = load, window
+        self._head = headers(load.path, f"{round(1e3 * load.deadline)}m")
+        self._connections = [RawConnection(load.port) for _ in range(CONNECTIONS)]
+        self._health = RawConnection(load.port)
+        self._turn = cycle(self._connections)
+        self._began = dict[tuple[RawConnection, int], float]()
+        self._selector = selectors.DefaultSelector()
+        for each in [*self._connections, self._health]:
+            self._selector.register(each.socket, selectors.EVENT_READ, each)
+
+    @property
+    def under_way(self) -> int:
+        return len(self._began)
+
+    def ask(self, number: int) -> None:
+        """So many calls begin now, one a connection in turn."""
+        frames = defaultdict[RawConnection, list[bytes]](list)
+        now = time.perf_counter()
+        for _, each in zip(range(number), self._turn, strict=False):
+            self._began[each, each.next_stream] = now
+            frames[each].append(each.call(self._head, self._load.body()))
+        for each, calls in frames.items():
+            each.send(b"".join(calls))
+
+    def ask_health(self) -> None:
+        self._began[self._health, self._health.next_stream] = time.perf_counter()
+        self._health.send(self._health.call(headers(HEALTH, "5000m"), message(b"")))
+
+    def take(self, wait: float) -> None:
+        """Note the calls that ended."""
+        for key, _ in self._selector.select(wait):
+            connection: RawConnection = key.data
+            for done in connection.received():
+                began = self._began.pop((connection, done.stream), None)
+                if began is not None:
+                    self._note(connection, done.status, time.perf_counter() - began)
+            if connection.closed:
+                self._selector.unregister(connection.socket)
+
+    def _note(self, connection: RawConnection, status: int, took: float) -> None:
+        if connection is not self._health:
+            self.window.took[status].append(took)
+        else:
+            self.window.health.append(took)
+            self.window.unhealthy += status != 0
+
+    def close(self) -> None:
+        self.window.lost = len(self._began)
+        self.window.unhealthy += sum(each is self._health for each, _ in self._began)
+        self._selector.close()
+        for each in [*self._connections, self._health]:
+            each.close()
+
+
+def offer(load: Load, seconds: float, *, callers: int = 0, rate: float = 0) -> Window:
+    """A window of calls: `callers` who wait for each other, or `rate` a second who do not; during
+    these, health is asked as well.
+    """
+    window = Window(seconds)
+    group = _Callers(load, window)
+    start, cpu, own = time.perf_counter(), cpu_of(load.pid), time.process_time()
+    asked = asked_health = 0
+    while (passed := time.perf_counter() - start) < seconds:
+        due = callers - group.under_way if callers else int(passed * rate) - asked
+        if due > 0:
+            group.ask(due)
+            asked += due
+        if rate and passed > asked_health * HEALTH_EVERY:
+            group.ask_health()
+            asked_health += 1
+        group.take(0.001)
+    window.server_cores = (cpu_of(load.pid) - cpu) / seconds
+    window.generator_cores = (time.process_time() - own) / seconds
+    end = time.perf_counter() + 2 * load.deadline
+    while group.under_way and time.perf_counter() < end:
+        group.take(0.01)
+    group.close()
+    return window

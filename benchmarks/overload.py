@@ -1,0 +1,183 @@
+"""Ten times more questions than a server can answer, each with a deadline of a second.
+
+    .venv/bin/python benchmarks/overload.py
+
+For each kind of work, windows in turn: what is answered of callers who wait for each other
+(capacity), and what is answered in time of callers who come at ten times that rate, whatever
+becomes of those before them (goodput). Jobs of 5 ms: `kernel` leaves the interpreter to others,
+`python` does not. `at once` is no job: its callers come as fast as this generator can. Health is
+asked fifty times a second meanwhile, on a connection of its own. A job knows its deadline, and
+counts if it begins later. Generator and server share the machine, so `server` and `generator`
+say what they took of it, in cores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import grpc
+import numpy as np
+from open_loop import Load, Window, offer
+from raw_http2 import message
+
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.call import Answer, Caller, Job
+
+FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
+GOODPUT, REFUSED_MS, HEALTH_MS = 0.8, 50.0, 100.0  # goals
+CALLERS = 32  # who wait for each other
+JOB = 0.005  # seconds
+REPLY = bytes(600)
+OK, CANCELLED, TOO_SLOW, EXHAUSTED = 0, 1, 4, 8
+KINDS = {"kernel": "/Work/Kernel", "python": "/Work/Python", "at once": "/Work/AtOnce"}
+FASTEST = 20_000  # calls a second that one generator can make
+
+
+class WorkService:
+    """Answers after work of each kind. A request is the deadline of its caller."""
+
+    name = "Work"
+
+    def __init__(self) -> None:
+        self._vectors = np.zeros((100_000, 32), np.float32)
+        self._late = 0
+        self._repeats = self._calibrated()
+
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        return {
+            "Kernel": lambda request, _: Job(lambda: self._timely(request, self._kernel)),
+            "Python": lambda request, _: Job(lambda: self._timely(request, _spin)),
+            "AtOnce": lambda _, __: REPLY,
+            "Late": self._told,
+        }
+
+    def _told(self, _: bytes, __: Caller) -> bytes:
+        return str(self._late).encode()
+
+    def _timely(self, request: bytes, work: Callable[[], None]) -> bytes:
+        self._late += time.monotonic() > float(request) + DEADLINE
+        work()
+        return REPLY
+
+    def _kernel(self) -> None:
+        for _ in range(self._repeats):
+            self._vectors @ self._vectors[0]
+
+    def _calibrated(self) -> int:
+        """Products that take as long as a job should."""
+        self._repeats = 100
+        start = time.thread_time()
+        self._kernel()
+        return max(1, round(JOB * 100 / (time.thread_time() - start)))
+
+
+def _spin() -> None:
+    end = time.thread_time() + JOB
+    while time.thread_time() < end:
+        pass
+
+
+async def serve() -> None:
+    server = RunningServer([WorkService()], ServerConfig())
+    await server.start()
+    print(server.port, flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await server.stop(0)
+
+
+@dataclass
+class Measured:
+    """The windows of one kind of work."""
+
+    capacity: list[float] = field(default_factory=list)
+    goodput: list[float] = field(default_factory=list)
+    refused_ms: list[float] = field(default_factory=list)
+    health_ms: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    unhealthy: int = 0
+    cores: list[tuple[float, float]] = field(default_factory=list)
+
+    def add(self, window: Window) -> None:
+        self.goodput.append(window.in_time(OK, DEADLINE))
+        self.refused_ms.append(window.quantile(0.99, EXHAUSTED, CANCELLED))
+        self.health_ms.append(window.health_quantile(0.99))
+        self.statuses += Counter(window.statuses)
+        self.unhealthy += window.unhealthy
+        self.cores.append((window.server_cores, window.generator_cores))
+
+    @property
+    def ratio(self) -> float:
+        pairs = zip(self.goodput, self.capacity, strict=True)
+        return median(good / capacity for good, capacity in pairs)
+
+
+def measure(port: int, pid: int) -> dict[str, Measured]:
+    found = {kind: Measured() for kind in KINDS}
+    for _ in range(ROUNDS):
+        for kind, path in KINDS.items():
+            each = found[kind]
+            load = Load(port, pid, path, _now, DEADLINE)
+            each.capacity.append(offer(load, 2.0, callers=CALLERS).in_time(OK, DEADLINE))
+            rate = min(FACTOR * each.capacity[-1], FASTEST)
+            each.add(offer(load, 3.0, rate=rate))
+    return found
+
+
+def _now() -> bytes:
+    return message(str(time.monotonic()).encode())
+
+
+def report(found: dict[str, Measured], late: int) -> bool:
+    """The table. Returns whether a goal is missed."""
+    print(f"\n{'work':8} {'capacity/s':>10} {'goodput/s':>10} {'ratio':>6} {'refused p99 ms':>15} "
+          f"{'health p99 ms':>14} {'unhealthy':>10} {'server':>7} {'generator':>10}")  # fmt: skip
+    missed = late > 0
+    for kind, each in found.items():
+        server, generator = (median(part) for part in zip(*each.cores, strict=True))
+        refused, health = median(each.refused_ms), median(each.health_ms)
+        print(f"{kind:8} {median(each.capacity):10.0f} {median(each.goodput):10.0f} "
+              f"{each.ratio:6.2f} {refused:15.1f} {health:14.1f} {each.unhealthy:10} "
+              f"{server:7.2f} {generator:10.2f}")  # fmt: skip
+        print(f"  statuses {dict(sorted(each.statuses.items()))}")
+        beyond = each.ratio < GOODPUT or refused > REFUSED_MS or health > HEALTH_MS
+        missed |= beyond or each.unhealthy > 0
+    print(f"jobs begun after their deadline: {late}")
+    print(f"goals: ratio {GOODPUT}, refused {REFUSED_MS} ms, health {HEALTH_MS} ms and always, "
+          f"none late: {'MISSED' if missed else 'kept'}")  # fmt: skip
+    return missed
+
+
+def main() -> int:
+    command = [sys.executable, str(Path(__file__)), "--serve"]
+    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=one_thread) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        found = measure(port, server.pid)
+        late = late_of(port)
+        server.communicate()
+    return int(report(found, late))
+
+
+def late_of(port: int) -> int:
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/Work/Late")
+        return int(call(b"", timeout=10))
+
+
+if __name__ == "__main__":
+    if "--serve" in sys.argv:
+        asyncio.run(serve())
+    else:
+        sys.exit(main())

@@ -1,0 +1,109 @@
+"""A client of gRPC made of bare HTTP/2 frames: as fast as Python allows, and free to misbehave.
+
+Headers are literals without an index, and the table of the other side's is of size 0, so nothing
+has to be remembered between frames: a status is found by looking for its name.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+NO_ANSWER = -1  # instead of a status: the stream was reset, or the connection closed
+_STATUS = re.compile(rb"grpc-status[\x01\x02](\d\d?)")
+_TABLE_SIZE, _WINDOW = 1, 4  # settings
+_LARGEST = 2**31 - 1
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return struct.pack(">IBI", len(payload) << 8 | kind, flags, stream) + payload
+
+
+def _literal(name: bytes, value: bytes) -> bytes:
+    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def headers(path: str, timeout: str = "") -> bytes:
+    """The headers of a call. timeout: as gRPC writes it, such as 1000m."""
+    pairs = {":path": path, ":authority": "a", "content-type": "application/grpc", "te": "trailers"}
+    if timeout:
+        pairs["grpc-timeout"] = timeout
+    fields = (_literal(name.encode(), value.encode()) for name, value in pairs.items())
+    return b"\x83\x86" + b"".join(fields)  # POST and http
+
+
+def message(data: bytes) -> bytes:
+    """As gRPC frames it."""
+    return b"\0" + len(data).to_bytes(4, "big") + data
+
+
+@dataclass(frozen=True)
+class Done:
+    """The end of a call: its stream and its status."""
+
+    stream: int
+    status: int
+
+
+class RawConnection:
+    """One connection. window: bytes that a reply may bring before its reader takes any."""
+
+    def __init__(self, port: int, *, window: int = _LARGEST, tls: ssl.SSLContext | None = None):
+        plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = tls.wrap_socket(plain, server_hostname="localhost") if tls else plain
+        settings = struct.pack(">HIHI", _TABLE_SIZE, 0, _WINDOW, window)
+        more = frame(WINDOW_UPDATE, 0, 0, (_LARGEST - 65535).to_bytes(4, "big"))
+        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, settings) + more)
+        self.next_stream = 1
+        self.closed = False
+        self._held = b""
+
+    def call(self, head: bytes, data: bytes | None) -> bytes:
+        """The frames of a new call; without data it stays half-sent."""
+        stream, self.next_stream = self.next_stream, self.next_stream + 2
+        start = frame(HEADERS, END_HEADERS, stream, head)
+        return start if data is None else start + frame(DATA, END_STREAM, stream, data)
+
+    def send(self, frames: bytes) -> None:
+        self.socket.sendall(frames)
+
+    def received(self) -> Iterator[Done]:
+        """The calls that ended by what has come; waits as the socket is told to."""
+        try:
+            data = self.socket.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self.closed = not data
+        data, at = self._held + data, 0
+        while len(data) - at >= 9:
+            word, flags, stream = struct.unpack_from(">IBI", data, at)
+            end = at + 9 + (word >> 8)
+            if end > len(data):
+                break
+            yield from self._taken(word & 255, flags, stream, data[at + 9 : end])
+            at = end
+        self._held = data[at:]
+
+    def _taken(self, kind: int, flags: int, stream: int, payload: bytes) -> Iterator[Done]:
+        if kind == HEADERS and flags & END_STREAM:
+            found = _STATUS.search(payload)
+            yield Done(stream, int(found[1]) if found else NO_ANSWER)
+        elif kind == RST_STREAM and any(payload):  # without an error it follows a status
+            yield Done(stream, NO_ANSWER)
+        elif kind in {SETTINGS, PING} and not flags & ACK:
+            self.send(frame(kind, ACK, 0, payload if kind == PING else b""))
+        elif kind == GOAWAY:
+            self.closed = True
+
+    def close(self) -> None:
+        self.socket.close()
