@@ -4,6 +4,7 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
+# make overload  ten times more questions than a server can answer; make abuse: hostile callers
 # make bench-scale  selection from ten million items: time and peak memory of every mechanism
 PYTHON ?= python3
 VENV   := .venv
@@ -14,7 +15,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin codebooks map-codebooks demo-model proto proto-check \
+  bench-counting bench-releases bench-thin overload abuse codebooks map-codebooks demo-model proto proto-check \
   proto-release lock clean
 
 help:
@@ -90,6 +91,14 @@ bench-counting: $(STAMP)
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
+
+# What is answered in time at ten times what a server can answer. A minute and a half.
+overload: $(STAMP)
+	@$(BIN)/python benchmarks/overload.py
+
+# Who is answered beside hostile callers, and what memory they take. Two minutes.
+abuse: $(STAMP)
+	@$(BIN)/python benchmarks/abuse.py
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

@@ -14,23 +14,18 @@ say what they took of it, in cores.
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 import grpc
 import numpy as np
-from open_loop import Load, Window, offer
+from open_loop import Load, Window, offer, serve, served
 from raw_http2 import message
 
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.services.call import Answer, Caller, Job
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
@@ -86,14 +81,6 @@ def _spin() -> None:
     end = time.thread_time() + JOB
     while time.thread_time() < end:
         pass
-
-
-async def serve() -> None:
-    server = RunningServer([WorkService()], ServerConfig())
-    await server.start()
-    print(server.port, flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    await server.stop(0)
 
 
 @dataclass
@@ -159,14 +146,9 @@ def report(found: dict[str, Measured], late: int) -> bool:
 
 
 def main() -> int:
-    command = [sys.executable, str(Path(__file__)), "--serve"]
-    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=one_thread) as server:
-        assert server.stdout is not None
-        port = int(server.stdout.readline())
-        found = measure(port, server.pid)
+    with served(__file__) as (port, pid):
+        found = measure(port, pid)
         late = late_of(port)
-        server.communicate()
     return int(report(found, late))
 
 
@@ -178,6 +160,6 @@ def late_of(port: int) -> int:
 
 if __name__ == "__main__":
     if "--serve" in sys.argv:
-        asyncio.run(serve())
+        asyncio.run(serve(WorkService()))
     else:
         sys.exit(main())
