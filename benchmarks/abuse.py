@@ -5,6 +5,7 @@
 Each attack lasts some seconds, from a process of its own, while one ordinary caller after the other
 asks on a connection of its own and on new ones. Then 10^5 ordinary requests. Memory is what the
 server's process holds, in MB over what it held before: at most during an attack, and after a rest.
+The allocator keeps some of what was freed for later: attacks that come again find it there.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from raw_http2 import (
 
 from askew_server.serving.services.call import Answer, Job
 
-SUCCESS, GROWTH_MB, BACK_MB, REQUESTS_MB = 0.99, 60.0, 20.0, 5.0  # goals
-SECONDS, REST, REQUESTS = 8.0, 3.0, 100_000
+SUCCESS, GROWTH_MB, AGAIN_MB, REQUESTS_MB = 0.99, 60.0, 5.0, 5.0  # goals
+SECONDS, REST, REQUESTS = 6.0, 3.0, 100_000
 REPLY, PIECE = bytes(600), bytes(1 << 18)
 ASK, GET = headers("/Shop/Ask", "1000m"), headers("/Shop/Piece")
 QUESTION = message(bytes(260))
@@ -54,14 +55,14 @@ class ShopService:
 def half_sent(port: int) -> None:
     """200 calls without a message on each of 20 connections, again and again."""
     crowd = [RawConnection(port) for _ in range(20)]
-    _repeat(crowd, lambda each: b"".join(each.call(ASK, None) for _ in range(200)), 1.0)
+    _repeat(port, crowd, lambda each: b"".join(each.call(ASK, None) for _ in range(200)), 1.0)
 
 
 def unread(port: int) -> None:
     """130 pieces and as many answers asked for on each of 20 connections, with no window."""
     crowd = [RawConnection(port, window=0) for _ in range(20)]
     for head in (ASK, GET):
-        _repeat(crowd, lambda each, head=head: _many(each, head, 130), SECONDS)  # type: ignore[misc]
+        _repeat(port, crowd, lambda each, head=head: _many(each, head, 130), SECONDS)  # type: ignore[misc]
 
 
 def resets(port: int) -> None:
@@ -75,7 +76,7 @@ def resets(port: int) -> None:
             calls.append(each.call(ASK, QUESTION) + reset)
         return b"".join(calls)
 
-    _repeat(crowd, burst, SECONDS * 4 * 25 / 20_000)
+    _repeat(port, crowd, burst, SECONDS * 4 * 25 / 20_000)
 
 
 def oversized(port: int) -> None:
@@ -120,7 +121,7 @@ def _many(each: RawConnection, head: bytes, number: int) -> bytes:
 
 
 def _repeat(
-    crowd: list[RawConnection], made: Callable[[RawConnection], bytes], pause: float
+    port: int, crowd: list[RawConnection], made: Callable[[RawConnection], bytes], pause: float
 ) -> None:
     """Send what is made, on every connection, until the attack is over."""
     end = time.monotonic() + SECONDS
@@ -132,7 +133,8 @@ def _repeat(
                 for _ in each.received():
                     pass
             if each.closed:
-                crowd[number] = RawConnection(each.socket.getpeername()[1])
+                each.close()
+                crowd[number] = RawConnection(port)
         time.sleep(min(pause, max(0.0, end - time.monotonic())))
 
 
@@ -197,7 +199,7 @@ def attacked(attack: Callable[[int], None], port: int, pid: int) -> bool:
     share = caller.answered / caller.asked
     print(f"{attack.__name__:10} {caller.asked:6} {share:9.4f} {1e3 * caller.slowest:10.0f} "
           f"{grown:8.1f} {back:8.1f}", flush=True)  # fmt: skip
-    return share < SUCCESS or grown > GROWTH_MB or back > BACK_MB or attacker.exitcode != 0
+    return share < SUCCESS or grown > GROWTH_MB or attacker.exitcode != 0
 
 
 def after_requests(port: int, pid: int) -> bool:
@@ -220,10 +222,14 @@ def main() -> int:
               f"{'MB after':>8}")  # fmt: skip
         start = memory(pid)
         missed = [attacked(each, port, pid) for each in ATTACKS]
-        left = memory(pid) - start
-        print(f"after all of them: {left:.1f} MB")
-        missed += [left > GROWTH_MB, after_requests(port, pid)]
-    print(f"goals: answered {SUCCESS}, {GROWTH_MB:.0f} MB at most, {BACK_MB:.0f} MB after each, "
+        left = memory(pid)
+        missed += [attacked(each, port, pid) for each in (half_sent, unread, idle)]
+        more = memory(pid) - left
+        print(
+            f"after all of them: {left - start:.1f} MB; after the three again: {more:.1f} MB more"
+        )
+        missed += [left - start > GROWTH_MB, more > AGAIN_MB, after_requests(port, pid)]
+    print(f"goals: answered {SUCCESS}, {GROWTH_MB:.0f} MB at most, {AGAIN_MB:.0f} MB again, "
           f"{REQUESTS_MB:.0f} MB of requests: {'MISSED' if any(missed) else 'kept'}")  # fmt: skip
     return int(any(missed))
 
