@@ -44,11 +44,12 @@ class Limits:
 class LaneLimits:
     """How many jobs of a lane run at once, how many wait, and the longest that a call may take.
 
+    threads: one leaves a core to the loop, which refuses; more cores are for more processes.
     patience: seconds that a job may be expected to wait; beyond, it is refused at once.
     Raises ParameterError for any that is not positive; nothing may wait where waiting is 0.
     """
 
-    threads: int = 2
+    threads: int = 1
     waiting: int = 64
     patience: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
@@ -79,9 +80,7 @@ class ServerConfig:
     limits: Limits = field(default_factory=Limits)
     answers: LaneLimits = field(default_factory=LaneLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: LaneLimits = field(
-        default_factory=lambda: LaneLimits(threads=1, patience=600.0, longest=3600.0)
-    )
+    analysts: LaneLimits = field(default_factory=lambda: LaneLimits(patience=600.0, longest=3600.0))
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
