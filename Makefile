@@ -158,6 +158,13 @@ $(STAMP): pyproject.toml requirements.lock
 lock:
 	uv pip compile -q pyproject.toml --extra all --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+	uv pip compile -q pyproject.toml --extra server --universal --python-version 3.11 \
+	  -c requirements.lock --generate-hashes --no-header --no-annotate --upgrade \
+	  -o requirements-server.lock
+	uv pip compile -q --group build --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
+	uv pip compile -q --group tools --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-tools.lock
 	uv pip compile -q --group proto --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --upgrade -o requirements-proto.lock
 	uv pip compile -q pyproject.toml --extra spark --extra postgres --extra clickhouse \

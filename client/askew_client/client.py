@@ -108,7 +108,7 @@ async def _network(
         return
     from askew_client.transport.grpc import GrpcTransport  # gRPC takes a third of a second
 
-    async with GrpcTransport(server, settings.timeout) as network:
+    async with GrpcTransport(server, settings.timeout, settings.authority) as network:
         yield network
 
 

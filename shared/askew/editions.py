@@ -7,6 +7,8 @@ Days are counted from 1970-01-01, in UTC.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 PERIOD = 7  # days
 LONGEST_DELAY = 2  # days after a Monday, by which every device has looked for the new version
 FIRST = 4  # 1970-01-05, the first Monday: a version that was always in force
@@ -21,6 +23,13 @@ def edition_of(day: int) -> int:
 def is_edition(day: int) -> bool:
     """Whether a day is a Monday that can name a version."""
     return FIRST <= day <= LAST and edition_of(day) == day
+
+
+def answered(mondays: Sequence[int], today: int) -> list[int]:
+    """Of versions by their Mondays, those that are answered on a day or will be, in order."""
+    ordered = sorted(mondays)
+    retired = sum(today > last_day(successor) for successor in ordered[1:])
+    return ordered[retired:]
 
 
 def last_day(successor: int) -> int:

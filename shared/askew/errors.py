@@ -13,7 +13,7 @@ AskewError
 │   ├── KeyReused             an idempotency key that stands for another request
 │   └── ChargePending         a charge that is spent and has no release, or not yet
 ├── VaultError                an encrypted profile cannot be opened
-├── ConfigError               a configuration cannot be read or written
+├── ConfigError               a configuration cannot be read, or does not hold together
 ├── ShelfError                what a device holds of a catalog cannot be kept
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
@@ -158,7 +158,7 @@ class VaultError(AskewError):
 
 
 class ConfigError(AskewError):
-    """A configuration file cannot be read or written; it is as it was."""
+    """A configuration cannot be read or written, or does not hold together; it is as it was."""
 
 
 class ShelfError(AskewError):

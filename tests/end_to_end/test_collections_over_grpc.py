@@ -34,7 +34,9 @@ from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.running.snapshot_watch import SnapshotWatch
+from askew_server.serving.observing.observer import Observer
+from askew_server.serving.running.model_watch import ModelWatch
+from askew_server.serving.running.models import Models
 from askew_server.serving.services.retrieval import RetrievalService
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
@@ -181,7 +183,9 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
     artifact.save(small_map(), directory, {"cafes": keys_of(30)})
     live = LiveValues(directory, artifact.load(directory))
     holder, said = SnapshotHolder(live.snapshot), [0]
-    watch = SnapshotWatch(live, holder)
+    models = Models(dict, lambda *_: live, lambda: FIRST, {FIRST: live})
+    observer = Observer()
+    watch = ModelWatch(models, holder, lambda _: {}, observer, lambda: FIRST)
     done = asyncio.Event()
 
     def write(value: int) -> None:
@@ -200,15 +204,16 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
         return seen
 
     write(0)
-    assert await watch.look()
+    watch.look(at_once=True)
     async with running(holder) as transport:
         asking = [asyncio.create_task(ask(transport)) for _ in range(4)]
         for value in range(1, 25):
             await asyncio.to_thread(write, value)
-            assert await watch.look()
+            await asyncio.to_thread(watch.look, at_once=True)
             said.append(value)
             await transport.retrieve(near(50, 10), await transport.metric_card())
         done.set()
         seen = set().union(*await asyncio.gather(*asking))
+    assert observer.swaps == 25
     assert len(seen) > 2
     assert seen <= {(value % 2 == 1, float(value)) for value in said}

@@ -59,8 +59,9 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
     from askew_client.views.problems import setback_of
 
     try:
-        async with GrpcTransport(config.server, config.settings.timeout) as network:
-            await wait_until_healthy(network.channel, config.settings.timeout)
+        settings = config.settings
+        async with GrpcTransport(config.server, settings.timeout, settings.authority) as network:
+            await wait_until_healthy(network.channel, settings.timeout)
             yield Finding("server", "ok", f"{config.server} is healthy")
             for finding in await _space(network, config):
                 yield finding

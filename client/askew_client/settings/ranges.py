@@ -74,6 +74,8 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
         raise ParameterError("epsilon", epsilon, limit)
     _check_questions(chosen)
     _check_ways(chosen)
+    if not isinstance(authority := chosen.get("authority", ""), str) or "\0" in authority:
+        raise ParameterError("authority", authority, "the path of a file")
     for name in _POSITIVE:
         value = chosen.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):

@@ -99,6 +99,11 @@ def _directory(name: str, value: object) -> Path:
     return place
 
 
+def _file(name: str, value: object) -> str:
+    """A file that no working folder changes."""
+    return str(_directory(name, value))
+
+
 def _theme(name: str, value: object) -> Theme:
     match value:
         case "dark" | "light":
@@ -116,6 +121,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "max_one_rating": _decimal,
     "pace": _decimal,
     "timeout": _decimal,
+    "authority": _file,
     "way": way_name,
     "byte_budget": whole_number,
     "held_from": _text,

@@ -1,27 +1,29 @@
 """The network: one gRPC channel to one server.
 
 Messages cross as bytes; `askew.wire.convert` makes and checks them. A retry is made below the call
-and sends the same bytes. Plain text is spoken to this machine only; everywhere else it is TLS.
+and sends the same bytes. Plain text is spoken to this machine only; everywhere else it is TLS, and
+here too where an authority is named. No call says who asks.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 import grpc
 import grpc.aio
 
-from askew.address import host_of, is_loopback
-from askew.errors import AskewError, Malformed, NotFound, OtherKind
+from askew.errors import AskewError, Malformed, NotFound, OtherKind, ParameterError
 from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
 from askew.model_card import MAX_PAYLOAD
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
+from askew.wire.trust import credentials_for
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
@@ -52,17 +54,17 @@ _Value = TypeVar("_Value")
 class GrpcTransport:
     """A channel to `target` ("host:port"). Use as an async context manager.
 
-    Raises ParameterError for a target that is not host:port.
+    authority: a file of certificates in PEM, trusted in place of the public authorities; "" trusts
+    those. Raises ParameterError for a target that is not host:port, or a file that is no use.
     """
 
-    def __init__(self, target: str, timeout: float) -> None:
-        host = host_of(target)
+    def __init__(self, target: str, timeout: float, authority: str = "") -> None:
         self._target = target
         self._timeout = timeout
-        if is_loopback(host):
+        credentials = credentials_for(target, _read(authority) if authority else None)
+        if credentials is None:
             self.channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
         else:
-            credentials = grpc.ssl_channel_credentials()
             self.channel = grpc.aio.secure_channel(target, credentials, options=_OPTIONS)
 
     async def __aenter__(self) -> Self:
@@ -107,10 +109,17 @@ class GrpcTransport:
         try:
             reply = await call(request, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
-            raise status.error_of(error.code(), self._target) from None
+            raise status.error_of(error.code(), self._target, error.details()) from None
         if reply is None:  # a status of success without a message
             raise Malformed("the server's answer is empty")
         return reply
+
+
+def _read(authority: str) -> bytes:
+    try:
+        return Path(authority).read_bytes()
+    except OSError:
+        raise ParameterError("authority", authority, "a file that can be read") from None
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -36,6 +37,24 @@ def _asking_options(command: _Command) -> _Command:
             help="The file with your token, or - for standard input.",
         ),
         click.option("--dataset", required=True, help="The data set that you may ask about."),
+        click.option(
+            "--authority",
+            type=click.Path(path_type=Path),
+            envvar="ASKEW_AUTHORITY",
+            help="Certificates in PEM to trust in place of the public ones.",
+        ),
+        click.option(
+            "--certificate",
+            type=click.Path(path_type=Path),
+            envvar="ASKEW_CERTIFICATE",
+            help="Your certificate, where the server asks for one.",
+        ),
+        click.option(
+            "--certificate-key",
+            type=click.Path(path_type=Path),
+            envvar="ASKEW_CERTIFICATE_KEY",
+            help="Its private key, of mode 0600.",
+        ),
         click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output."),
     )
     for option in reversed(options):
@@ -58,7 +77,7 @@ def analyst() -> None:
     "--key", required=True, help="A name of your own for the question: asked again, it is free."
 )
 @_asking_options
-def top_k(k: int, key: str, server: str, token: IO[str], dataset: str, as_json: bool) -> None:
+def top_k(k: int, key: str, dataset: str, as_json: bool, **connection: Any) -> None:
     """Ask for up to K items, and pay for as many as come, the stop included.
 
     Exit code 3: your budget does not allow it, and nothing was spent.
@@ -70,7 +89,7 @@ def top_k(k: int, key: str, server: str, token: IO[str], dataset: str, as_json: 
       askew-server analyst top-k --token - --dataset films \\
         --k 10 --key first --json < ada.token
     """
-    with _client(server, token) as client:
+    with _client(**connection) as client:
         answer = client.top_k(dataset, k, key)
     if as_json:
         release = json.loads(answer.document)
@@ -82,22 +101,29 @@ def top_k(k: int, key: str, server: str, token: IO[str], dataset: str, as_json: 
 
 @analyst.command()
 @_asking_options
-def budget(server: str, token: IO[str], dataset: str, as_json: bool) -> None:
+def budget(dataset: str, as_json: bool, **connection: Any) -> None:
     """Show what you spent and what is left. Costs nothing.
 
     \b
     Example:
       askew-server analyst budget --token ada.token --dataset films
     """
-    with _client(server, token) as client:
+    with _client(**connection) as client:
         left = client.budget(dataset)
     click.echo(_json(_budget(dataset, left)) if as_json else headed(_standing(dataset, left)))
 
 
-def _client(server: str, token: IO[str]) -> AnalystClient:
-    from askew_server.serving.front.analyst_client import AnalystClient
+def _client(
+    server: str,
+    token: IO[str],
+    authority: Path | None,
+    certificate: Path | None,
+    certificate_key: Path | None,
+) -> AnalystClient:
+    from askew_server.serving.front.analyst_client import AnalystClient, Trust
 
-    return AnalystClient(server, token.read())
+    trust = Trust(authority=authority, certificate=certificate, key=certificate_key)
+    return AnalystClient(server, token.read(), trust=trust)
 
 
 def _json(content: object) -> str:

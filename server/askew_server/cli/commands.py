@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from askew.errors import AskewError, ParameterError
+from askew.errors import AskewError, ConfigError, ParameterError
 
 
 class Commands(click.Group):
@@ -37,6 +39,8 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
     def explained(*args: Any, **kwargs: Any) -> Any:
         try:
             return callback(*args, **kwargs)
+        except ConfigError as error:
+            raise click.UsageError(str(error), click.get_current_context()) from None
         except AskewError as error:
             context = click.get_current_context()
             option = _option(context, error)
@@ -57,6 +61,11 @@ def _option(context: click.Context, error: AskewError) -> click.Parameter | None
 
 def _name_variables(context: click.Context, error: AskewError) -> None:
     for each in context.command.params:
+        value = context.params.get(each.name or "")
         source = context.get_parameter_source(each.name or "")
-        if source is ParameterSource.ENVIRONMENT and str(context.params[each.name]) in str(error):
-            error.add_note(f"{each.envvar} in the environment names it")
+        if source is not ParameterSource.ENVIRONMENT or not isinstance(value, str | Path):
+            continue  # a number would be found in many a text
+        if str(value) in str(error):
+            names = [each.envvar] if isinstance(each.envvar, str) else each.envvar or ()
+            variable = next(name for name in names if os.environ.get(name))
+            error.add_note(f"{variable} in the environment names it")

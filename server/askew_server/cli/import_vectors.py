@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,7 @@ def import_vectors(
 
     from askew_server.model import artifact
     from askew_server.model.imported import ImportOptions, import_model
+    from askew_server.retrieval.tables.made import tables_for
     from askew_server.training.disclosure import GIVEN
     from askew_server.training.embeddings.geometry import FoldIn
     from askew_server.training.embeddings.given import given_items
@@ -148,6 +150,8 @@ def import_vectors(
             file_size=bytes_held,
             step=lambda name: steps.step(f"import: {name}"),
         )
+        steps.step("answers made beforehand")
+        model = replace(model, tables=tables_for(model, steps.share))
         steps.step("writing the model")
         artifact.save(model, out)
     report(model, table, out, GIVEN)

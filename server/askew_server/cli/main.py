@@ -10,6 +10,8 @@ import click
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, Refused
 from askew_server.cli.analyst import analyst
+from askew_server.cli.certs import certs
+from askew_server.cli.check import check
 from askew_server.cli.collect import collect
 from askew_server.cli.commands import Commands
 from askew_server.cli.evaluate import evaluate
@@ -56,6 +58,8 @@ def main() -> None:
 
 for command in (
     analyst,
+    certs,
+    check,
     collect,
     evaluate,
     explain,

@@ -155,30 +155,18 @@ def engine_options(command: _Command) -> _Command:
     return command
 
 
-def listening_options(default_port: int) -> Callable[[_Command], _Command]:
-    """--host, --port and the hidden --with-parent."""
-    options = (
-        click.option(
-            "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
-        ),
-        click.option(
-            "--port",
-            default=default_port,
-            show_default=True,
-            type=click.IntRange(0, 65535),
-            help="Port; 0 takes a free one.",
-        ),
-        click.option(
-            "--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes."
-        ),
-    )
+def with_parent_option(command: _Command) -> _Command:
+    """The hidden --with-parent."""
+    return click.option(
+        "--with-parent", is_flag=True, hidden=True, help="Stop when standard input closes."
+    )(command)
 
-    def decorated(command: _Command) -> _Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return decorated
+def child_option(command: _Command) -> _Command:
+    """The hidden --child."""
+    return click.option(
+        "--child", type=int, hidden=True, help="One of several processes on the port: its number."
+    )(command)
 
 
 def anchor_of(ledger: Path, anchor: Path | None) -> Path:

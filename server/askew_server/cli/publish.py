@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from askew.errors import ArtifactError
-from askew_server.cli.editions import edition_of_text, text_of_edition
 from askew_server.cli.saved_model import load, of_tastes
+from askew_server.model.mondays import edition_of_text, text_of_edition
 
 
 @click.command()

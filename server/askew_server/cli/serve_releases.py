@@ -6,19 +6,20 @@ import asyncio
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from askew_server.cli.configured import configuration, configured
 from askew_server.cli.options import (
-    PLACES,
+    DEFAULT_LEDGER,
     RELEASES_PORT,
     Workplace,
-    engine_options,
     existing,
-    ledger_options,
-    listening_options,
+    with_parent_option,
 )
+from askew_server.serving.configuration.configuration import Configuration
+from askew_server.serving.configuration.served import Analysts
 
 if TYPE_CHECKING:
     from askew_server.release.analyst_desk import AnalystDesk
@@ -27,41 +28,33 @@ if TYPE_CHECKING:
 
 
 @click.command("serve-releases")
-@click.option(
-    "--token-key", type=click.Path(path_type=Path), help="Serve analysts, whom its tokens name."
+@configured(
+    "analysts",
+    "releases.ledger",
+    "releases.anchor",
+    "server.host",
+    "server.port",
+    "server.grace",
+    "server.plain_text",
+    "server.proxies",
+    "tls",
+    "metrics",
+    "log",
+    "limits",
+    "answers",
+    defaults={"server.port": RELEASES_PORT, "releases.ledger": Path(DEFAULT_LEDGER)},
+    shared=True,
 )
-@click.option("--dataset", help="The data set that analysts may ask about.")
-@click.option("--events", help="Its events: FILE or TABLE of the engine.")
-@click.option("--unit-column", default="unit", show_default=True, help="Whose event it is.")
-@click.option("--item-column", default="item", show_default=True, help="What was chosen.")
-@click.option(
-    "--max-items-per-unit", default=100, show_default=True, help="Count no more of a person."
-)
-@click.option(
-    "--requests-per-minute",
-    default=60,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Answer no analyst more often.",
-)
-@engine_options
-@ledger_options
-@listening_options(RELEASES_PORT)
-def serve_releases(
-    token_key: Path | None,
-    dataset: str | None,
-    requests_per_minute: int,
-    host: str,
-    port: int,
-    with_parent: bool,
-    **rest: Any,
-) -> None:
+@with_parent_option
+@click.pass_context
+def serve_releases(context: click.Context, /, *, with_parent: bool, **_: object) -> None:
     """Serve stored releases to everybody and, with --token-key, answers to analysts.
 
     Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
     grant) and a bearer token (see token mint), and pay for the length of each answer.
 
-    Speaks plain text: on any address but this machine's own, put a TLS proxy in front.
+    Analysts speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put
+    a TLS proxy in front and say --plain-text.
 
     \b
     Examples:
@@ -69,27 +62,43 @@ def serve_releases(
       askew-server serve-releases --token-key analysts.key \\
         --dataset films --events log.parquet
     """
-    if token_key is not None and None in (dataset, rest["events"]):
-        raise click.UsageError("analysts need --dataset and --events")
-    if token_key is None and (dataset or rest["events"]):
-        raise click.UsageError("--dataset and --events are for analysts: name their --token-key")
+    _run(configuration(context), with_parent=with_parent)
+
+
+def _run(chosen: Configuration, *, with_parent: bool) -> None:
+    """Serve what was chosen, until it is stopped."""
     from askew_server.published.reader import ReleaseReader
-    from askew_server.serving.configuration.server import ServerConfig
     from askew_server.serving.running.process import serve
+    from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.popularity import PopularityService
 
+    analysts = chosen.analysts
+
     def announce(bound: int) -> None:
-        served = "releases, and answers to analysts" if token_key else "releases"
-        click.echo(f"listening on {host}:{bound}, {served}")
+        served = "releases, and answers to analysts" if analysts.token_key else "releases"
+        click.echo(f"listening on {chosen.server.host}:{bound}, {served}")
 
     with ExitStack() as stack:
-        place = Workplace(**{name: rest.pop(name) for name in PLACES})
+        place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
-        if token_key is not None and dataset is not None:
-            desk = _desk(stack, place, dataset, _offer(place, **rest))
-            services.append(_analysts(desk, token_key, requests_per_minute))
-        config = ServerConfig(host=host, port=port)
-        asyncio.run(serve(services, config, announce, with_parent=with_parent))
+        if analysts.token_key is not None and analysts.dataset is not None:
+            desk = _desk(stack, place, analysts.dataset, _offer(place, analysts))
+            services.append(_analysts(desk, analysts.token_key, analysts.requests_per_minute))
+        observer, config = observer_of(chosen.server), chosen.server
+        asyncio.run(serve(services, config, announce, with_parent=with_parent, observer=observer))
+
+
+def _place(chosen: Configuration) -> Workplace:
+    """Where the operator's things are."""
+    analysts = chosen.analysts
+    return Workplace(
+        ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
+        anchor=chosen.releases.anchor,
+        bounding_key=analysts.bounding_key,
+        engine=analysts.engine,
+        memory_limit=analysts.memory_limit,
+        temp_directory=analysts.temp_directory,
+    )
 
 
 def _analysts(desk: AnalystDesk, token_key: Path, requests_per_minute: int) -> Service:
@@ -122,11 +131,16 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     return AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
 
 
-def _offer(place: Workplace, *, max_items_per_unit: int, **named: str) -> Offer:
+def _offer(place: Workplace, analysts: Analysts) -> Offer:
     from askew_server.counting import ContributionBound
     from askew_server.counting.engines.address import public_address
     from askew_server.release.analyst_plan import Offer
     from askew_server.release.plan import EventSource
 
-    source = EventSource(engine=public_address(place.engine), **named)
-    return Offer(source, ContributionBound(max_items_per_unit))
+    source = EventSource(
+        engine=public_address(place.engine),
+        events=analysts.events or "",
+        unit_column=analysts.unit_column,
+        item_column=analysts.item_column,
+    )
+    return Offer(source, ContributionBound(analysts.max_items_per_unit))

@@ -112,6 +112,7 @@ def train(
     from askew_server.model import artifact
     from askew_server.model.item_model import train as fit
     from askew_server.model.payloads import PayloadFiles
+    from askew_server.retrieval.tables.made import tables_for
     from askew_server.training.disclosure import FIXED, LEARNED
     from askew_server.training.options import TrainingOptions
 
@@ -153,6 +154,8 @@ def train(
         )
         if payloads is not None:
             model = replace(model, payloads=PayloadFiles.in_folder(payloads, model.keys))
+        steps.step("answers made beforehand")
+        model = replace(model, tables=tables_for(model, steps.share))
         steps.step("writing the model")
         artifact.save(model, out)
     report(model, table, out, FIXED if vectors.fixed else LEARNED)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import bytes_held, report, source_of, training_data
 from askew_server.ratings import ItemRow
@@ -41,9 +42,12 @@ def update(
       askew-server update --model model --ratings new.csv \\
         --items movies.csv --out model-2
     """
+    from threadpoolctl import threadpool_limits
+
     from askew_server.model import artifact
     from askew_server.model.catalog_update import update as renew
     from askew_server.model.payloads import FirstOf, PayloadFiles
+    from askew_server.retrieval.tables.made import tables_for
     from askew_server.training.disclosure import UPDATED
 
     old = of_tastes(load(model))
@@ -55,6 +59,9 @@ def update(
         files = PayloadFiles.in_folder(payloads, new.keys)
         both = files if new.payloads is None else FirstOf(files, new.payloads)
         new = replace(new, payloads=both)
+    with Steps.shown() as steps, threadpool_limits(1):
+        steps.step("answers made beforehand")
+        new = replace(new, tables=tables_for(new, steps.share))
     artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")

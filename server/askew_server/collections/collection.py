@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,11 @@ class Collection:
 
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
         """The items of these ids, whole, in the given order."""
-        return tuple([self._listing(int(item)) for item in items])
+        rows = np.fromiter(items, np.int64)
+        coordinates = map(tuple, self.coordinates[rows].tolist())
+        columns = [column.take(rows) for column in self.columns]
+        values = zip(*columns, strict=True) if columns else repeat((), len(rows))
+        return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def check(self) -> None:
         """Raises OutOfRange for a title or a value that no reply could carry, and for a version
@@ -68,11 +73,6 @@ class Collection:
         names = [each.name for each in self.card.attributes]
         pairs = zip(names, self.columns, strict=True)
         return replace(self, columns=tuple([columns.get(name, old) for name, old in pairs]))
-
-    def _listing(self, item: int) -> Listing:
-        coordinates = tuple(self.coordinates[item].tolist())
-        values = tuple([column[item] for column in self.columns])
-        return Listing(item, self.titles[item], coordinates, values)
 
 
 def collection_of(  # noqa: PLR0913 - what a collection is made of

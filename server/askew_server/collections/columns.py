@@ -52,6 +52,12 @@ class Titles:
     def __iter__(self) -> Iterator[str]:
         return (self[item] for item in range(len(self)))
 
+    def take(self, rows: Rows) -> list[str]:
+        """The texts of some rows, in their order."""
+        starts = np.where(rows > 0, self.ends[rows - 1], 0).tolist()
+        spans, blob = zip(starts, self.ends[rows].tolist(), strict=True), memoryview(self.blob)
+        return [str(blob[start:end], "utf-8") for start, end in spans]
+
     def check(self, name: str) -> None:
         """Raises OutOfRange unless each is plain text, as `askew.listing.check_plain` has it."""
         limit = OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
@@ -118,10 +124,11 @@ class Numbers(_Values):
         if np.isinf(self.values).any():
             raise OutOfRange(name, "finite numbers")
 
-    def __getitem__(self, item: int) -> Value:
+    def take(self, rows: Rows) -> list[Value]:
+        """The values of some rows, in their order."""
         # By its digits: 23.6 is 23.6 again, and not the float32 beside it.
-        value = float(str(self.values[item]))
-        return None if isnan(value) else value
+        found = [float(str(value)) for value in self.values[rows]]
+        return [None if isnan(value) else value for value in found]
 
 
 class Flags(_Values):
@@ -139,9 +146,10 @@ class Flags(_Values):
         if ((self.values < UNKNOWN) | (self.values > 1)).any():
             raise OutOfRange(name, "flags")
 
-    def __getitem__(self, item: int) -> Value:
-        value = int(self.values[item])
-        return None if value == UNKNOWN else bool(value)
+    def take(self, rows: Rows) -> list[Value]:
+        """The values of some rows, in their order."""
+        found = self.values[rows].tolist()
+        return [None if value == UNKNOWN else bool(value) for value in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,9 +206,12 @@ class Words:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, item: int) -> Value:
-        code = int(self.codes[item])
-        return None if code == UNKNOWN else self.vocabulary[code]
+    def take(self, rows: Rows) -> list[Value]:
+        """The values of some rows, in their order; a word that repeats is read once."""
+        codes = self.codes[rows].tolist()
+        words: dict[int, Value] = {UNKNOWN: None}
+        words.update((code, self.vocabulary[code]) for code in {*codes} - {UNKNOWN})
+        return [words[code] for code in codes]
 
 
 Column = Numbers | Flags | Words

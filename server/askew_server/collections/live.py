@@ -28,6 +28,7 @@ from askew_server.collections.columns import Column, column_of, kinds_of, named
 from askew_server.model import directory as folder
 from askew_server.model.arrays import LIMIT, ArrayKind, decode_arrays, encode_arrays
 
+LIVE = "live-"  # how the names of its files begin
 LiveColumns = Mapping[str, Column]
 Mark = tuple[int, int, int] | None
 """What changes with a file: its time, its size, its place on the disk; None where there is none."""
@@ -39,7 +40,7 @@ _OWN: dict[str, ArrayKind] = {
 
 def live_path(directory: Path, number: int) -> Path:
     """The file of a collection, by its place in the card."""
-    return directory / f"live-{number}.safetensors"
+    return directory / f"{LIVE}{number}.safetensors"
 
 
 def mark_of(path: Path) -> Mark:

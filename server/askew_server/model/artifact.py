@@ -4,6 +4,7 @@
     arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared
                         slate, and the people of the prior where there is one
     items.json          [[key, title, year, [genres]], ...]
+    tables.safetensors  answers made beforehand, where there are any
     payloads.bin        the payload of each item, one after the other, where items have any
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
@@ -19,9 +20,10 @@ import numpy as np
 
 from askew.encoder import Buckets
 from askew.errors import ArtifactError, WireError
-from askew.model_card import Catalog
+from askew.model_card import Catalog, ModelCard
 from askew_server.model import arrays as array_file
 from askew_server.model import directory as folder
+from askew_server.model.answer_tables import AnswerTables
 from askew_server.model.arrays import (
     ArrayKind,
     Arrays,
@@ -33,6 +35,8 @@ from askew_server.model.card_file import CardFields, card_of, decode_items, enco
 from askew_server.model.item_model import ItemModel
 from askew_server.model.payloads import PAYLOADS, StoredPayloads, parts_of, surveyed
 from askew_server.model.signed_card import CARD, decode_card
+from askew_server.model.table_file import LIMIT as TABLE_LIMIT
+from askew_server.model.table_file import TABLES, decode_tables, encode_tables
 from askew_server.prior.file import NAMED, PRIOR_KINDS, arrays_of_prior, prior_of_arrays
 
 _ARRAYS, _ITEMS, _ENDS = "arrays.safetensors", "items.json", "payload_ends"
@@ -68,6 +72,8 @@ def save(model: ItemModel, directory: Path) -> None:
         arrays[_ENDS], described[PAYLOADS] = surveyed(model.payloads)
         large[PAYLOADS] = parts_of(model.payloads)
     files = {_ARRAYS: encode_arrays(arrays), _ITEMS: encode_items(model.keys, model.catalog.items)}
+    if model.tables is not None:
+        files[TABLES] = encode_tables(model.tables)
     files[CARD] = card_of(model, array_file.shapes_of(arrays), files, described).encoded()
     folder.save(directory, files, large)
 
@@ -98,6 +104,7 @@ def load(directory: Path) -> ItemModel:
             fields.figures,
             fields.median_distance,
             payloads,
+            _tables_of(directory, card, fields),
         )
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
@@ -109,6 +116,15 @@ def _payloads_of(directory: Path, arrays: Arrays, fields: CardFields) -> StoredP
     if len(arrays[_ENDS]) != len(arrays["vectors"]):
         raise ArtifactError("the payloads of a model are not one an item")
     return StoredPayloads.opened(directory / PAYLOADS, arrays[_ENDS], fields.files.get(PAYLOADS))
+
+
+def _tables_of(directory: Path, card: ModelCard, fields: CardFields) -> AnswerTables | None:
+    if TABLES not in fields.files:
+        if fields.tables:
+            raise ArtifactError("a card tells of tables and names no file of them")
+        return None
+    data = folder.read_named(directory, TABLES, fields.files, TABLE_LIMIT)
+    return decode_tables(data, fields.tables, card)
 
 
 def _arrays_of(model: ItemModel) -> Arrays:

@@ -22,6 +22,7 @@ from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel
 from askew_server.model.kept_aside import Figure
 from askew_server.model.signed_card import UNSIGNED, Count, FileFields, SignedCard, Strict, Version
+from askew_server.model.table_file import TableFields
 from askew_server.training.options import TrainingOptions
 
 Year = Annotated[int, Meta(ge=1, le=9999)]
@@ -130,6 +131,7 @@ class CardFields(SignedCard, frozen=True, kw_only=True):
     figures: dict[str, Figure]
     median_distance: Annotated[float, Meta(gt=0, le=1)]
     break_even: BreakEvenFields | None
+    tables: list[TableFields]
 
     def model_card(self, catalog: Catalog, arrays: Mapping[str, NDArray[Any]]) -> ModelCard:
         """The core's card of a catalog. Raises ArtifactError where the two do not fit."""
@@ -193,6 +195,7 @@ def card_of(
         figures=dict(model.figures),
         median_distance=model.median_distance,
         break_even=None if card.break_even is None else BreakEvenFields.of(card.break_even),
+        tables=[] if model.tables is None else list(map(TableFields.of, model.tables.tables)),
         files={name: describe(data) for name, data in files.items()} | dict(large),
         card_sha256=UNSIGNED,
     )

@@ -18,6 +18,7 @@ from askew.errors import DataError, OutOfRange, ParameterError
 from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
+from askew_server.model.answer_tables import AnswerTables
 from askew_server.model.break_even import FileSize, with_table
 from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.kept_aside import Figure, Groups, groups_of
@@ -47,7 +48,7 @@ class ItemModel:
     each item in the ratings. training: the options it was made with. counts: about how many people,
     ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
-    payloads: what only a reply brings of each item, if anything.
+    payloads: what only a reply brings of each item, if anything. tables: answers made beforehand.
     """
 
     card: ModelCard
@@ -59,6 +60,7 @@ class ItemModel:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     median_distance: float = 1.0
     payloads: Payloads | None = field(default=None, repr=False)
+    tables: AnswerTables | None = field(default=None, repr=False)
 
     @property
     def words(self) -> str:

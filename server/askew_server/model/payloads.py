@@ -1,16 +1,17 @@
 """What only a reply brings: the payload of each item, such as an article or a page.
 
 Payloads are one after the other in one file of a model, with the place where each ends among the
-model's arrays. The file is mapped and never read whole: a reply reads the pages of its k items. So
-nobody may alter it in place while it is served: replies would have the altered bytes, and a file
-that is cut ends the server. A file that is replaced or removed is served as it was.
+model's arrays. The file stays open and is never in memory whole: a reply reads those of its k
+items. So nobody may alter it in place while it is served: replies would have the altered bytes, or
+an error where it was cut. It is not mapped, since whoever reads a map beyond the end of a file that
+was cut ends at once. A file that is replaced or removed is served as it was.
 """
 
 from __future__ import annotations
 
 import hashlib
-import mmap
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from askew_server.model.signed_card import FileFields
 PAYLOADS = "payloads.bin"
 LIMIT = 1 << 44  # bytes of a file of payloads
 NOTHING = b""
+_PIECE = 1 << 20  # bytes that are read at once
 
 
 class Payloads(Protocol):
@@ -61,9 +63,9 @@ def surveyed(payloads: Payloads) -> tuple[NDArray[np.int64], FileFields]:
 
 @dataclass(frozen=True, eq=False)
 class StoredPayloads:
-    """Payloads in a mapped file. ends: where each of them ends in it. Safe for several threads."""
+    """Payloads in an open file. ends: where each of them ends in it. Safe for several threads."""
 
-    content: mmap.mmap | bytes = field(repr=False)
+    file: _OpenFile = field(repr=False)
     ends: NDArray[np.int64] = field(repr=False)
 
     @classmethod
@@ -73,21 +75,21 @@ class StoredPayloads:
         """The payloads of a model. Raises ArtifactError for any file but the one that its card
         names, or for places that are not in it.
         """
-        content = _mapped(path)
-        if fields != FileFields(len(content), hashlib.sha256(content).hexdigest()):
+        file = _OpenFile(path)
+        if fields != file.fields():
             raise ArtifactError(f"{path} is not the file that its card names")
         sizes = np.diff(ends, prepend=0)
-        whole = len(ends) and ends[-1] == len(content)
+        whole = len(ends) and ends[-1] == file.size
         if not whole or not ((sizes >= 0) & (sizes <= MAX_PAYLOAD)).all():
             raise ArtifactError(f"{path} has payloads of other sizes than its model says")
-        return cls(content, ends)
+        return cls(file, ends)
 
     def __len__(self) -> int:
         return len(self.ends)
 
     def __getitem__(self, item: int) -> bytes:
         start = int(self.ends[item - 1]) if item else 0
-        return self.content[start : int(self.ends[item])]
+        return self.file.read(start, int(self.ends[item]) - start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +158,33 @@ class FirstOf:
         return self.first[item] or self.other[item]
 
 
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    try:
-        folder.check(path, LIMIT)
-        with path.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:  # an empty file cannot be mapped
-                return NOTHING
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+class _OpenFile:
+    """A file that stays the one that was opened, whatever becomes of its name."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ArtifactError."""
+        self.path = path
+        try:
+            folder.check(path, LIMIT)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+        self._closed_with_it = weakref.finalize(self, os.close, self._descriptor)
+        self.size = os.fstat(self._descriptor).st_size
+
+    def fields(self) -> FileFields:
+        """What a card would say of it now."""
+        digest = hashlib.sha256()
+        for start in range(0, self.size, _PIECE):
+            digest.update(self.read(start, min(_PIECE, self.size - start)))
+        return FileFields(self.size, digest.hexdigest())
+
+    def read(self, start: int, size: int) -> bytes:
+        """A part of it. Raises ArtifactError where the file was cut since."""
+        data = os.pread(self._descriptor, size, start)
+        if len(data) != size:
+            raise ArtifactError(f"{self.path} was cut while it was served")
+        return data
 
 
 def _check(path: Path, root: Path) -> None:

@@ -44,7 +44,7 @@ def by_point(  # noqa: PLR0913
     signals = lattice_signals(lattice, people.points, rng).tolist()
     found: dict[int, list[Sequence[int]]] = {k: [] for k in sizes}
     for values in signals:
-        slates = _slates(rule, prior, Signal(NO_VERSION, lattice, tuple(values)), sizes)
+        slates = by_sizes(rule, prior, Signal(NO_VERSION, lattice, tuple(values)), sizes)
         for k, slate in zip(sizes, slates, strict=True):
             found[k].append(slate)
     return {k: people.served_each(np.array(slates)) for k, slates in found.items()}
@@ -81,9 +81,12 @@ def expected(
     return mean
 
 
-def _slates(
+def by_sizes(
     rule: RetrievalRule, prior: Prior | None, signal: Signal, sizes: Sequence[int]
 ) -> list[Sequence[int]]:
+    """The items that a rule answers a signal with, for each k, in any order. prior: of a rule that
+    weighs one.
+    """
     if isinstance(rule, PosteriorRule) and prior is not None:  # every k by one choice
         weights = prior.posterior(
             lattice_log_likelihood(signal.lattice, signal.values, prior.points)

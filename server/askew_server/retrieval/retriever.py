@@ -8,7 +8,7 @@ from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import RetrievalRule, SharedSlate, rule_of
-from askew.signal import Query
+from askew.signal import Mechanism, Query
 from askew_server.model.payloads import Payloads
 from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
@@ -37,7 +37,7 @@ class Retriever:
         self._payloads = payloads
         rule, buckets = card.rule, card.space.buckets
         held = card.n_held
-        known = None if prior is None else prior.prior(catalog, held)
+        self.prior = known = None if prior is None else prior.prior(catalog, held)
         self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known, held=held)
         self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
         if prior is not None and known is not None and buckets is not None:
@@ -49,10 +49,12 @@ class Retriever:
         """This model, ready to be served."""
         return Snapshot(self.card, self, self.catalog)
 
+    def rule(self, mechanism: Mechanism) -> RetrievalRule:
+        """What answers signals of this mechanism."""
+        return self._by_point if isinstance(mechanism, Lattice) else self._by_bucket
+
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, whole."""
-        by_point = isinstance(query.signal.mechanism, Lattice)
-        rule = self._by_point if by_point else self._by_bucket
-        chosen = rule.answer(query.signal, query.k)
+        chosen = self.rule(query.signal.mechanism).answer(query.signal, query.k)
         payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
         return Slate.of_catalog(self.catalog, chosen, payloads)

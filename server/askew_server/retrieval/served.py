@@ -14,6 +14,7 @@ from typing import Protocol
 from askew.editions import FIRST
 from askew.model_card import Catalog, ModelCard
 from askew_server.collections.model import MetricModel
+from askew_server.model.answer_tables import AnswerTables
 from askew_server.model.payloads import Payloads
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.snapshot import Serving, Snapshot
@@ -37,6 +38,10 @@ class TasteModel(Protocol):
     @property
     def payloads(self) -> Payloads | None:
         """What only a reply brings of each item."""
+
+    @property
+    def tables(self) -> AnswerTables | None:
+        """Answers made beforehand."""
 
 
 @dataclass(frozen=True)
@@ -75,4 +80,8 @@ def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
         return Snapshot(model.card, MetricAnswers(model))
     from askew_server.retrieval.retriever import Retriever
 
-    return Retriever(model.card, model.catalog, model.prior, model.payloads).snapshot
+    snapshot = Retriever(model.card, model.catalog, model.prior, model.payloads).snapshot
+    tables = model.tables
+    if tables is None or model.payloads is not None or not tables.fits(model.card):
+        return snapshot  # the catalog may have changed since, as by a release that orders it
+    return replace(snapshot, tables=tables.tables)

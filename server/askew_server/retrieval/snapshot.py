@@ -6,18 +6,19 @@ uses nothing else: a swap in between cannot mix two models, and what was taken s
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from askew.editions import FIRST, is_edition, last_day
+from askew.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
 from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_server.model.answer_tables import AnswerTable
+from askew_server.model.mondays import today
 
 
 class Answers(Protocol):
@@ -30,13 +31,14 @@ class Answers(Protocol):
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
-    Monday from which on it is in force.
+    Monday from which on it is in force. tables: answers made beforehand, of this very catalog.
     """
 
     card: Card
     answers: Answers = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
     since: int = FIRST
+    tables: tuple[AnswerTable, ...] = field(default=(), repr=False)
 
 
 class Serving(Protocol):
@@ -63,7 +65,7 @@ class SnapshotHolder:
         self,
         snapshot: Snapshot,
         *others: Snapshot,
-        today: Callable[[], int] = lambda: int(time.time() // 86_400),
+        today: Callable[[], int] = today,
     ) -> None:
         """Raises ParameterError where two are in force from the same day on."""
         self._today = today
@@ -100,3 +102,12 @@ class SnapshotHolder:
         """
         kept = [each for each in self._all if each.since != snapshot.since]
         self._all = tuple(sorted([*kept, snapshot], key=lambda each: each.since))
+
+    def withdraw(self, since: int) -> None:
+        """Serve no more what is in force from a day on that is still to come."""
+        self._all = tuple(each for each in self._all if each.since != since)
+
+    def retire(self) -> None:
+        """Forget versions that nobody is answered from any more."""
+        kept = answered([each.since for each in self._all], self._today())
+        self._all = tuple(each for each in self._all if each.since in kept)

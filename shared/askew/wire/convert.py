@@ -45,14 +45,13 @@ def query_to_bytes(query: Query) -> bytes:
     return message.SerializeToString()
 
 
-def edition_from_bytes(data: bytes) -> int:
-    """The version that a request names; 0 for none."""
-    return parse(pb.RetrieveRequest(), data).edition
-
-
 def query_from_bytes(data: bytes, card: Card) -> Query:
     """A request, checked against the model that is to answer it."""
-    message = parse(pb.RetrieveRequest(), data)
+    return query_from_message(parse(pb.RetrieveRequest(), data), card)
+
+
+def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
+    """The same of a message, whose edition says which model is to answer."""
     mechanism, version, space = read_mechanism(message), message.space_version, ANY_SPACE
     if isinstance(card, ModelCard):
         if version or not message.edition:
@@ -70,7 +69,7 @@ def slate_to_bytes(slate: Slate, card: Card) -> bytes:
     """The reply on the wire. It has the size of its items' words, which follow from the signal."""
     message = pb.RetrieveResponse(catalog_version=bytes.fromhex(slate.catalog_version))
     if isinstance(card, MetricCard):
-        message.listings.extend(metric.listings_to_messages(slate.listings))
+        metric.add_listings(message, slate.listings)
         return message.SerializeToString()
     message.item_ids.extend(slate.item_ids)
     message.boosts = encode_boosts(slate.boosts)

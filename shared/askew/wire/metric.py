@@ -41,17 +41,12 @@ def card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
     )
 
 
-def listings_to_messages(listings: Iterable[Listing]) -> list[pb.Listing]:
-    """Items whole."""
-    return [
-        pb.Listing(
-            item=each.id,
-            title=each.title,
-            coordinates=each.coordinates,
-            values=[_value_to_message(value) for value in each.values],
-        )
-        for each in listings
-    ]
+def add_listings(message: pb.RetrieveResponse, listings: Iterable[Listing]) -> None:
+    """Puts items into a reply, whole; made in place, since a message is copied into another."""
+    for each in listings:
+        made = message.listings.add(item=each.id, title=each.title, coordinates=each.coordinates)
+        for value in each.values:
+            _set(made.values.add(), value)
 
 
 def listings_from_messages(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
@@ -127,12 +122,13 @@ def _attribute(message: pb.Attribute) -> Attribute:
     return Attribute(message.name, AttributeKind(message.kind), message.live, message.unit)
 
 
-def _value_to_message(value: Value) -> pb.AttributeValue:
-    if isinstance(value, bool):
-        return pb.AttributeValue(flag=value)
+def _set(message: pb.AttributeValue, value: Value) -> None:
     if isinstance(value, str):
-        return pb.AttributeValue(text=value)
-    return pb.AttributeValue() if value is None else pb.AttributeValue(number=value)
+        message.text = value
+    elif isinstance(value, bool):
+        message.flag = value
+    elif value is not None:
+        message.number = value
 
 
 def _value(message: pb.AttributeValue) -> Value:

@@ -37,6 +37,7 @@ from askew.errors import (
     VaultError,
     WireError,
 )
+from askew.wire.trust import why_unreachable
 
 FIXED_TEXT = "the server could not answer"
 
@@ -80,10 +81,13 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
     return grpc.StatusCode.INTERNAL, FIXED_TEXT
 
 
-def error_of(code: grpc.StatusCode, server: str = "the server") -> AskewError:
+def error_of(
+    code: grpc.StatusCode, server: str = "the server", details: str | None = None
+) -> AskewError:
     """The error that a device raises for a status code. The server's own text is never shown.
 
-    server: what the device calls it, such as its address.
+    server: what the device calls it, such as its address. details: looked at for why there is no
+    connection.
     """
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:
@@ -97,7 +101,8 @@ def error_of(code: grpc.StatusCode, server: str = "the server") -> AskewError:
         case grpc.StatusCode.NOT_FOUND:
             return NotFound("collection, release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
-            return Unreachable(f"no connection to {server}")
+            why = why_unreachable(details or "")
+            return Unreachable(f"no connection to {server}" + (f": {why}" if why else ""))
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow(f"{server} did not answer in time")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:

@@ -338,7 +338,7 @@ def test_serving_no_model_or_two_is_a_usage_error(
     code = run("serve", *arguments)
     shown = capsys.readouterr().err
     assert code == USAGE
-    assert "name one model to serve: --model DIR or --demo" in shown
+    assert "name one model to serve: --model DIR, --models FOLDER or --demo" in shown
 
 
 def test_serving_a_model_that_is_not_there_is_one_line_and_exit_code_1(
@@ -397,6 +397,9 @@ def port_of(server: subprocess.Popen[str]) -> int:
     return int(match[1])
 
 
+LIFE = [["INFO", "ready"], ["INFO", "stopping"], ["INFO", "stopped"]]  # what its log tells
+
+
 def health_of(port: int) -> int:
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         request = health_pb2.HealthCheckRequest(service="askew.wire.v1.Retrieval")
@@ -412,8 +415,8 @@ def test_a_signal_stops_the_server_cleanly(
     assert health_of(port_of(server)) == health_pb2.HealthCheckResponse.SERVING
     server.send_signal(number)
     rest = server.communicate(timeout=PATIENCE)
-    expected = (0, ("", ""))
-    assert expected == (server.returncode, rest)
+    assert (server.returncode, rest[0]) == (0, "")
+    assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
 
 
 def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
@@ -425,8 +428,8 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
     server.stdin.close()
     server.stdin = None
     rest = server.communicate(timeout=PATIENCE)
-    expected = (0, ("", ""))
-    assert expected == (server.returncode, rest)
+    assert (server.returncode, rest[0]) == (0, "")
+    assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
 
 
 def test_a_taken_port_is_one_line_and_exit_code_1(
@@ -447,7 +450,9 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
 def test_a_host_that_is_none_is_named_with_the_reason(
     start: Callable[..., subprocess.Popen[str]], directory: Path
 ) -> None:
-    server = start("--model", directory, "--port", 0, "--host", "no-such-host.invalid")
+    server = start(
+        "--model", directory, "--port", 0, "--host", "no-such-host.invalid", "--plain-text"
+    )
     out, err = server.communicate(timeout=PATIENCE)
     assert (server.returncode, out) == (1, "")
     where = "no-such-host.invalid:0"
@@ -457,7 +462,9 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     found = {
-        name: next(each.default for each in cli.cli.commands[name].params if each.name == "port")
+        name: next(
+            each.default for each in cli.cli.commands[name].params if each.name == "server_port"
+        )
         for name in ("serve", "serve-releases")
     }
     assert found == {"serve": 7571, "serve-releases": 7572}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew.errors import DataError
+from askew.errors import ArtifactError, DataError
 from askew.lattice import Lattice
 from askew.model_card import MAX_PAYLOAD
 from askew.ranking import Slate
@@ -253,3 +254,20 @@ def test_a_payload_that_is_too_large_is_refused(tmp_path: Path, model: ItemModel
 def test_the_card_names_the_file_of_payloads(saved: Path) -> None:
     card = json.loads((saved / "card.json").read_bytes())
     assert card["files"]["payloads.bin"]["bytes"] == (saved / "payloads.bin").stat().st_size
+
+
+def test_a_file_that_is_cut_while_it_is_served_ends_nothing(saved: Path) -> None:
+    """Planted bug: a memory map, which ends the process where the file ends early."""
+    model = artifact.load(saved)
+    assert model.payloads is not None
+    os.truncate(saved / "payloads.bin", 0)
+    with pytest.raises(ArtifactError, match=r"payloads\.bin was cut while it was served"):
+        model.payloads[model.keys.index("key 4")]
+
+
+def test_a_file_that_is_replaced_or_removed_is_served_as_it_was(saved: Path) -> None:
+    model = artifact.load(saved)
+    before = all_of(model)
+    (saved / "payloads.bin").unlink()
+    (saved / "payloads.bin").write_bytes(b"another")
+    assert all_of(model) == before

@@ -10,7 +10,7 @@ from small_collections import small_map
 
 from askew.editions import FIRST, LONGEST_DELAY, PERIOD, edition_of, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
-from askew_server.cli.editions import dated
+from askew_server.model.mondays import dated
 from askew_server.retrieval.served import serving_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 

@@ -213,9 +213,10 @@ class AxisFrame:
 
 def _inside(grid: Points, extent: Points, rings: NDArray[np.bool_]) -> Points:
     """Clamped into the box; wrapped on rings."""
+    clamped = np.minimum(np.maximum(grid, 0.0), extent)  # np.clip takes twice as long
     if not rings.any():
-        return np.clip(grid, 0.0, extent)
+        return clamped
     wrapped = grid % extent
     # A tiny negative number wraps to the extent itself, which is the low end.
     wrapped = np.where(wrapped >= extent, 0.0, wrapped)
-    return np.where(rings, wrapped, np.clip(grid, 0.0, extent))
+    return np.where(rings, wrapped, clamped)

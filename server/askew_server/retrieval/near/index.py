@@ -37,9 +37,8 @@ class _Tree:
 
         (m, count); count at most n.
         """
-        ranks = np.arange(1, count + 1)
-        _, found = self._tree.query(self.frame.tree(grid), ranks, p=self.frame.norm)
-        return np.asarray(found, np.int64)
+        _, found = self._tree.query(self.frame.tree(grid), count, p=self.frame.norm)
+        return np.asarray(found, np.int64).reshape(len(grid), count)
 
 
 class Part(_Tree):
@@ -69,11 +68,8 @@ class MetricIndex(_Tree):
         frame = frame_of(space)
         super().__init__(frame, frame.tree(frame.grid(coordinates)))
         self._coordinates = coordinates
-
-    @property
-    def points(self) -> Points:
+        self.points: Points = np.asarray(self._tree.data)
         """The items as tree points, (n, e)."""
-        return np.asarray(self._tree.data)
 
     def grid(self, rows: Rows) -> Points:
         """Where items are, in grid coordinates (c, d)."""
@@ -95,11 +91,12 @@ class MetricIndex(_Tree):
         """
         items, points = self.points[rows], self.frame.tree(grid)
         middle = points[0]  # differences are small numbers, which float32 holds well
-        pairs = zip((points - middle).T, (items - middle).T, strict=True)
+        points = (points - middle).astype(np.float32)
+        items = (items - middle).T.astype(np.float32, order="C")
         total = np.zeros((len(grid), len(rows)), np.float32)
         away = np.empty_like(total)
-        for axis, (point, item) in enumerate(pairs):
-            np.subtract(point.astype(np.float32)[:, None], item.astype(np.float32), out=away)
+        for axis, item in enumerate(items):
+            np.subtract(points[:, axis : axis + 1], item, out=away)
             if self.frame.norm == 2:
                 np.multiply(away, away, out=away)
             else:

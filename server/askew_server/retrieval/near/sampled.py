@@ -69,7 +69,8 @@ class BestOf:
         sets = [rule.choose(signal, k) for rule in self._rules]
         people = self._objective.people.sample(signal)
         costs = self._objective.costs(signal, np.concatenate(sets), people)
-        spent = costs.reshape(-1, len(sets), k).min(axis=2).sum(axis=0)
+        by_item = np.ascontiguousarray(costs.T)  # numpy takes least over rows faster than in them
+        spent = by_item.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
         return sets[int(spent.argmin())]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from askew.errors import ParameterError
+from askew.address import is_loopback
+from askew.errors import ConfigError, ParameterError
 from askew_server.serving.configuration.observed import Log, Metrics
 from askew_server.serving.configuration.tls import Tls
 
@@ -60,7 +61,7 @@ class LaneLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig:
-    """One server. Raises ParameterError.
+    """One server. Raises ParameterError, and ConfigError for plain text that nobody asked for.
 
     processes: how many answer on the port. grace: seconds for calls under way when it stops.
     tls: None speaks plain text. plain_text: the operator's word that plain text is meant on an
@@ -89,6 +90,11 @@ class ServerConfig:
             raise ParameterError("grace", self.grace, "at least 0")
         if self.processes < 1:
             raise ParameterError("processes", self.processes, "at least 1")
+        if self.tls is not None and self.plain_text:
+            raise ConfigError("--plain-text and a certificate exclude each other: name one")
+        if self.tls is None and not (self.plain_text or is_loopback(self.host)):
+            way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
+            raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
 
     @property
     def address(self) -> str:

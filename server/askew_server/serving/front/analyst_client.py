@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 import grpc
 
-from askew.address import host_of, is_loopback
 from askew.analyst import BudgetStatus, TopKQuestion
-from askew.errors import AskewError, Malformed, NotFound, Overloaded, Refused
+from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloaded, Refused
 from askew.release import Release, plain_name
 from askew.wire import popularity_convert as convert
 from askew.wire import status
+from askew.wire.trust import credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
+from askew_server.serving.configuration.private_file import read_private
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 _OPTIONS = [("grpc.enable_http_proxy", 0)]  # a proxy would see the token
@@ -35,18 +37,45 @@ class Answer:
     budget: BudgetStatus
 
 
+@dataclass(frozen=True, kw_only=True)
+class Trust:
+    """Files in PEM: authorities that are trusted in place of the public ones, and the caller's own
+    certificate and key, where a server asks for one.
+    """
+
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def authorities(self) -> bytes | None:
+        """Raises AccessError for a file that cannot be read."""
+        return None if self.authority is None else _read(self.authority)
+
+    def identity(self) -> tuple[bytes, bytes] | None:
+        """The key and the certificate. Raises AccessError, also for one without the other."""
+        if self.certificate is None and self.key is None:
+            return None
+        if self.certificate is None or self.key is None:
+            raise AccessError("a certificate needs its key, and a key its certificate")
+        return read_private(self.key), _read(self.certificate)
+
+
 class AnalystClient:
     """A channel to `server` ("host:port"), for whoever the token names. Use as a context manager.
 
-    Plain text is spoken to this machine only; everywhere else it is TLS. timeout: seconds for a
-    call; a count of a large log may take minutes. Raises ParameterError for a bad address.
+    Plain text is spoken to this machine only; everywhere else it is TLS, and here too with a trust.
+    timeout: seconds for a call; a count of a large log may take minutes. Raises ParameterError for
+    a bad address, and AccessError for files that are no use.
     """
 
-    def __init__(self, server: str, token: str, *, timeout: float = 600) -> None:
-        if is_loopback(host_of(server)):
+    def __init__(
+        self, server: str, token: str, *, timeout: float = 600, trust: Trust | None = None
+    ) -> None:
+        trust = trust or Trust()
+        credentials = credentials_for(server, trust.authorities(), trust.identity())
+        if credentials is None:
             self._channel = grpc.insecure_channel(server, options=_OPTIONS)
         else:
-            credentials = grpc.ssl_channel_credentials()
             self._channel = grpc.secure_channel(server, credentials, options=_OPTIONS)
         self._server = server
         self._metadata = (("authorization", f"Bearer {token.strip()}"),)
@@ -100,7 +129,14 @@ def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
             return NotFound("data set, or no budget of yours for it")
         case grpc.StatusCode.UNIMPLEMENTED:
             return NotFound("service there: it was started without --token-key")
-    return status.error_of(code, server)
+    return status.error_of(code, server, text)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise AccessError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

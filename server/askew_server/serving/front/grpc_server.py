@@ -23,6 +23,7 @@ from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
 from askew_server.serving.front.channel_options import options_of
 from askew_server.serving.front.connections import Connections
+from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.health import Health
 from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.observer import Observer
@@ -42,7 +43,9 @@ class RunningServer:
         config: ServerConfig,
         observer: Observer | None = None,
     ) -> None:
-        """Binds the port. Raises OSError, which says why not, as when it is taken."""
+        """Binds the port. Raises OSError, which says why not, as when it is taken, and AccessError
+        for a certificate or a key that is no use.
+        """
         self._config = config
         self._observer = observer if observer is not None else Observer()
         self.admissions: Mapping[Lane, Admission] = {
@@ -56,8 +59,12 @@ class RunningServer:
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self.health = Health(services, self._observer)
         health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
+        self._credentials = credentials_of(config, self._observer.certificates_refused)
         try:
-            self.port = self._server.add_insecure_port(config.address)
+            if self._credentials is None:
+                self.port = self._server.add_insecure_port(config.address)
+            else:
+                self.port = self._server.add_secure_port(config.address, self._credentials)
         except RuntimeError:
             raise OSError(
                 f"cannot listen on {config.address}: {_why_not(config.address)}"

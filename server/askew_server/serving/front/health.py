@@ -16,7 +16,6 @@ from askew_server.serving.services.call import Service
 
 ALL = ""
 """The name under which gRPC asks for a server as a whole."""
-_EVERY = 5.0  # seconds between two looks at what the services need
 
 
 @runtime_checkable
@@ -47,14 +46,8 @@ class Health:
         self._serving = {name: await self._is_good(name) for name in self._serving}
         await self._publish()
 
-    async def watch(self) -> None:
-        """Looks again every few seconds, until cancelled."""
-        while True:
-            await asyncio.sleep(_EVERY)
-            await self.look()
-
     async def look(self) -> None:
-        """Tells what has changed since the last look."""
+        """Tells what has changed since the last look. To be called every few seconds."""
         for name in self._checked:
             good = await self._is_good(name)
             if good != self._serving[name] and not self._stopping:

@@ -42,6 +42,7 @@ EVENTS: Mapping[str, Event] = {
     "stopped": Event(Level.INFO, ("process", "seconds")),
     "swapped": Event(Level.INFO, ("monday",)),
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error",)),
+    "certificates_refused": Event(Level.ERROR, ("reason",)),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
     "overload_began": Event(Level.WARNING, ("lane",)),
     "overload_ended": Event(Level.INFO, ("lane", "count", "seconds")),
@@ -92,10 +93,11 @@ FIELDS: Mapping[str, _Form] = {
 
 
 def allowed(event: Event, fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields that the event has and whose values are of their form.
+    """The fields that the event has and whose values are of their form. None is no field.
 
     What was left out is counted as `dropped`: a mistake in a line of the log fails no call.
     """
+    fields = {name: value for name, value in fields.items() if value is not None}
     kept = {
         name: value
         for name, value in fields.items()

@@ -54,8 +54,14 @@ class Observer:
         """
         self.log.tell("call_failed", method=counts.method, **of_error(error))
 
+    def serves(self, version: Callable[[], int], now: float) -> None:
+        """A snapshot serves from now on, in seconds since 1970. version: its Monday, in days since
+        1970-01-01, whenever it is asked.
+        """
+        self.version, self.loaded = version, now
+
     def swapped(self, day: int, now: float) -> None:
-        """Another snapshot serves: of the version of a Monday, in days since 1970-01-01."""
+        """Another snapshot serves, of the version of this Monday."""
         self.loaded, self.swaps = now, self.swaps + 1
         self.log.tell("swapped", monday=_monday(day))
 
@@ -67,6 +73,13 @@ class Observer:
         self.swaps_refused += 1
         told = of_error(error) if error is not None else {}
         self.log.tell("swap_refused", error=told.get("error", "refused"), reason=reason)
+
+    def certificates_refused(self, reason: str) -> None:
+        """Files of certificates changed and are no use; what was shown goes on being shown.
+
+        reason: for the operator, of the operator's own files. From any thread.
+        """
+        self.log.tell("certificates_refused", reason=reason)
 
 
 def _monday(day: int) -> str:

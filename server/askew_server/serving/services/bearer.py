@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from askew.errors import AccessError, ParameterError, Unauthenticated
+from askew_server.serving.configuration.private_file import read_private
 
 AUDIENCE = "askew-analyst"
 MAX_MINUTES = 60
@@ -79,15 +79,7 @@ def check_principal(principal: str) -> None:
 
 def read_key(path: Path) -> BearerKey:
     """The key in a file of mode 0600. Raises AccessError when others could read it."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
-                raise AccessError(f"the key file {path} must be a regular file of mode 0600")
-            secret = file.read(_KEY_BYTES + 1)
-    except OSError as error:
-        raise AccessError(f"the key file {path} cannot be read: {error.strerror}") from None
+    secret = read_private(path)
     if len(secret) != _KEY_BYTES:
         raise AccessError(f"the key file {path} must hold exactly {_KEY_BYTES} bytes")
     return BearerKey(secret)

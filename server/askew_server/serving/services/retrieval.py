@@ -13,6 +13,7 @@ from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.services.call import Answer, Caller, Job
+from askew_server.serving.services.tabulated import TabulatedReplies
 
 
 class RetrievalService:
@@ -24,7 +25,7 @@ class RetrievalService:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
         for version in holder.versions:  # before the first call: a large one takes seconds
-            self._encoded_of(version)
+            self.make_ready(version)
 
     @property
     def methods(self) -> Mapping[str, Answer]:
@@ -35,10 +36,20 @@ class RetrievalService:
             "GetHeld": self._held,
         }
 
-    def _retrieve(self, request: bytes, _: Caller) -> Job:
-        edition = convert.edition_from_bytes(request)
+    def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
+        """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
+        files that devices hold.
+        """
+        return self._encoded_of(snapshot).files
+
+    def _retrieve(self, request: bytes, _: Caller) -> bytes | Job:
+        message = convert.parse(pb.RetrieveRequest(), request)
+        edition = message.edition
         snapshot = self._holder.at(edition) if edition else self._holder.current
-        query = convert.query_from_bytes(request, snapshot.card)
+        reply = self._encoded_of(snapshot).replies.find(message)
+        if reply is not None:
+            return reply
+        query = convert.query_from_message(message, snapshot.card)
         return Job(lambda: convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card))
 
     def _model_card(self, _: bytes, __: Caller) -> bytes:
@@ -62,7 +73,7 @@ class RetrievalService:
 
 
 class _Encoded:
-    """The card and the held files of one snapshot, as bytes."""
+    """The card, the held files and the tabulated replies of one snapshot, as bytes."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         card, held = snapshot.card, snapshot.catalog
@@ -70,3 +81,4 @@ class _Encoded:
         self.files: Mapping[str, bytes] = {}
         if held is not None and isinstance(card, ModelCard):
             self.files = {str(part): file for part, file in held_files(card, held).items()}
+        self.replies = TabulatedReplies(snapshot)

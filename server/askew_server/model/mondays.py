@@ -1,14 +1,22 @@
-"""Versions on the command line: a model, and the Monday from which on it is in force."""
+"""Versions by name: a model, and the Monday from which on it is in force."""
 
 from __future__ import annotations
 
 import datetime
+import re
+import time
 from pathlib import Path
 
 from askew.editions import FIRST, is_edition
-from askew.errors import ParameterError
+from askew.errors import ArtifactError, ParameterError
 
 _EPOCH = datetime.date(1970, 1, 1)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def today() -> int:
+    """In days since 1970-01-01, UTC."""
+    return int(time.time() // 86_400)
 
 
 def edition_of_text(name: str, text: str) -> int:
@@ -36,3 +44,16 @@ def dated(text: str) -> tuple[Path, int]:
     if not directory or Path(text).exists():
         return Path(text), FIRST
     return Path(directory), edition_of_text("model", day)
+
+
+def versions_in(folder: Path) -> dict[int, Path]:
+    """The models in a folder, each named by its Monday; other names are left alone.
+
+    Raises ArtifactError for a folder that cannot be read, and ParameterError for the name of a day
+    that is no Monday.
+    """
+    try:
+        names = sorted(path.name for path in folder.iterdir() if _DATE.fullmatch(path.name))
+    except OSError as error:
+        raise ArtifactError(f"{folder} cannot be read: {error.strerror}") from None
+    return {edition_of_text("the name of a model", name): folder / name for name in names}

@@ -1,0 +1,148 @@
+"""SIMULATED models of any size, made in seconds, and the questions that people would ask of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from askew.editions import edition_of
+from askew.encoder import KNOTS, Buckets, Encoder
+from askew.item_codes import rounded, scales_of
+from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
+from askew.metric.map_space import MapSpace
+from askew.metric_card import MetricCard
+from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.randomized_response import RandomizedResponse
+from askew.rule_kind import MetricRuleKind, RuleKind
+from askew.signal import ANY_SPACE, Query, Signal
+from askew.vectors import FeatureSpace, RatingScale
+from askew.wire import convert
+from askew_server.collections.model import MetricModel, model_of
+from askew_server.demo.model import demo_model
+from askew_server.demo.places import places_to_eat, scattered
+from askew_server.demo.places_model import GERMANY, LARGE
+from askew_server.demo.towns import german_towns
+from askew_server.prior.people import PriorPeople
+from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.snapshot import Snapshot
+
+EPSILON, K = Fraction(1), 8
+"""What a card publishes: answers to such signals may be tables."""
+OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
+"""What nobody published."""
+TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
+QUESTIONS = 256
+_FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 2000, 128, 18
+
+
+@dataclass(frozen=True, eq=False)
+class Tastes:
+    """A model of tastes, as far as it is served. Implements TasteModel."""
+
+    card: ModelCard
+    catalog: Catalog
+    prior: PriorPeople | None = None
+    payloads: None = None
+
+
+def snapshot(kind: str, size: int, rule: str, dimension: int = 2) -> Snapshot:
+    """What a server answers from: `films` of the demo, `tastes`, or `places`."""
+    match kind:
+        case "films":
+            trained = demo_model()
+            card = replace(trained.card, rule=_rule(RuleKind(rule)))
+            people = trained.prior or made_people(card.space, 0, len(trained.catalog))
+            return snapshot_of(Tastes(card, trained.catalog, people))
+        case "tastes":
+            return snapshot_of(made_tastes(size, RuleKind(rule), dimension))
+        case _:
+            return snapshot_of(made_places(size, MetricRuleKind(rule)))
+
+
+def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
+    """So many items of 32 factors, and 2,000 people where the rule weighs any."""
+    rng = np.random.default_rng(0)
+    vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
+    directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
+    knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (dimension, 1))
+    encoder = Encoder(directions, np.zeros(_FACTORS, np.float32), knots, 0.005, 20, 1.5)
+    scales, ways = scales_of(vectors), rng.normal(size=(_BUCKETS, _FACTORS)).astype(np.float32)
+    buckets = Buckets(ways, np.zeros(_BUCKETS, np.float32)) if rule.needs_prior else None
+    space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales, buckets)
+    genres, years = rng.integers(0, _GENRES, count), rng.integers(1930, 2026, count)
+    items = tuple(
+        Item(f"Simulated title {i}", year, (f"Kind {genre}",))
+        for i, (year, genre) in enumerate(zip(years.tolist(), genres.tolist(), strict=True))
+    )
+    boosts = np.ones(count, np.float32)
+    catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
+    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, _rule(rule), count)
+    people = made_people(space, 1, count) if rule.needs_prior else None
+    return Tastes(card, catalog, people)
+
+
+def made_people(space: FeatureSpace, seed: int, n_items: int) -> PriorPeople:
+    """2,000 people anywhere in the box, who have seen nothing."""
+    rng = np.random.default_rng(seed)
+    encoder = space.encoder
+    points = encoder.unit * rng.random((_PEOPLE, encoder.dimension))
+    tastes = (0.02 * rng.normal(size=(_PEOPLE, encoder.ranking_dimension))).astype(np.float32)
+    tastes += ((points / encoder.unit - 0.5) @ encoder.directions.T.astype(np.float64)).astype("f4")
+    seen = csr_array((_PEOPLE, n_items), dtype=np.float32)
+    return PriorPeople(tastes, points, seen, np.ones(_PEOPLE), "SIMULATED")
+
+
+def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
+    """So many places to eat around real towns."""
+    towns = german_towns()
+    food = places_to_eat(count, towns.towns, GERMANY)
+    return model_of(MapSpace(GERMANY), [food], towns.of_at_least(LARGE).towns, rule)
+
+
+def questions(
+    card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON, *, bucket: bool = False
+) -> list[bytes]:
+    """What 256 people would send."""
+    if isinstance(card, MetricCard):
+        signals = _on_the_map(epsilon)
+    else:
+        signals = _named(card, epsilon) if bucket else _in_the_box(card, epsilon)
+    name = card.collections[0].name if isinstance(card, MetricCard) else ""
+    edition = edition_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
+    return [convert.query_to_bytes(Query(each, k, name, edition)) for each in signals]
+
+
+def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:
+    rng, lattice = np.random.default_rng(3), Lattice.for_epsilon(epsilon)
+    size = (QUESTIONS, card.space.dimension)
+    points = card.space.encoder.unit * rng.random(size) + rng.laplace(scale=1 / epsilon, size=size)
+    return [Signal(card.space.version, lattice, each) for each in _steps(points / lattice.step)]
+
+
+def _named(card: ModelCard, epsilon: Fraction) -> list[Signal]:
+    response = RandomizedResponse.for_epsilon(card.space.n_buckets, epsilon)
+    said = np.random.default_rng(3).integers(response.buckets, size=(QUESTIONS, 1))
+    return [Signal(card.space.version, response, each) for each in _steps(said)]
+
+
+def _on_the_map(epsilon: Fraction) -> list[Signal]:
+    rng, noise = np.random.default_rng(3), MapNoise.in_region(epsilon, GERMANY)
+    homes = scattered(QUESTIONS, german_towns().towns, GERMANY, rng, 1.0)
+    away = rng.gamma(2, 1 / float(epsilon), QUESTIONS)
+    turn = 2 * np.pi * rng.random(QUESTIONS)
+    moved = np.column_stack([away * np.sin(turn) / 110.57, away * np.cos(turn) / 70.0])
+    return [Signal(ANY_SPACE, noise, each) for each in _steps((homes + moved) * 1e6)]
+
+
+def _steps(places: np.ndarray) -> Sequence[tuple[int, ...]]:
+    return [tuple(each) for each in np.rint(places).astype(np.int64).tolist()]
+
+
+def _rule(kind: RuleKind) -> ServingRule:
+    return ServingRule(kind, float(EPSILON), K, "SIMULATED" if kind.needs_prior else "none")

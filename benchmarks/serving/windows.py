@@ -1,0 +1,97 @@
+"""Short windows of load in random order, and what each took of whom.
+
+CPU of a server: the clocks of its process and of the processes below it, threads included. Foreign
+CPU: what of the machine's busy time (/proc/stat) neither the server nor the generator took.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.serving.http2 import Tally
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something to be measured: its server's process, and what loads it for some seconds."""
+
+    name: str
+    process: int
+    load: Callable[[float], Tally]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window of one contender: calls a second, seconds of CPU and of latency.
+
+    own, foreign: CPU of the generator, and of everybody else, in cores.
+    """
+
+    rate: float
+    cpu: float
+    p50: float
+    p99: float
+    own: float
+    foreign: float
+
+
+def rotations(
+    contenders: Sequence[Contender], rounds: int, seconds: float
+) -> Mapping[str, list[Window]]:
+    """The windows of each, by rounds; each round has every contender once, in random order."""
+    order = random.Random(7)
+    found: dict[str, list[Window]] = {each.name: [] for each in contenders}
+    for each in contenders:  # connections, caches, the first threads
+        each.load(min(seconds, 0.3))
+    for _ in range(rounds):
+        for each in order.sample(contenders, len(contenders)):
+            found[each.name].append(window(each, seconds))
+    return found
+
+
+def window(contender: Contender, seconds: float) -> Window:
+    """One window."""
+    tree = tree_of(contender.process)
+    before, own, busy = cpu_of(tree), time.process_time(), busy_seconds()
+    tally = contender.load(seconds)
+    cpu, mine = cpu_of(tree) - before, time.process_time() - own
+    calls, latencies = len(tally.latencies), sorted(tally.latencies)
+    foreign = busy_seconds() - busy - cpu - mine
+    return Window(
+        rate=calls / tally.seconds,
+        cpu=cpu / calls,
+        p50=latencies[calls // 2],
+        p99=latencies[min(calls - 1, 99 * calls // 100)],
+        own=mine / tally.seconds,
+        foreign=max(0.0, foreign / tally.seconds),
+    )
+
+
+def tree_of(process: int) -> list[int]:
+    """A process and all below it."""
+    found = [process]
+    for each in found:
+        for task in Path(f"/proc/{each}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, task.read_text("ascii").split())
+    return found
+
+
+def cpu_of(processes: Sequence[int]) -> float:
+    """Seconds of CPU that they took so far."""
+    # The clock of another process, by its number: see clock_getcpuclockid(3).
+    return sum(time.clock_gettime((~each << 3) | 2) for each in processes)
+
+
+def busy_seconds() -> float:
+    """Seconds of all cores that were not idle."""
+    numbers = list(map(int, Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:9]))
+    return (sum(numbers) - numbers[3] - numbers[4]) / _TICK

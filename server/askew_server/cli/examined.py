@@ -1,0 +1,127 @@
+"""What a configuration names, looked at without changing any of it: one finding a thing."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from askew.errors import AskewError
+from askew_server.cli.saved_model import load, of_tastes
+from askew_server.model.mondays import dated
+from askew_server.published.reader import ReleaseReader
+from askew_server.serving.configuration.configuration import Configuration
+from askew_server.serving.configuration.findings import Finding
+from askew_server.serving.configuration.served import Analysts, Models, Releases
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.configuration.tls import Tls
+
+_SOON = datetime.timedelta(days=21)
+_FIRST_FREE = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+
+
+def examined(chosen: Configuration, now: datetime.datetime) -> Iterator[Finding]:
+    """All that there is to say, in the order in which a server would need it."""
+    yield from _listening(chosen.server)
+    if chosen.server.tls is not None:
+        yield from _certificate(chosen.server.tls, now)
+    yield from _models(chosen.models)
+    yield from _releases(chosen.releases)
+    yield from _analysts(chosen.analysts)
+    if not (chosen.models.directories or chosen.models.demo or chosen.releases.ledger):
+        yield Finding("fail", "served", "nothing: name a model, a demo, or a ledger of releases")
+
+
+def _listening(config: ServerConfig) -> Iterator[Finding]:
+    words = "TLS" if config.tls is not None else "plain text"
+    yield from _place("listening", config.host, config.port, words)
+    metrics = config.metrics
+    if metrics.port is None:
+        return
+    if metrics.port == config.port and metrics.port:
+        yield Finding("fail", "metrics", f"port {metrics.port} is the server's own")
+    else:
+        yield from _place("metrics", metrics.host, metrics.port, "numbers")
+
+
+def _place(name: str, host: str, port: int, words: str) -> Iterator[Finding]:
+    """Whether this machine has the address; the port itself may be in use by a server that runs."""
+    try:
+        (family, kind, _, _, place), *_ = socket.getaddrinfo(
+            host.strip("[]"), 0, type=socket.SOCK_STREAM
+        )
+        with socket.socket(family, kind) as trial:
+            trial.bind(place)
+    except OSError:
+        yield Finding("fail", name, f"this machine has no address {host}")
+        return
+    first = int(_FIRST_FREE.read_text()) if _FIRST_FREE.exists() else 1024
+    if 0 < port < first and os.geteuid() != 0:
+        yield Finding("warn", name, f"port {port} needs a privilege: those from {first} on do not")
+    yield Finding("ok", name, f"{words} on {host}, port {port}")
+
+
+def _certificate(tls: Tls, now: datetime.datetime) -> Iterator[Finding]:
+    from askew_server.serving.front.certificates import read_identity
+
+    try:
+        found = read_identity(tls)
+    except AskewError as error:
+        yield Finding("fail", "certificate", str(error))
+        return
+    words = f"{tls.certificate}, until {found.ends:%Y-%m-%d}, for {', '.join(found.names)}"
+    if not found.names:
+        yield Finding("fail", "certificate", f"{tls.certificate} names no host")
+    elif found.ends <= now:
+        yield Finding("fail", "certificate", f"expired: {words}")
+    elif now < found.begins:
+        yield Finding("fail", "certificate", f"not valid before {found.begins:%Y-%m-%d}: {words}")
+    else:
+        soon = found.ends - now < _SOON
+        yield Finding("warn" if soon else "ok", "certificate", words + ", and its key fits")
+    if tls.client_authority is not None:
+        yield Finding("ok", "callers", f"need a certificate of {tls.client_authority}")
+
+
+def _models(models: Models) -> Iterator[Finding]:
+    if models.demo is not None:
+        yield Finding("ok", "model", f"the demo of {models.demo}")
+    for text in models.directories:
+        try:
+            directory, _ = dated(text)
+            model = load(directory)
+            if len(models.directories) > 1:
+                of_tastes(model)
+            yield Finding("ok", "model", f"{text}: {model.words}")
+        except (AskewError, OSError) as error:
+            yield Finding("fail", "model", str(error))
+
+
+def _releases(releases: Releases) -> Iterator[Finding]:
+    if releases.ledger is None:
+        return
+    reader = ReleaseReader(releases.ledger)
+    try:
+        page = reader.page("", 0, 1000)
+        if releases.popularity is not None:
+            reader.named(releases.popularity)
+    except AskewError as error:
+        yield Finding("fail", "releases", str(error))
+        return
+    count = f"{len(page.summaries):,}{' or more' if page.more else ''}"
+    yield Finding("ok", "releases", f"{releases.ledger} can be read, and has {count}")
+
+
+def _analysts(analysts: Analysts) -> Iterator[Finding]:
+    if analysts.token_key is None:
+        return
+    from askew_server.serving.services.bearer import read_key
+
+    try:
+        read_key(analysts.token_key)
+    except AskewError as error:
+        yield Finding("fail", "analysts", str(error))
+        return
+    yield Finding("ok", "analysts", f"tokens of {analysts.token_key}, about {analysts.dataset}")

@@ -1,0 +1,131 @@
+"""The models that `askew-server serve` was told of: where they are, and how each is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from askew.editions import FIRST
+from askew.errors import ArtifactError, ParameterError
+from askew_server.cli.saved_model import load, of_tastes
+from askew_server.model.mondays import dated, text_of_edition, today, versions_in
+from askew_server.serving.configuration.served import Models as Chosen
+
+if TYPE_CHECKING:
+    from askew_server.cli.saved_model import Model
+    from askew_server.model.item_model import ItemModel
+    from askew_server.published.reader import ReleaseReader
+    from askew_server.retrieval.snapshot import Serving, SnapshotHolder
+    from askew_server.serving.running.models import Models
+
+Find = Callable[[], Mapping[int, Path]]
+
+
+def models_of(chosen: Chosen, popular: tuple[ReleaseReader, int] | None) -> tuple[Models, Reading]:
+    """What was chosen, read, and how. Raises ArtifactError and ParameterError."""
+    from askew_server.serving.running.models import Models
+
+    if chosen.demo is not None:
+        reading = Reading(popular, tastes_only=False)
+        made = reading.model(_demo(chosen.demo))
+        return Models(dict, lambda *_: made, today, {FIRST: made}), reading
+    find = in_folder(chosen.folder) if chosen.folder is not None else named(chosen.directories)
+    reading = Reading.of(find, popular)
+    return Models(find, reading.directory, today), reading
+
+
+def named(models: Sequence[str]) -> Find:
+    """Directories with their Mondays. Raises ParameterError for two of one Monday."""
+    versions = [dated(text) for text in models]
+    found = {day: directory for directory, day in versions}
+    if len(found) != len(versions):
+        raise ParameterError("model", "twice", "one version from each Monday on")
+    return lambda: found
+
+
+def in_folder(folder: Path) -> Find:
+    """The directories in a folder, named by their Mondays, as they are when they are looked for."""
+    return lambda: versions_in(folder)
+
+
+def _demo(name: str) -> Model:
+    if name == "places":
+        from askew_server.demo.places_model import places_model
+
+        return places_model()
+    from askew_server.demo.model import demo_model
+    from askew_server.retrieval.tables.made import tables_for
+
+    model = demo_model()
+    return replace(model, tables=tables_for(model))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How each model is read. popular: the release that orders a cold start. words: what was read,
+    by its Monday.
+    """
+
+    popular: tuple[ReleaseReader, int] | None
+    tastes_only: bool
+    words: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, find: Find, popular: tuple[ReleaseReader, int] | None) -> Reading:
+        """Raises ArtifactError where no model is found."""
+        found = find()
+        if not found:
+            raise ArtifactError("there is no model named by a Monday, such as 2026-11-23")
+        return cls(popular, tastes_only=set(found) != {FIRST})
+
+    def in_words(self) -> str:
+        """What is served."""
+        return " and ".join(words for _, words in sorted(self.words.items()))
+
+    def directory(self, directory: Path, since: int) -> Serving:
+        """Reads and checks a model, ready to be served. Raises ArtifactError and ParameterError."""
+        model = load(directory)
+        if self.tastes_only:
+            of_tastes(model)  # places have nothing that a device holds
+        return self.model(model, directory, since)
+
+    def model(self, model: Model, directory: Path | None = None, since: int = FIRST) -> Serving:
+        """A model, ready to be served, with its live values."""
+        from askew_server.retrieval.served import serving_of
+
+        if self.popular is not None:
+            model = _popular_first(of_tastes(model), *self.popular)
+        serving = serving_of(model, directory, since)
+        serving.refresh(lambda line: click.echo(line, err=True))
+        self.words[since] = model.words
+        return serving
+
+
+def warn_of_silence(holder: SnapshotHolder) -> None:
+    """Say so where the first version is still to come."""
+    first = holder.versions[0].since
+    if first > today():
+        click.echo(
+            f"askew-server: no model is in force before {text_of_edition(first)}; until then every "
+            "device is refused",
+            err=True,
+        )
+
+
+def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> ItemModel:
+    """A release as the popularity prior; says how many of its items the catalog does not have."""
+    from askew.release import release_from_bytes
+    from askew_server.published.popularity import with_popularity
+
+    release = release_from_bytes(reader.named(charge))
+    card, catalog, missed = with_popularity(model.card, model.catalog, release)
+    click.echo(
+        f"cold start: release {charge}, {len(release.items) - missed} items; "
+        f"{missed} are not in the catalog",
+        err=True,
+    )
+    return replace(model, card=card, catalog=catalog)

@@ -1,0 +1,84 @@
+"""What `askew-server serve` does: models and releases of a configuration to services that run."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from askew_server.cli.options import existing
+from askew_server.serving.configuration.configuration import Configuration
+
+if TYPE_CHECKING:
+    from askew_server.cli.served_models import Reading
+    from askew_server.published.reader import ReleaseReader
+    from askew_server.retrieval.snapshot import SnapshotHolder
+    from askew_server.serving.running.models import Models
+    from askew_server.serving.services.call import Service
+
+
+def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -> None:
+    """Serve what was chosen, until it is stopped. child: its number, where it is one of several."""
+    if child is not None:
+        chosen, with_parent = replace(chosen, server=replace(chosen.server, reuse_port=True)), True
+    elif chosen.server.processes > 1:
+        from askew_server.serving.running.several import Several
+
+        Several.of_config(chosen.server, sys.argv[1:], with_parent=with_parent).become()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
+    from askew_server.cli.served_models import models_of, warn_of_silence
+    from askew_server.retrieval.snapshot import SnapshotHolder
+
+    reader = _reader(chosen)
+    charge = chosen.releases.popularity
+    popular = None if reader is None or charge is None else (reader, charge)
+    models, reading = models_of(chosen.models, popular)
+    holder = SnapshotHolder(*(serving.snapshot for serving in models.servings.values()))
+    warn_of_silence(holder)
+    asyncio.run(_serve(chosen, (models, holder, reading), reader, with_parent))
+
+
+async def _serve(
+    chosen: Configuration,
+    read: tuple[Models, SnapshotHolder, Reading],
+    reader: ReleaseReader | None,
+    with_parent: bool,
+) -> None:
+    from askew_server.model.mondays import today
+    from askew_server.serving.running.model_watch import ModelWatch
+    from askew_server.serving.running.process import serve
+    from askew_server.serving.running.watched import observer_of
+    from askew_server.serving.services.popularity import PopularityService
+    from askew_server.serving.services.retrieval import RetrievalService
+
+    models, holder, reading = read
+    observer = observer_of(chosen.server)
+    observer.serves(lambda: holder.current.since, time.time())
+    retrieval = RetrievalService(holder)
+    services: list[Service] = [] if reader is None else [PopularityService(reader)]
+    watch = ModelWatch(models, holder, retrieval.make_ready, observer, today)
+
+    def announce(bound: int) -> None:
+        click.echo(f"listening on {chosen.server.host}:{bound}, {reading.in_words()}")
+
+    await serve(
+        [*services, retrieval],
+        chosen.server,
+        announce,
+        with_parent=with_parent,
+        beside=watch.run,
+        observer=observer,
+    )
+
+
+def _reader(chosen: Configuration) -> ReleaseReader | None:
+    if chosen.releases.ledger is None:
+        return None
+    from askew_server.published.reader import ReleaseReader
+
+    return ReleaseReader(existing(chosen.releases.ledger))

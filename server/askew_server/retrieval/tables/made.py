@@ -1,0 +1,90 @@
+"""Tables of a model: each cell is answered by the very rule that would answer its center.
+
+Points have a table where nodes lie at most as far apart as the noise reaches, 1 / epsilon, and at
+most 4,096 of them; FINENESS to that distance where this is enough. So likelihoods of a signal and
+of its node differ by a factor of at most exp(d epsilon spacing / 2): exp(d / 16) where it is. What
+that costs was measured: see docs/training.md.
+
+Complexity: an answer a cell and k; of the rule `posterior`, an answer a cell, of the largest k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.encoder import Encoder
+from askew.lattice import Lattice
+from askew.signal import Signal, TasteMechanism
+from askew_server.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
+from askew_server.model.simulated_answers import by_sizes
+from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.served import TasteModel
+from askew_server.retrieval.tables.published import published
+
+FINENESS = 8
+_CELL_BITS = 12  # of the number of cells
+_MOST_AXES = 4
+Share = Callable[[float], None]
+
+
+def tables_for(model: TasteModel, share: Share = lambda _: None) -> AnswerTables | None:
+    """The tables of a model; none where replies bring payloads: those are read from a file for each
+    reply, and all slates' would not fit into memory.
+    """
+    if model.payloads is not None:
+        return None
+    return tables_of(Retriever(model.card, model.catalog, model.prior), share)
+
+
+def tables_of(retriever: Retriever, share: Share = lambda _: None) -> AnswerTables:
+    """The tables of a model for the ways to ask that its card names. Deterministic. share: is told
+    which part of the cells is done.
+    """
+    card = retriever.card
+    asked = [
+        (cells, mechanism, sizes)
+        for mechanism, sizes in published(card).items()
+        if (cells := _cells(mechanism, retriever)) is not None
+    ]
+    total, done, tables = sum(len(cells) for cells, _, _ in asked), 0, list[AnswerTable]()
+    for cells, mechanism, sizes in asked:
+        slates = []
+        for cell in range(len(cells)):
+            signal = Signal(card.space.version, mechanism, cells.center(cell))
+            found = by_sizes(retriever.rule(mechanism), retriever.prior, signal, sizes)
+            slates.append([sorted(items) for items in found])
+            done += 1
+            share(done / total)
+        for k, answers in zip(sizes, zip(*slates, strict=True), strict=True):
+            tables.append(_table(mechanism, k, cells, np.array(answers, dtype=np.int32)))
+    return AnswerTables(card.space.version, card.catalog_version, tuple(tables))
+
+
+def _table(
+    mechanism: TasteMechanism, k: int, cells: Cells, answers: NDArray[np.int32]
+) -> AnswerTable:
+    slates, numbers = np.unique(answers, axis=0, return_inverse=True)
+    return AnswerTable(mechanism, k, cells, numbers.ravel().astype(np.int32), slates)
+
+
+def _cells(mechanism: TasteMechanism, retriever: Retriever) -> Cells | None:
+    """The cells of a table; None where there is none."""
+    nodes = 0
+    if isinstance(mechanism, Lattice):
+        nodes = nodes_of(mechanism, retriever.card.space.encoder)
+        if nodes == 0:
+            return None
+    return cells_of(mechanism, retriever.card, nodes)
+
+
+def nodes_of(lattice: Lattice, encoder: Encoder) -> int:
+    """How many nodes each axis has; 0 for no table."""
+    if encoder.dimension > _MOST_AXES:
+        return 0
+    widths = encoder.unit * float(lattice.epsilon)  # of the box, by the noise's own reach
+    nodes = min(ceil(FINENESS * widths) + 1, 1 << (_CELL_BITS // encoder.dimension))
+    return nodes if widths <= nodes - 1 else 0

@@ -1,0 +1,239 @@
+"""Every setting of a server by its name in the file: its kind, its default, its flag, its variable.
+
+This table is the only place that knows them. The reader of the file, the commands' options and the
+check of a configuration are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from askew_server.serving.configuration.kinds import (
+    Choice,
+    File,
+    Kind,
+    Network,
+    Number,
+    Switch,
+    Text,
+    Whole,
+)
+from askew_server.serving.configuration.served import Analysts, Models, Releases
+from askew_server.serving.configuration.server import ServerConfig
+
+PORT = Whole(0, 65535)
+_DAY = 86_400
+_PLAIN = ServerConfig()
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "server": vars(_PLAIN),
+    "models": vars(Models()),
+    "releases": vars(Releases()),
+    "tls": {},  # without a word there is none
+    "metrics": vars(_PLAIN.metrics),
+    "log": vars(_PLAIN.log),
+    "limits": vars(_PLAIN.limits),
+    "answers": vars(_PLAIN.answers),
+    "analysts": vars(Analysts()) | vars(_PLAIN.analysts),
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting. name: its table and its own, as "server.port".
+
+    flags: without any, one is made of the name, and only the documents tell of it. shared: a
+    variable of other commands that means the same. several: a list in the file, a flag that may be
+    repeated. bare: what its flag alone means. secret: its value may hold a password, and is never
+    shown.
+    """
+
+    name: str
+    kind: Kind
+    help: str = ""
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    shared: str | None = None
+    several: bool = False
+    bare: str | None = None
+    secret: bool = False
+
+    @property
+    def default(self) -> Any:
+        """As the configuration's own class has it; None for what is then absent."""
+        table, _, own = self.name.partition(".")
+        return _DEFAULTS[table].get(own)
+
+    @property
+    def parameter(self) -> str:
+        """Its name in Python."""
+        return self.name.replace(".", "_")
+
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        """As it is typed."""
+        return self.flags or (f"--{self.name.replace('.', '-').replace('_', '-')}",)
+
+    @property
+    def variable(self) -> str:
+        """Where the environment says it."""
+        name = self.name.removeprefix("server.").replace(".", "_")
+        return f"ASKEW_SERVER_{name.upper()}"
+
+    @property
+    def words(self) -> str:
+        """What a file may say, after "must be"."""
+        return f"a list, each {self.kind.words}" if self.several else self.kind.words
+
+
+_NAMED = (
+    Key("server.host", Text("an address"), "Address to listen on.", ("--host",)),
+    Key("server.port", PORT, "Port; 0 takes a free one.", ("--port",)),
+    Key("server.processes", Whole(1, 256), "How many answer on the port.", ("--processes",)),
+    Key(
+        "server.grace", Number(0, 3600), "Seconds for calls under way when it stops.", ("--grace",)
+    ),
+    Key(
+        "server.plain_text",
+        Switch(),
+        "Speak plain text where others listen: for a TLS proxy in front.",
+        ("--plain-text",),
+    ),
+    Key(
+        "server.proxies",
+        Network(),
+        "A proxy, whose connections carry many callers.  May be repeated.",
+        ("--proxy",),
+        several=True,
+    ),
+    Key(
+        "models.directories",
+        Text("a directory, or one with its Monday: model@2026-11-23"),
+        "Model directory; with @2026-11-23, in force from that Monday on. May be repeated.",
+        ("--model",),
+        "DIR[@MONDAY]",
+        several=True,
+    ),
+    Key(
+        "models.folder",
+        File(),
+        "Folder of model directories, each named by its Monday, as 2026-11-23.",
+        ("--models",),
+        "FOLDER",
+    ),
+    Key(
+        "models.demo",
+        Choice(("films", "places")),
+        "Serve films with simulated ratings, or simulated places in real towns.",
+        ("--demo",),
+        bare="films",
+    ),
+    Key(
+        "releases.ledger",
+        File(),
+        "Serve the stored releases of this ledger.",
+        ("--releases", "--ledger"),
+        shared="ASKEW_LEDGER",
+    ),
+    Key(
+        "releases.anchor",
+        File(),
+        "The ledger's anchor.  [default: its name with .anchor]",
+        ("--anchor",),
+        shared="ASKEW_ANCHOR",
+    ),
+    Key(
+        "releases.popularity",
+        Whole(1),
+        "The charge of the release shown on a cold start.",
+        ("--popularity",),
+    ),
+    Key("analysts.token_key", File(), "Serve analysts, whom its tokens name.", ("--token-key",)),
+    Key("analysts.dataset", Text(), "The data set that analysts may ask about.", ("--dataset",)),
+    Key("analysts.events", Text(), "Its events: FILE or TABLE of the engine.", ("--events",)),
+    Key("analysts.unit_column", Text(), "Whose event it is.", ("--unit-column",)),
+    Key("analysts.item_column", Text(), "What was chosen.", ("--item-column",)),
+    Key(
+        "analysts.max_items_per_unit",
+        Whole(1),
+        "Count no more of a person.",
+        ("--max-items-per-unit",),
+    ),
+    Key(
+        "analysts.requests_per_minute",
+        Whole(1),
+        "Answer no analyst more often.",
+        ("--requests-per-minute",),
+    ),
+    Key(
+        "analysts.engine",
+        Text(),
+        "What counts, such as duckdb:, duckdb:FILE, spark:MASTER, postgresql://... or "
+        "clickhouse://...  A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        ("--engine",),
+        shared="ASKEW_ENGINE",
+        secret=True,
+    ),
+    Key("analysts.memory_limit", Text(), 'DuckDB\'s, such as "4GB".', ("--memory-limit",)),
+    Key(
+        "analysts.temp_directory",
+        File(),
+        "Where DuckDB puts what is beyond it.",
+        ("--temp-directory",),
+    ),
+    Key(
+        "analysts.bounding_key",
+        File(),
+        "The secret that chooses which events count; made where there is none.  "
+        "[default: the ledger's name with .bounding-key]",
+        ("--bounding-key",),
+        shared="ASKEW_BOUNDING_KEY",
+    ),
+    Key("tls.certificate", File(), "Speak TLS with this certificate.", ("--tls-certificate",)),
+    Key("tls.key", File(), "Its private key, which others cannot read.", ("--tls-key",)),
+    Key(
+        "tls.client_authority",
+        File(),
+        "Ask callers for a certificate of these authorities.",
+        ("--tls-client-authority",),
+    ),
+    Key("metrics.host", Text("an address"), "Where numbers are read.", ("--metrics-host",)),
+    Key("metrics.port", PORT, "Serve numbers to Prometheus on this port.", ("--metrics-port",)),
+    Key(
+        "log.format",
+        Choice(("text", "json")),
+        "How lines are written.",
+        ("--log-format",),
+    ),
+    Key(
+        "log.level",
+        Choice(("debug", "info", "warning", "error")),
+        "The least line that is written.",
+        ("--log-level",),
+    ),
+)
+
+
+def _limit(name: str, default: float) -> Key:
+    """A limit of callers, by the type of its default."""
+    if isinstance(default, float):
+        return Key(name, Number(0.001, 30 * _DAY))
+    return Key(name, Whole(min(1, default)))
+
+
+def _lane(table: str) -> tuple[Key, ...]:
+    return (
+        Key(f"{table}.threads", Whole(1, 1024)),
+        Key(f"{table}.waiting", Whole(0, 1 << 20)),
+        Key(f"{table}.longest", Number(0.001, _DAY)),
+    )
+
+
+KEYS: tuple[Key, ...] = (
+    *_NAMED,
+    *(_limit(f"limits.{name}", default) for name, default in _DEFAULTS["limits"].items()),
+    *_lane("answers"),
+    *_lane("analysts"),
+)
+BY_NAME: Mapping[str, Key] = {each.name: each for each in KEYS}

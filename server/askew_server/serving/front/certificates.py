@@ -1,0 +1,79 @@
+"""Certificates and keys in PEM: whether they fit, for whom, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askew.errors import AccessError
+from askew_server.serving.configuration.private_file import read_private
+from askew_server.serving.configuration.tls import Tls
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A certificate with its chain and the key that fits it, and whose certificates are asked of
+    callers. names: the hosts that it is for. begins, ends: when it is valid.
+    """
+
+    chain: bytes
+    key: bytes = field(repr=False)
+    client_authority: bytes | None
+    names: tuple[str, ...]
+    begins: datetime
+    ends: datetime
+
+
+def read_identity(tls: Tls) -> Identity:
+    """The files of a configuration. Raises AccessError for the first that is no use, or a key that
+    others can read or that is another certificate's.
+    """
+    from cryptography.hazmat.primitives import serialization
+
+    chain, key = _read(tls.certificate), read_private(tls.key)
+    leaf = _certificates(tls.certificate, chain)[0]
+    try:
+        private = serialization.load_pem_private_key(key, None)
+    except (ValueError, TypeError):  # or it needs a passphrase
+        raise AccessError(f"{tls.key} holds no private key in PEM without a passphrase") from None
+    if private.public_key() != leaf.public_key():
+        raise AccessError(f"the key {tls.key} is not that of the certificate {tls.certificate}")
+    authority = None if tls.client_authority is None else _read(tls.client_authority)
+    if authority is not None and tls.client_authority is not None:
+        _certificates(tls.client_authority, authority)
+    return Identity(
+        chain, key, authority, _names(leaf), leaf.not_valid_before_utc, leaf.not_valid_after_utc
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise AccessError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _certificates(path: Path, data: bytes) -> list[Certificate]:
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificates(data)
+    except ValueError:
+        raise AccessError(f"{path} holds no certificate in PEM") from None
+
+
+def _names(leaf: Certificate) -> tuple[str, ...]:
+    """Host names and addresses; whoever connects looks at no other field."""
+    from cryptography import x509
+
+    try:
+        found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    hosts = found.get_values_for_type(x509.DNSName)
+    return (*hosts, *map(str, found.get_values_for_type(x509.IPAddress)))

@@ -1,0 +1,120 @@
+"""An observer's counts as Prometheus metrics, made when they are asked for.
+
+What is published is a public choice, in this one place: how often each method was called, with
+which status and how long it took; how full the server is; which version it serves; what the process
+uses. Nothing is split by what a call brought: by k, noise, edition, cell, caller or address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import generate_latest
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from askew import __version__
+from askew_server.serving.observing.counts import BOUNDS, STATUSES, MethodCounts
+from askew_server.serving.observing.observer import Observer
+
+_DAY = 86_400  # seconds
+_UPPER = (*(str(bound) for bound in BOUNDS), "+Inf")
+
+
+class ObserverCollector(Collector):
+    """Reads one observer."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family, whether anything was counted yet or not."""
+        yield self._requests()
+        yield self._durations()
+        yield from self._lanes()
+        yield from self._snapshot()
+        yield self._services()
+        yield InfoMetricFamily("askew_server", "The program.", value={"version": __version__})
+
+    def _requests(self) -> Metric:
+        family = CounterMetricFamily(
+            "askew_requests", "Calls that ended.", labels=["service", "method", "status"]
+        )
+        for counts in self._observer.methods:
+            for status, number in zip(STATUSES, counts.statuses, strict=True):
+                family.add_metric([counts.service, counts.method, status], number)
+        return family
+
+    def _durations(self) -> Metric:
+        family = HistogramMetricFamily(
+            "askew_request_duration_seconds",
+            "From the arrival of a call to its reply or refusal.",
+            labels=["service", "method"],
+        )
+        for counts in self._observer.methods:
+            labels = [counts.service, counts.method]
+            family.add_metric(labels, _cumulative(counts), sum_value=counts.seconds)
+        return family
+
+    def _lanes(self) -> Iterator[Metric]:
+        taken = GaugeMetricFamily(
+            "askew_admission_places_taken", "Places of jobs that run or wait.", labels=["lane"]
+        )
+        refused = CounterMetricFamily(
+            "askew_admission_refused", "Calls that found no place.", labels=["lane"]
+        )
+        for lane, places in self._observer.lanes.items():
+            taken.add_metric([lane], places.taken)
+            refused.add_metric([lane], places.refused)
+        yield taken
+        yield refused
+
+    def _snapshot(self) -> Iterator[Metric]:
+        seen = self._observer
+        if seen.version is None:  # a server of releases alone
+            return
+        yield GaugeMetricFamily(
+            "askew_snapshot_monday_timestamp_seconds",
+            "The Monday from which on what serves now is in force.",
+            seen.version() * _DAY,
+        )
+        yield GaugeMetricFamily(
+            "askew_snapshot_loaded_timestamp_seconds",
+            "When what serves now was loaded.",
+            seen.loaded,
+        )
+        yield CounterMetricFamily("askew_snapshot_swaps", "Swaps of snapshots.", seen.swaps)
+        yield CounterMetricFamily(
+            "askew_snapshot_swaps_refused",
+            "Snapshots that were not good, and were not served.",
+            seen.swaps_refused,
+        )
+
+    def _services(self) -> Metric:
+        family = GaugeMetricFamily(
+            "askew_service_serving", "1 where a service can answer.", labels=["service"]
+        )
+        for service, serving in self._observer.healths().items():
+            family.add_metric([service], serving)
+        return family
+
+
+def _cumulative(counts: MethodCounts) -> list[tuple[str, float]]:
+    return list(zip(_UPPER, accumulate(counts.durations), strict=True))
+
+
+def exposition_of(observer: Observer) -> bytes:
+    """Everything, in the text format of Prometheus."""
+    registry = CollectorRegistry()
+    registry.register(ObserverCollector(observer))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)

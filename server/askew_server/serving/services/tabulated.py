@@ -1,0 +1,84 @@
+"""Replies that were encoded before the first question: looked up by the numbers of a request.
+
+What is found here is what the long way would find: a request that breaks any rule has no reply
+here, so that the long way refuses it. Nothing is ever added, because a reply that comes sooner for
+having been asked for before would tell others what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from askew.model_card import Catalog, ModelCard
+from askew.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.ranking import Slate
+from askew.signal import TasteMechanism
+from askew.wire import convert
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.model.answer_tables import AnswerTable
+from askew_server.retrieval.snapshot import Snapshot
+
+_Key = tuple[str, int, int, int]
+_Find = Callable[[Sequence[int]], int]
+
+
+class TabulatedReplies:
+    """The replies of a snapshot's tables; equal slates share one."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        card, catalog = snapshot.card, snapshot.catalog
+        self._tables: dict[_Key | None, tuple[_Find, list[bytes]]] = {}
+        if isinstance(card, ModelCard) and catalog is not None:
+            encoded = _Encoded(card, catalog)
+            for table in snapshot.tables:
+                replies = encoded.replies(table)
+                self._tables[_key_of(table.mechanism, table.k)] = table.cells.find, replies
+
+    def find(self, message: pb.RetrieveRequest) -> bytes | None:
+        """The reply to a request; None where it has to be made, or refused. O(d)."""
+        table = self._tables.get(_key(message))
+        if table is None or message.space_version or message.collection or not message.edition:
+            return None
+        find, replies = table
+        cell = find(message.values)
+        return None if cell < 0 else replies[cell]
+
+
+class _Encoded:
+    """The replies to slates, each encoded once."""
+
+    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
+        self._card, self._catalog = card, catalog
+        self._replies: dict[tuple[int, ...], bytes] = {}
+
+    def replies(self, table: AnswerTable) -> list[bytes]:
+        """One a cell."""
+        encoded = [self._reply(tuple(slate)) for slate in table.slates.tolist()]
+        return [encoded[number] for number in table.numbers.tolist()]
+
+    def _reply(self, slate: tuple[int, ...]) -> bytes:
+        found = self._replies.get(slate)
+        if found is None:
+            whole = Slate.of_catalog(self._catalog, slate)
+            found = self._replies[slate] = convert.slate_to_bytes(whole, self._card)
+        return found
+
+
+def _key(message: pb.RetrieveRequest) -> _Key | None:
+    match message.WhichOneof("mechanism"):
+        case "lattice" as name:
+            lattice = message.lattice
+            return name, lattice.step_exponent, lattice.inverse_rate, message.k
+        case "randomized_response" as name:
+            response = message.randomized_response
+            return name, response.buckets, response.odds, message.k
+        case _:
+            return None
+
+
+def _key_of(mechanism: TasteMechanism, k: int) -> _Key:
+    """As a request spells it."""
+    if isinstance(mechanism, RandomizedResponse):
+        odds = int(mechanism.odds * 2**ODDS_BITS)
+        return "randomized_response", mechanism.buckets, odds, k
+    return "lattice", mechanism.step_exponent, mechanism.inverse_rate, k

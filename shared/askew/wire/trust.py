@@ -1,0 +1,54 @@
+"""How a caller knows a server, and why it does not: TLS, or plain text to this machine alone."""
+
+from __future__ import annotations
+
+import ssl
+
+import grpc
+
+from askew.address import host_of, is_loopback
+from askew.errors import ParameterError
+
+# gRPC's own words of a failed handshake, and ours. They are looked for where no connection came
+# about; a server that sends them as a status of its own gets one of these lines, and no more.
+_NO_CONNECTION = "failed to connect to all addresses"
+_REASONS = (
+    ("Hostname Verification Check failed", "its certificate is for another host"),
+    ("certificate has expired", "its certificate has expired"),
+    ("certificate is not yet valid", "its certificate is not valid yet"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is of no authority that is trusted here"),
+    ("BAD_SIGNATURE", "its certificate is of no authority that is trusted here"),
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
+    ("Socket closed", "it closed the connection; if it speaks TLS, name its authority"),
+)
+
+
+def credentials_for(
+    server: str, authority: bytes | None = None, identity: tuple[bytes, bytes] | None = None
+) -> grpc.ChannelCredentials | None:
+    """What a channel to "host:port" is opened with; None is plain text, to this machine only.
+
+    authority: certificates in PEM that are trusted in place of the public ones; then TLS is spoken
+    to this machine too. identity: the caller's own key and certificate, where it is asked for one.
+    Raises ParameterError for a server that is not host:port, and for no certificates.
+    """
+    if authority is None and identity is None and is_loopback(host_of(server)):
+        return None
+    host_of(server)
+    if authority is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
+                cadata=authority.decode("ascii")
+            )
+        except (ssl.SSLError, ValueError):
+            limit = "a file of certificates in PEM"
+            raise ParameterError("authority", "something else", limit) from None
+    key, certificate = identity or (None, None)
+    return grpc.ssl_channel_credentials(authority, key, certificate)
+
+
+def why_unreachable(details: str) -> str | None:
+    """Why a handshake failed, from what gRPC says; None where it was something else."""
+    if not details.startswith(_NO_CONNECTION):
+        return None
+    return next((reason for words, reason in _REASONS if words in details), None)

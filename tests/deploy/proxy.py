@@ -1,0 +1,116 @@
+"""nginx with the configuration that is shipped, on this machine, before servers of the tests."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+SHIPPED = Path(__file__).parents[2] / "deploy/nginx.conf"
+CALLER = "127.0.0.1"  # servers of the tests have other addresses, so this one is a caller's
+
+
+def require_nginx() -> None:
+    """Leaves a test module where nginx is not installed, but for CI, which installs it."""
+    if shutil.which("nginx"):
+        return
+    message = "nginx is not installed; get it by: apt-get install nginx-light"
+    if os.environ.get("ASKEW_ENGINES") == "require":
+        raise RuntimeError(f"ASKEW_ENGINES=require, but {message}")
+    pytest.skip(message, allow_module_level=True)
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A running nginx. authority: the certificate that callers trust; output: what it writes."""
+
+    address: str
+    authority: Path
+    output: Path
+
+    @property
+    def log(self) -> str:
+        """The access log and the messages."""
+        return self.output.read_text(encoding="utf-8")
+
+    def channel(self) -> grpc.aio.Channel:
+        """A connection of its own."""
+        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
+        trust = grpc.ssl_channel_credentials(root_certificates=self.authority.read_bytes())
+        return grpc.aio.secure_channel(self.address, trust, options=options)
+
+
+@contextmanager
+def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Iterator[Proxy]:
+    """The shipped configuration, with paths, ports and addresses of this machine and no other."""
+    certificate, key = _certified()
+    (folder / "tls.crt").write_bytes(certificate)
+    (folder / "tls.key").write_bytes(key)
+    listening = socket.create_server((CALLER, 0))  # callers may come before nginx is ready
+    port = listening.getsockname()[1]
+    text = SHIPPED.read_text(encoding="utf-8")
+    changes = {
+        "listen 8443 ": f"listen {CALLER}:{port} ",
+        "rate=50r/s": f"rate={rate}",
+        "/etc/askew/tls/": f"{folder}/",
+        "/tmp/nginx": f"{folder}/nginx",
+        "server askew-1:7571 ": f"server {servers[0]} ",
+        "server askew-2:7571 ": f"server {servers[1]} ",
+    }
+    for shipped, here in changes.items():
+        assert shipped in text, shipped
+        text = text.replace(shipped, here)
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
+    output = folder / "output"
+    command = ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
+    environment = {**os.environ, "NGINX": f"{listening.fileno()};"}
+    with listening, output.open("wb") as written:
+        process = subprocess.Popen(
+            command,
+            stdout=written,
+            stderr=written,
+            env=environment,
+            pass_fds=[listening.fileno()],
+        )
+    try:
+        yield Proxy(f"localhost:{port}", folder / "tls.crt", output)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _certified() -> tuple[bytes, bytes]:
+    """A certificate for this machine, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "proxy")])
+    now = datetime.datetime.now(datetime.UTC)
+    day = datetime.timedelta(days=1)
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(CALLER))]
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private

@@ -1,0 +1,140 @@
+"""What is served by `codebook` is what its formulas say, computed the slow way for many signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from near_world import BOTH, EARTH, INLAND, ISLANDS, LINE, RING, Array, noisy, places, point_of
+
+from askew.metric.area import Area
+from askew.metric.axes import AxisSpace
+from askew.metric.map_space import MapSpace, MetricSpace
+from askew.metric.region import Region
+from askew.placement.disutility import Identity
+from askew.rule_kind import MetricRuleKind
+from askew.signal import Signal
+from askew_server.retrieval.near import MetricIndex, near_rule_of, served_rule_of
+from askew_server.retrieval.near.frame import Frame, frame_of
+from askew_server.retrieval.near.people import low_discrepancy
+
+K, PEOPLE, LEVELS = 8, 128, 65535
+
+
+class Plain:
+    """The rule without an index, a cache, or an array that is not needed."""
+
+    def __init__(self, space: MetricSpace, coordinates: Array) -> None:
+        self.frame: Frame = frame_of(space)
+        self.items = self.frame.tree(self.frame.grid(coordinates))
+        first = (np.arange(PEOPLE) + 0.5) / PEOPLE
+        others = low_discrepancy(PEOPLE, space.dimension - 1)
+        self.quantiles = np.column_stack([first, others])
+
+    def choose(self, signal: Signal) -> list[int]:
+        center = self.inside(self.frame.aim(signal))
+        by_probe = self.distinct(center + self.offsets(signal))
+        nearest = self.order(center)[:K].tolist()
+        return sorted(
+            min((by_probe, nearest), key=self.spending(signal, center, by_probe, nearest))
+        )
+
+    def offsets(self, signal: Signal) -> Array:
+        return self.frame.spread(signal, self.frame.offsets(signal, Identity(), K))
+
+    def inside(self, grid: Array) -> Array:
+        found = np.where(self.frame.rings, grid % self.frame.extent, grid)
+        found = np.where(self.frame.rings & (found >= self.frame.extent), 0.0, found)
+        return np.clip(found, 0.0, self.frame.extent)
+
+    def order(self, grid: Array) -> np.ndarray:
+        away = np.abs(self.items - self.frame.tree(self.inside(grid)[None]))
+        if self.frame.norm == 2:
+            return np.argsort((away**2).sum(axis=1), kind="stable")
+        around = np.minimum(away, np.abs(self.frame.extent - away))
+        return np.argsort(np.where(self.frame.rings, around, away).sum(axis=1), kind="stable")
+
+    def distinct(self, probes: Array) -> list[int]:
+        orders = [self.order(probe) for probe in probes]
+        turns = [orders[turn % len(probes)] for turn in range(K)]
+        taken: list[int] = []
+        late = [each for each in turns if not self.take(each[:1], taken)]
+        for each in late:
+            self.take(each, taken)
+        return taken
+
+    @staticmethod
+    def take(items: np.ndarray, taken: list[int]) -> bool:
+        free = [item for item in items.tolist() if item not in taken]
+        taken += free[:1]
+        return bool(free)
+
+    def spending(
+        self, signal: Signal, center: Array, *sets: list[int]
+    ) -> Callable[[list[int]], int]:
+        moved = center + self.frame.spread(signal, self.frame.noise(signal, self.quantiles))
+        people = self.frame.tree(self.inside(moved))
+        every = [item for each in sets for item in sorted(each)]
+        middle = people[0]
+        a, b = (np.float32(each - middle) for each in (people, self.items[every]))
+        away = np.abs(a[:, None] - b[None])
+        if self.frame.norm == 1:
+            extent = np.float32(self.frame.extent)
+            away = np.where(self.frame.rings, np.minimum(away, np.abs(extent - away)), away)
+        squared = self.frame.norm == 2
+        total = np.zeros(away.shape[:2], np.float32)
+        for axis in range(away.shape[2]):
+            total += away[..., axis] ** 2 if squared else away[..., axis]
+        costs = np.sqrt(total) if squared else total
+        scaled = np.rint(costs * np.float32(LEVELS / float(costs.max()))).astype(int)
+        column = {item: scaled[:, at] for at, item in enumerate(every)}
+        return lambda items: int(np.min([column[item] for item in items], axis=0).sum())
+
+
+def signals_of(area: Area, count: int) -> list[Signal]:
+    """Half of them noisy beyond reason: they land outside, and their probes too."""
+    plane = area if isinstance(area, Region) else INLAND
+    homes = places(area, count, seed=5)
+    half = count // 2
+    usual = noisy(plane, homes[:half], Fraction(277, 1000))
+    return usual + noisy(plane, np.clip(homes[half:], -80, 80), Fraction(1, 100), seed=2)
+
+
+def points_of(space: AxisSpace, count: int) -> list[Signal]:
+    rng = np.random.default_rng(4)
+    extent = np.array([float(axis.size) for axis in space.axes])
+    at = (rng.random((count, len(extent))) * 1.4 - 0.2) * extent
+    return [point_of(space, *each, epsilon=Fraction(1, 4)) for each in at.tolist()]
+
+
+def the_same(space: MetricSpace, coordinates: Array, signals: list[Signal]) -> None:
+    plain = Plain(space, coordinates)
+    served = served_rule_of(MetricRuleKind.CODEBOOK, MetricIndex(space, coordinates))
+    for signal in signals:
+        assert served.choose(signal, K).tolist() == plain.choose(signal)
+
+
+@pytest.mark.parametrize("area", [INLAND, ISLANDS, EARTH])
+def test_on_a_map(area: Area) -> None:
+    the_same(MapSpace(area), places(area, 400), signals_of(area, 600))
+
+
+@pytest.mark.parametrize("space", [LINE, RING, BOTH])
+def test_on_axes(space: AxisSpace) -> None:
+    extent = np.array([float(axis.size) for axis in space.axes])
+    values = np.random.default_rng(1).random((300, len(extent))) * extent
+    the_same(space, values, points_of(space, 400))
+
+
+def test_both_sets_are_served_to_some() -> None:
+    """Else the comparisons above would say nothing of the choice between them."""
+    index = MetricIndex(MapSpace(INLAND), places(INLAND, 400))
+    served = served_rule_of(MetricRuleKind.CODEBOOK, index)
+    nearest = near_rule_of(MetricRuleKind.NEAREST, index)
+    same = [
+        served.choose(signal, K).tolist() == nearest.choose(signal, K).tolist()
+        for signal in signals_of(INLAND, 600)
+    ]
+    assert 30 < sum(same) < 570

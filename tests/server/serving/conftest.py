@@ -1,0 +1,46 @@
+"""Certificates to serve with, each with a fault of its own."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from askew_server.serving.configuration.tls import Tls
+from askew_server.serving.front.issuing import Issuer, write_new
+
+NOW = datetime.datetime.now(datetime.UTC)
+HERE = ("127.0.0.1",)
+MakeFiles = Callable[..., Tls]
+
+
+@pytest.fixture
+def issuer() -> Issuer:
+    """The authority that everybody here trusts, unless it is said otherwise."""
+    return Issuer(NOW, days=1)
+
+
+@pytest.fixture
+def authority(issuer: Issuer, tmp_path: Path) -> Path:
+    """Its certificate."""
+    path = tmp_path / "authority.pem"
+    path.write_bytes(issuer.authority[0])
+    return path
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MakeFiles:
+    """Writes a server's certificate and key, in place of those that are there."""
+
+    def make(
+        by: Issuer, hosts: tuple[str, ...] = HERE, client_authority: Path | None = None
+    ) -> Tls:
+        certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
+        for path in (certificate, key):
+            path.unlink(missing_ok=True)
+        write_new(dict(zip((certificate, key), by.server(hosts), strict=True)))
+        return Tls(certificate=certificate, key=key, client_authority=client_authority)
+
+    return make

@@ -1,0 +1,365 @@
+"""Beside a server, a task reads models whose files changed, and swaps in what can be used."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from small_collections import small_map
+
+from askew.editions import FIRST, LONGEST_DELAY, PERIOD, last_day
+from askew.errors import ArtifactError, StaleSpace
+from askew.model_card import ModelCard
+from askew_server.model import artifact
+from askew_server.model.item_model import ItemModel
+from askew_server.model.mondays import text_of_edition, versions_in
+from askew_server.retrieval.served import serving_of, snapshot_of
+from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.serving.running import model_watch
+from askew_server.serving.running.model_watch import ModelWatch
+from askew_server.serving.running.models import Models
+from askew_server.serving.services.retrieval import RetrievalService
+
+MONDAY = FIRST + 2000 * PERIOD
+TODAY = MONDAY + 3
+
+
+@dataclass
+class Told:
+    """What an operator would read."""
+
+    swaps: list[int] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    errors: list[BaseException] = field(default_factory=list)
+
+    def swapped(self, day: int, _: float) -> None:
+        self.swaps.append(day)
+
+    def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
+        self.refusals.append(reason)
+        if error is not None:
+            self.errors.append(error)
+
+
+def read(directory: Path, since: int) -> Serving:
+    return serving_of(artifact.load(directory), directory, since)
+
+
+def source_of(snapshot: Snapshot) -> str:
+    assert isinstance(snapshot.card, ModelCard)
+    return snapshot.card.source
+
+
+class Shop:
+    """A folder of models, and a watch that serves it, on a day of our choosing."""
+
+    def __init__(self, folder: Path, today: int = TODAY) -> None:
+        self.folder, self.day, self.told = folder, today, Told()
+        self.models = Models(lambda: versions_in(folder), read, lambda: self.day)
+        snapshots = [each.snapshot for each in self.models.servings.values()]
+        self.holder = SnapshotHolder(*snapshots, today=lambda: self.day)
+        self.service = RetrievalService(self.holder)
+        self.watch = ModelWatch(
+            self.models, self.holder, self.service.make_ready, self.told, lambda: self.day
+        )
+
+    def look(self, *, at_once: bool = True) -> None:
+        self.watch.look(at_once)
+
+    def serves(self, edition: int) -> str:
+        """The source of what answers a Monday; nothing where it is refused."""
+        try:
+            return source_of(self.holder.at(edition))
+        except StaleSpace:
+            return ""
+
+
+def put(model: ItemModel, place: Path, source: str = "", payload: bytes = b"") -> Path:
+    """A model that says another source, or brings another payload, in place of what is there."""
+    if source:
+        model = replace(model, card=replace(model.card, source=source))
+    if payload:
+        model = replace(model, payloads=(payload,) * len(model.keys))
+    shutil.rmtree(place, ignore_errors=True)
+    artifact.save(model, place)
+    return place
+
+
+def name(day: int) -> str:
+    return text_of_edition(day)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, model: ItemModel) -> Path:
+    put(model, tmp_path / "models" / name(MONDAY), "old")
+    return tmp_path / "models"
+
+
+# -- what is taken ---------------------------------------------------------------------------------
+
+
+def test_a_version_of_a_monday_to_come_is_taken_and_the_one_before_answers_on(
+    folder: Path, model: ItemModel
+) -> None:
+    """Planted bug: the holder drops the version before at once."""
+    shop, coming = Shop(folder), MONDAY + PERIOD
+    put(model, folder / name(coming), "new")
+    shop.look()
+    assert (shop.told.swaps, shop.told.refusals) == ([coming], [])
+    assert shop.serves(MONDAY) == "old"
+    found = []
+    for shop.day in (coming, last_day(coming), last_day(coming) + 1):
+        shop.look()
+        found.append((shop.serves(MONDAY), shop.serves(coming)))
+    assert last_day(coming) == coming + PERIOD + LONGEST_DELAY
+    assert found == [("old", "new"), ("old", "new"), ("", "new")]
+    assert [each.since for each in shop.holder.versions] == [coming]
+    assert list(shop.models.servings) == [coming]
+
+
+def test_a_version_that_was_retired_before_the_start_is_not_even_read(
+    folder: Path, model: ItemModel
+) -> None:
+    (folder / name(MONDAY - 3 * PERIOD)).mkdir()
+    put(model, folder / name(MONDAY - 2 * PERIOD), "older")
+    assert Shop(folder).serves(MONDAY) == "old"
+
+
+def test_what_only_the_server_has_changes_on_any_day(folder: Path, model: ItemModel) -> None:
+    shop = Shop(folder)
+    put(model, folder / name(MONDAY), "old", payload=b"a page")
+    shop.look()
+    assert (shop.told.swaps, shop.told.refusals) == ([MONDAY], [])
+    assert shop.holder.at(MONDAY) is shop.holder.current
+
+
+def test_a_version_to_come_is_replaced_and_taken_back(folder: Path, model: ItemModel) -> None:
+    shop, coming = Shop(folder), MONDAY + PERIOD
+    for source in ("new", "newer"):
+        put(model, folder / name(coming), source)
+        shop.look()
+    assert [source_of(each) for each in shop.holder.versions] == ["old", "newer"]
+    shutil.rmtree(folder / name(coming))
+    shop.look()
+    assert [source_of(each) for each in shop.holder.versions] == ["old"]
+    assert (shop.told.swaps, shop.told.refusals) == ([coming] * 3, [])
+
+
+def test_a_version_in_force_whose_files_are_gone_is_served_on(folder: Path) -> None:
+    shop = Shop(folder)
+    shutil.rmtree(folder / name(MONDAY))
+    shop.look()
+    assert shop.serves(MONDAY) == "old"
+
+
+def test_everything_is_ready_before_it_is_swapped_in(
+    folder: Path, model: ItemModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: swapped in first, so that the first callers wait while files are encoded."""
+    shop, order = Shop(folder), list[str]()
+    make_ready, swap = shop.service.make_ready, shop.holder.swap
+
+    def noted_ready(snapshot: Snapshot) -> Mapping[str, bytes]:
+        if snapshot.since == MONDAY + PERIOD:
+            order.append("ready")
+        return make_ready(snapshot)
+
+    def noted_swap(snapshot: Snapshot) -> None:
+        order.append("swapped")
+        swap(snapshot)
+
+    monkeypatch.setattr(shop.watch, "_make_ready", noted_ready)
+    monkeypatch.setattr(shop.holder, "swap", noted_swap)
+    put(model, folder / name(MONDAY + PERIOD), "new")
+    shop.look()
+    assert order == ["ready", "swapped"]
+
+
+def test_what_is_being_written_is_let_be_until_it_stays_the_same(
+    folder: Path, model: ItemModel
+) -> None:
+    shop, coming = Shop(folder), folder / name(MONDAY + PERIOD)
+    shop.look(at_once=False)
+    put(model, coming, "new")
+    card = (coming / "card.json").read_bytes()
+    (coming / "card.json").write_bytes(card[:100])
+    shop.look(at_once=False)
+    (coming / "card.json").write_bytes(card)
+    shop.look(at_once=False)
+    assert (shop.told.swaps, shop.told.refusals) == ([], [])
+    shop.look(at_once=False)
+    assert (shop.told.swaps, shop.told.refusals) == ([MONDAY + PERIOD], [])
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def cut(place: Path) -> None:
+    os.truncate(place / "arrays.safetensors", 100)
+
+
+def forge(place: Path) -> None:
+    (place / "card.json").write_text('{"kind": "tastes", "files": {}}')
+
+
+def no_card(place: Path) -> None:
+    (place / "card.json").unlink()
+
+
+def a_pipe(place: Path) -> None:
+    """Whoever opened it would wait for ever."""
+    (place / "card.json").unlink()
+    os.mkfifo(place / "card.json")
+
+
+def nothing(place: Path) -> None:
+    for path in place.iterdir():
+        path.unlink()
+
+
+def a_model_of_places(place: Path) -> None:
+    from askew_server.collections import artifact as collections
+
+    shutil.rmtree(place)
+    collections.save(small_map(), place)
+
+
+DAMAGES = [cut, forge, no_card, a_pipe, nothing, a_model_of_places]
+
+
+@pytest.mark.parametrize("day", [MONDAY, MONDAY + PERIOD], ids=["in force", "to come"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_cannot_be_used_leaves_the_old_one_and_is_said_once(
+    folder: Path, model: ItemModel, day: int, damage: Callable[[Path], None]
+) -> None:
+    """Planted bug: a corrupt model is swapped in."""
+    shop = Shop(folder)
+    before, place = shop.holder.versions, folder / name(day)
+    put(model, place, "old", payload=b"x")
+    damage(place)
+    for _ in range(4):
+        shop.look(at_once=False)
+    assert (shop.holder.versions, shop.told.swaps) == (before, [])
+    [line] = shop.told.refusals
+    assert line.startswith(f"{place} is not taken: ")
+    assert line.isprintable()
+    shop.look()  # asked for it, an operator hears it again
+    assert shop.told.refusals == [line] * 2
+    put(model, place, "old", payload=b"x")
+    shop.look()
+    assert (shop.told.swaps, len(shop.told.refusals)) == ([day], 2)
+
+
+@pytest.mark.parametrize("since", [0, -PERIOD, PERIOD], ids=["same", "before", "after"])
+def test_what_devices_hold_of_a_monday_that_has_come_never_changes(
+    folder: Path, model: ItemModel, since: int
+) -> None:
+    """Planted bug: a catalog under the same Monday, whose answers all devices would refuse."""
+    put(model, folder / name(MONDAY - PERIOD), "oldest")
+    shop = Shop(folder, today=MONDAY + PERIOD + 1)
+    place = put(model, folder / name(MONDAY + since), "another")
+    shop.look()
+    coming = name(MONDAY + 2 * PERIOD)
+    why = "devices hold other items since that Monday; name it by a Monday to come"
+    assert shop.told.refusals == [f"{place} is not taken: {why}, {coming}"]
+    assert [shop.serves(MONDAY + each) for each in (-PERIOD, 0, PERIOD)] == ["oldest", "old", "old"]
+    place.rename(folder / name(MONDAY + 2 * PERIOD))
+    shop.look()
+    assert shop.told.swaps == [MONDAY + 2 * PERIOD]
+
+
+def test_a_name_of_another_day_is_said_once_and_stops_no_live_values(folder: Path) -> None:
+    shop = Shop(folder)
+    (folder / name(MONDAY + 1)).mkdir()
+    for _ in range(3):
+        shop.look(at_once=False)
+    assert len(shop.told.refusals) == 1
+    assert "a Monday: that is when devices look for a new version" in shop.told.refusals[0]
+
+
+def test_two_looks_at_a_folder_that_cannot_be_read_say_so_once(folder: Path) -> None:
+    shop = Shop(folder)
+    folder.rename(folder.with_name("elsewhere"))
+    for _ in range(2):
+        shop.look(at_once=False)
+    assert shop.told.refusals == [f"{folder} cannot be read: No such file or directory"]
+    assert shop.serves(MONDAY) == "old"
+
+
+def test_a_start_with_what_cannot_be_used_is_refused(folder: Path) -> None:
+    cut(folder / name(MONDAY))
+    with pytest.raises(ArtifactError, match="is not the file that its card names"):
+        Shop(folder)
+
+
+# -- the task --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Script:
+    """A serving that does what it is told, one look after the other."""
+
+    looks: Iterator[object]
+    snapshot: Snapshot = field(default_factory=lambda: snapshot_of(small_map()))
+    changes: bool = True
+
+    def refresh(self, refused: Callable[[str], None], /) -> bool:
+        what = next(self.looks, False)
+        if isinstance(what, Exception):
+            raise what
+        if isinstance(what, Snapshot):
+            self.snapshot = what
+        return isinstance(what, Snapshot)
+
+
+def scripted(*looks: object) -> tuple[SnapshotHolder, ModelWatch, Told]:
+    script = Script(iter(looks))
+    holder, told = SnapshotHolder(script.snapshot), Told()
+    models = Models(dict, read, lambda: TODAY, {FIRST: script})
+    return holder, ModelWatch(models, holder, lambda _: {}, told, lambda: TODAY), told
+
+
+async def test_what_was_taken_before_a_swap_stays_whole() -> None:
+    second = snapshot_of(small_map())
+    holder, watch, _ = scripted(second)
+    taken = holder.current
+    watch.look(at_once=True)
+    assert taken is not second
+    assert holder.current is second
+
+
+async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bugs: the event wakes nothing; an error ends the task."""
+    monkeypatch.setattr(model_watch, "_EVERY", 3600)
+    next_one = snapshot_of(small_map())
+    holder, watch, told = scripted(ValueError("a secret value"), False, next_one)
+    swapped, wake = asyncio.Event(), asyncio.Event()
+    loop, swap = asyncio.get_running_loop(), holder.swap
+
+    def noticed(snapshot: Snapshot) -> None:
+        swap(snapshot)
+        loop.call_soon_threadsafe(swapped.set)
+
+    monkeypatch.setattr(holder, "swap", noticed)
+    task = asyncio.create_task(watch.run(wake))
+
+    async def keep_waking() -> None:
+        while not swapped.is_set():
+            wake.set()
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(keep_waking(), 20)
+    assert holder.current is next_one
+    assert [type(each) for each in told.errors] == [ValueError]
+    assert told.refusals == ["no look at the models"]
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,341 @@
+"""TLS on a real port: who is served, who is refused in words, and certificates exchanged."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import io
+import json
+import os
+import socket
+import ssl
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from cryptography import x509
+
+from askew.editions import FIRST
+from askew.errors import AccessError, ParameterError, Unreachable
+from askew.held_file import Part
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.transport.grpc import GrpcTransport
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.configuration.tls import Tls
+from askew_server.serving.front.analyst_client import AnalystClient, Trust
+from askew_server.serving.front.certificates import read_identity
+from askew_server.serving.front.credentials import credentials_of
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.front.issuing import Issuer, write_new
+from askew_server.serving.observing.event_log import EventLog
+from askew_server.serving.observing.observer import Observer
+from askew_server.serving.services.call import Answer
+
+PATIENCE = 20
+LONG_AGO = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=40)
+AHEAD = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=40)
+MakeFiles = Callable[..., Tls]
+
+
+class Pieces:
+    """A service that lets devices hold one piece, and nothing else."""
+
+    name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
+
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        piece = pb.GetHeldResponse(data=b"a piece").SerializeToString()
+        return {"GetHeld": lambda _, __: piece}
+
+
+@asynccontextmanager
+async def serving(tls: Tls | None, told: io.StringIO | None = None) -> AsyncIterator[str]:
+    """A server, and where it is."""
+    server = RunningServer([Pieces()], ServerConfig(tls=tls), Observer(EventLog(told)))
+    await server.start()
+    try:
+        yield f"127.0.0.1:{server.port}"
+    finally:
+        await server.stop(grace=0)
+
+
+async def piece_of(network: GrpcTransport) -> bytes:
+    return await network.held(FIRST, Part.WHOLE, 0)
+
+
+async def one_line_of(call: Awaitable[object]) -> str:
+    """Why there was no connection."""
+    with pytest.raises(Unreachable) as caught:
+        await call
+    text = str(caught.value)
+    assert text.isprintable()
+    return text
+
+
+async def test_a_device_is_served_by_whom_its_authority_vouches_for(
+    issuer: Issuer, authority: Path, made: MakeFiles
+) -> None:
+    """On this machine too, where it would speak plain text otherwise."""
+    async with (
+        serving(made(issuer)) as where,
+        GrpcTransport(where, PATIENCE, str(authority)) as network,
+    ):
+        assert await piece_of(network) == b"a piece"
+
+
+FAULTS: dict[str, tuple[Callable[[Issuer, MakeFiles], Tls | None], str]] = {
+    "another host": (
+        lambda issuer, made: made(issuer, ("example.org", "127.0.0.2")),
+        "its certificate is for another host",
+    ),
+    "another authority": (
+        lambda issuer, made: made(Issuer(LONG_AGO, days=90)),
+        "its certificate is of no authority that is trusted here",
+    ),
+    "plain text": (lambda issuer, made: None, "it does not speak TLS"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_server_that_is_not_trusted_is_refused_in_one_line(
+    fault: str, issuer: Issuer, authority: Path, made: MakeFiles
+) -> None:
+    make, reason = FAULTS[fault]
+    async with (
+        serving(make(issuer, made)) as where,
+        GrpcTransport(where, PATIENCE, str(authority)) as network,
+    ):
+        assert await one_line_of(piece_of(network)) == f"no connection to {where}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("since", "reason"),
+    [
+        (LONG_AGO, "its certificate has expired"),
+        (AHEAD, "its certificate is not valid yet"),
+    ],
+)
+async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
+    since: datetime.datetime, reason: str, tmp_path: Path, made: MakeFiles
+) -> None:
+    other = Issuer(since, days=1)
+    (tmp_path / "other.pem").write_bytes(other.authority[0])
+    async with (
+        serving(made(other)) as where,
+        GrpcTransport(where, PATIENCE, str(tmp_path / "other.pem")) as network,
+    ):
+        assert await one_line_of(piece_of(network)) == f"no connection to {where}: {reason}"
+
+
+async def test_who_speaks_plain_text_to_tls_is_told_so(issuer: Issuer, made: MakeFiles) -> None:
+    async with serving(made(issuer)) as where, GrpcTransport(where, PATIENCE) as network:
+        assert await one_line_of(piece_of(network)) == (
+            f"no connection to {where}: it closed the connection; if it speaks TLS, name its "
+            "authority"
+        )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"a key\n", b"\xff"])
+def test_an_authority_that_is_none_is_refused_before_anything_is_sent(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    """Planted bug: gRPC's own silence, which ends in a deadline."""
+    path = tmp_path / "authority.pem"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ParameterError, match="authority must be a file"):
+        GrpcTransport("127.0.0.1:1", PATIENCE, str(path))
+
+
+# -- callers with certificates --------------------------------------------------------------------
+
+
+async def test_where_certificates_are_asked_for_nobody_is_served_without_one(
+    issuer: Issuer, authority: Path, made: MakeFiles
+) -> None:
+    """Planted bug: asking for a certificate and taking none for an answer."""
+    async with (
+        serving(made(issuer, client_authority=authority)) as where,
+        GrpcTransport(where, PATIENCE, str(authority)) as network,
+    ):
+        await one_line_of(piece_of(network))
+
+
+@pytest.mark.parametrize("whose", ["the authority", "a stranger"])
+async def test_a_caller_is_served_with_a_certificate_of_the_authority_alone(
+    whose: str, issuer: Issuer, authority: Path, made: MakeFiles, tmp_path: Path
+) -> None:
+    signing = issuer if whose == "the authority" else Issuer(LONG_AGO, days=90)
+    certificate, key = tmp_path / "ada.pem", tmp_path / "ada.key"
+    write_new(dict(zip((certificate, key), signing.client("ada"), strict=True)))
+    trust = Trust(authority=authority, certificate=certificate, key=key)
+
+    def asked(where: str) -> str:
+        with AnalystClient(where, "token", timeout=PATIENCE, trust=trust) as client:
+            try:
+                client.budget("films")
+            except Exception as error:
+                return str(error)
+        return ""
+
+    async with serving(made(issuer, client_authority=authority)) as where:
+        told = await asyncio.to_thread(asked, where)
+    served = "there is no such service there: it was started without --token-key"
+    assert (told == served) == (whose == "the authority"), told
+
+
+def test_an_analysts_own_key_is_kept_from_others(tmp_path: Path, issuer: Issuer) -> None:
+    certificate, key = tmp_path / "ada.pem", tmp_path / "ada.key"
+    write_new(dict(zip((certificate, key), issuer.client("ada"), strict=True)))
+    key.chmod(0o644)
+    with pytest.raises(AccessError, match="mode 0600"):
+        AnalystClient("127.0.0.1:1", "token", trust=Trust(certificate=certificate, key=key))
+    with pytest.raises(AccessError, match="a certificate needs its key"):
+        AnalystClient("127.0.0.1:1", "token", trust=Trust(certificate=certificate))
+
+
+# -- certificates that are exchanged --------------------------------------------------------------
+
+
+async def shown_by(where: str) -> int:
+    """The serial number of the certificate that a new handshake gets."""
+
+    def look() -> int:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(["h2"])
+        host, _, port = where.rpartition(":")
+        with (
+            socket.create_connection((host, int(port)), timeout=PATIENCE) as plain,
+            context.wrap_socket(plain) as secret,
+        ):
+            shown = secret.getpeercert(binary_form=True)
+        assert shown
+        return x509.load_der_x509_certificate(shown).serial_number
+
+    return await asyncio.to_thread(look)
+
+
+def serial_of(tls: Tls) -> int:
+    return x509.load_pem_x509_certificate(tls.certificate.read_bytes()).serial_number
+
+
+async def test_a_new_handshake_gets_the_new_certificate_and_old_connections_live_on(
+    issuer: Issuer, authority: Path, made: MakeFiles
+) -> None:
+    """Without a restart. Planted bug: files that are read once."""
+    tls = made(issuer)
+    async with (
+        serving(tls) as where,
+        GrpcTransport(where, PATIENCE, str(authority)) as old,
+    ):
+        await piece_of(old)
+        first = await shown_by(where)
+        made(issuer)
+        assert (first, await shown_by(where)) == (first, serial_of(tls))
+        assert first != serial_of(tls)
+        assert old.channel.get_state() is grpc.ChannelConnectivity.READY
+        assert await piece_of(old) == b"a piece"
+        async with GrpcTransport(where, PATIENCE, str(authority)) as new:
+            assert await piece_of(new) == b"a piece"
+
+
+def half_exchanged(tls: Tls, issuer: Issuer) -> None:
+    tls.certificate.write_bytes(issuer.server(("127.0.0.1",))[0])
+
+
+def cut_off(tls: Tls, issuer: Issuer) -> None:
+    tls.certificate.write_bytes(tls.certificate.read_bytes()[:100])
+
+
+def taken_away(tls: Tls, issuer: Issuer) -> None:
+    tls.key.unlink()
+
+
+def laid_open(tls: Tls, issuer: Issuer) -> None:
+    tls.key.chmod(0o644)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (half_exchanged, "is not that of the certificate"),
+        (cut_off, "holds no certificate in PEM"),
+        (taken_away, "cannot be read: No such file or directory"),
+        (laid_open, "must be a regular file of mode 0600"),
+    ],
+)
+async def test_what_is_no_use_leaves_the_old_certificate_and_one_line(
+    spoil: Callable[[Tls, Issuer], None], reason: str, issuer: Issuer, made: MakeFiles
+) -> None:
+    """And what comes after it is shown: nobody restarts a server for a file half written."""
+    told, tls = io.StringIO(), made(issuer)
+    before = serial_of(tls)
+    async with serving(tls, told) as where:
+        spoil(tls, issuer)
+        for _ in range(3):
+            assert await shown_by(where) == before
+        (line,) = told.getvalue().splitlines()
+        assert "ERROR certificates_refused" in line
+        assert reason in line
+        made(issuer)
+        assert await shown_by(where) == serial_of(tls) != before
+
+
+# -- the start ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_that_others_can_read_is_refused_at_the_start(
+    mode: int, issuer: Issuer, made: MakeFiles
+) -> None:
+    tls = made(issuer)
+    tls.key.chmod(mode)
+    with pytest.raises(AccessError, match="must be a regular file of mode 0600"):
+        credentials_of(ServerConfig(tls=tls), pytest.fail)
+
+
+def test_a_key_that_root_gave_to_the_servers_group_is_taken(
+    issuer: Issuer, made: MakeFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As secrets are mounted for a server that is not root; nobody beyond the group."""
+    tls, really = made(issuer), os.fstat
+
+    def of_root(handle: int) -> os.stat_result:
+        found = list(really(handle))
+        found[stat.ST_UID] = 0
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", of_root)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    tls.key.chmod(0o440)
+    credentials_of(ServerConfig(tls=tls), pytest.fail)
+    for mode in (0o460, 0o444):
+        tls.key.chmod(mode)
+        with pytest.raises(AccessError, match="mode 0600"):
+            credentials_of(ServerConfig(tls=tls), pytest.fail)
+
+
+def test_half_a_pair_is_refused_at_the_start_with_one_line_and_exit_code_1(
+    issuer: Issuer,
+    made: MakeFiles,
+    directory: Path,
+    run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tls = made(issuer)
+    half_exchanged(tls, issuer)
+    named = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
+    assert run("serve", "--model", directory, "--port", 0, *named) == 1
+    assert capsys.readouterr().err == (
+        f"askew-server: the key {tls.key} is not that of the certificate {tls.certificate}\n"
+    )
+
+
+def test_an_identity_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:
+    tls = made(issuer)
+    secret = tls.key.read_text().splitlines()[1]
+    assert secret not in json.dumps(repr(read_identity(tls)))
