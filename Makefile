@@ -94,11 +94,11 @@ bench-thin: $(STAMP)
 
 # What is answered in time at ten times what a server can answer. A minute and a half.
 overload: $(STAMP)
-	@$(BIN)/python benchmarks/overload.py
+	@$(BIN)/python -m benchmarks.overload
 
 # Who is answered beside hostile callers, and what memory they take. Two minutes.
 abuse: $(STAMP)
-	@$(BIN)/python benchmarks/abuse.py
+	@$(BIN)/python -m benchmarks.abuse
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

@@ -20,8 +20,8 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
-from open_loop import Load, offer, serve, served
-from raw_http2 import (
+from benchmarks.serving.open_loop import Load, offer, serve, served
+from benchmarks.serving.raw_http2 import (
     DATA,
     HEADERS,
     PREFACE,
@@ -216,7 +216,7 @@ def after_requests(port: int, pid: int) -> bool:
 
 def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-    with served(__file__) as (port, pid):
+    with served(__spec__.name) as (port, pid):
         offer(Load(port, pid, "/Shop/Ask", lambda: QUESTION, 5.0), 2.0, callers=16)
         print(f"{'attack':10} {'asked':>6} {'answered':>9} {'slowest ms':>10} {'MB most':>8} "
               f"{'MB after':>8}")  # fmt: skip

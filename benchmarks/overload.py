@@ -5,10 +5,10 @@
 For each kind of work, windows in turn: what is answered of callers who wait for each other
 (capacity), and what is answered in time of callers who come at ten times that rate, whatever
 becomes of those before them (goodput). Jobs of 5 ms: `kernel` leaves the interpreter to others, as
-products of matrices do; `python` does not, and no service has such. `at once` is no job: its callers come as fast as this generator can. Health is
-asked fifty times a second meanwhile, on a connection of its own. A job knows its deadline, and
-counts if it begins later. Generator and server share the machine, so `server` and `generator`
-say what they took of it, in cores.
+products of matrices do; `python` does not, and no service has such. `at once` is no job: its
+callers come as fast as this generator can. Health is asked fifty times a second meanwhile, on a
+connection of its own. A job knows its deadline, and counts if it begins later. Generator and server
+share the machine, so `server` and `generator` say what they took of it, in cores.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from statistics import median
 
 import grpc
 import numpy as np
-from open_loop import Load, Window, offer, serve, served
-from raw_http2 import message
+from benchmarks.serving.open_loop import Load, Window, offer, serve, served
+from benchmarks.serving.raw_http2 import message
 
 from askew_server.serving.services.call import Answer, Caller, Job
 
@@ -148,7 +148,7 @@ def report(found: dict[str, Measured], late: int) -> bool:
 
 
 def main() -> int:
-    with served(__file__) as (port, pid):
+    with served(__spec__.name) as (port, pid):
         found = measure(port, pid)
         late = late_of(port)
     return int(report(found, late))

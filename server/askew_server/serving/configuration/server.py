@@ -31,10 +31,10 @@ class Limits:
     handshake: float = 5.0
     settings: float = 10.0
     idle: float = 300.0
-    age: float = 600.0
-    age_grace: float = 10.0
+    age: float = 120.0  # with the grace, the longest that a reply may stay unread
+    age_grace: float = 30.0
     keepalive: float = 60.0
-    keepalive_timeout: float = 20.0
+    keepalive_timeout: float = 20.0  # a connection that is dead is closed this long after a ping
     ping_interval: float = 30.0
 
     def __post_init__(self) -> None:

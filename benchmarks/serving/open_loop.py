@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
-from raw_http2 import RawConnection, headers, message
+from benchmarks.serving.raw_http2 import RawConnection, headers, message
 
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
@@ -43,10 +43,10 @@ async def serve(service: Service) -> None:
 
 
 @contextmanager
-def served(script: str) -> Iterator[tuple[int, int]]:
-    """The port and the process of a script that serves when it is started so."""
+def served(module: str) -> Iterator[tuple[int, int]]:
+    """The port and the process of a module that serves when it is started so."""
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, script, "--serve"]
+    command = [sys.executable, "-m", module, "--serve"]
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=one_thread) as server:
         assert server.stdout is not None
         try:
