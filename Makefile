@@ -4,6 +4,7 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
+# make overload  ten times more questions than a server can answer; make abuse: hostile callers
 # make bench-scale  selection from ten million items: time and peak memory of every mechanism
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
@@ -112,6 +113,14 @@ bench-counting: $(STAMP)
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
+
+# What is answered in time at ten times what a server can answer. A minute and a half.
+overload: $(STAMP)
+	@$(BIN)/python -m benchmarks.overload
+
+# Who is answered beside hostile callers, and what memory they take. Two minutes.
+abuse: $(STAMP)
+	@$(BIN)/python -m benchmarks.abuse
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)
