@@ -66,6 +66,11 @@ class ReleaseReader:
         files = (self._path, self._path.with_name(self._path.name + "-wal"))
         return tuple(_mark_of(file) for file in files)
 
+    def check(self) -> None:
+        """Whether the file is there and a ledger, as far as its first page says."""
+        with self._database():
+            pass
+
     def link(self, charge: int) -> bytes:
         """The hash of a release and of all that came before it. Raises NotFound."""
         with self._database() as database:

@@ -304,10 +304,7 @@ def test_a_wrong_value_that_may_hold_a_password_is_not_repeated(
             "--plain-text and a certificate exclude each other",
         ),
         (["--popularity", "1"], "--popularity names a release of the ledger in --releases"),
-        (
-            ["--model", "m", "--demo"],
-            "name one model to serve: --model DIR, --models",
-        ),
+        (["--model", "m", "--demo"], "--model DIR, --models FOLDER or --demo"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(
