@@ -42,7 +42,11 @@ if TYPE_CHECKING:
     "log",
     "limits",
     "answers",
-    defaults={"server.port": RELEASES_PORT, "releases.ledger": Path(DEFAULT_LEDGER)},
+    defaults={
+        "server.port": RELEASES_PORT,
+        "releases.ledger": Path(DEFAULT_LEDGER),
+        "limits.age_grace": 3600.0,  # a connection that is too old waits for an analyst's count
+    },
     shared=True,
 )
 @with_parent_option

@@ -184,6 +184,14 @@ def test_a_variable_of_the_operators_other_commands_is_not_the_public_servers(
     assert found(ledger, command=cli.commands["serve-releases"]) == ("mine", "environment")
 
 
+def test_no_connection_ends_before_the_longest_question_of_an_analyst() -> None:
+    """Planted bug: one age for both servers, which cuts off a count of a large log."""
+    command = cli.commands["serve-releases"]
+    with command.make_context("serve-releases", []) as context:
+        server = configuration(context).server
+    assert server.limits.age_grace >= server.analysts.longest
+
+
 # -- refusals -------------------------------------------------------------------------------------
 
 BAD: dict[type[Kind], tuple[object, ...]] = {
