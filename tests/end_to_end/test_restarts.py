@@ -9,6 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ class Devices:
 
     def __init__(self, port: int, model: ItemModel) -> None:
         self._target, self._card = f"127.0.0.1:{port}", model.card
-        noise = Lattice.for_epsilon(4)
+        noise = Lattice.for_epsilon(Fraction(4))
         zeros = (0,) * model.card.space.dimension
         signal_ = Signal(model.card.space.version, noise, zeros)
         self._query = Query(signal_, 4, edition=edition_of(today()))
@@ -186,10 +187,12 @@ async def test_processes_that_reload_die_or_are_replaced_lose_no_question(
 async def test_a_server_that_stops_and_starts_again_loses_no_question(
     folder: Path, model: ItemModel
 ) -> None:
-    """Planted bug: tries for .7 s alone."""
+    """Planted bugs: tries for .7 s alone; a server of tastes that a hangup ends."""
     first = await Server.started("--models", folder, "--port", 0)
     async with AsyncExitStack() as stack:
         devices = await stack.enter_async_context(asking(first.port, model))
+        first.process.send_signal(signal.SIGHUP)
+        await devices.get()
         assert await first.stop() == 0
         second = await Server.started("--models", folder, "--port", first.port)
         stack.push_async_callback(second.stop)
