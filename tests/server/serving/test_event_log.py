@@ -176,6 +176,7 @@ def test_what_others_say_comes_in_by_its_kind_alone(capfd: pytest.CaptureFixture
 class Lane:
     taken: int = 0
     refused: int = 0
+    wait: float = 0.0
 
 
 def test_an_overload_is_two_lines_however_many_were_refused() -> None:
