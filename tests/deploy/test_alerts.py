@@ -25,7 +25,7 @@ OF_THE_READER = {"up"}  # Prometheus makes it itself
 
 
 class Lane:
-    taken, refused = 0, 0
+    taken, refused, wait = 0, 0, 0.0
 
 
 def published() -> dict[str, set[str]]:

@@ -55,6 +55,7 @@ class RunningServer:
         self._observer.lanes = {str(lane): each for lane, each in self.admissions.items()}
         limits = config.limits
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
+        self._observer.callers = lambda: self.connections.peers
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self.health = Health(services, self._observer)

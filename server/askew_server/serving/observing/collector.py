@@ -41,6 +41,11 @@ class ObserverCollector(Collector):
         yield self._requests()
         yield self._durations()
         yield from self._lanes()
+        yield GaugeMetricFamily(
+            "askew_connections_busy",
+            "Connections with a call under way.",
+            self._observer.callers(),
+        )
         yield from self._snapshot()
         yield self._services()
         yield CounterMetricFamily(
@@ -77,10 +82,15 @@ class ObserverCollector(Collector):
         refused = CounterMetricFamily(
             "askew_admission_refused", "Calls that found no place.", labels=["lane"]
         )
+        wait = GaugeMetricFamily(
+            "askew_admission_wait_seconds", "Until one more job would begin.", labels=["lane"]
+        )
         for lane, places in self._observer.lanes.items():
             taken.add_metric([lane], places.taken)
             refused.add_metric([lane], places.refused)
+            wait.add_metric([lane], places.wait)
         yield taken
+        yield wait
         yield refused
 
     def _snapshot(self) -> Iterator[Metric]:

@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
 
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-
 from askew_server.serving.configuration.observed import Metrics
 from askew_server.serving.observing.collector import exposition_of
 from askew_server.serving.observing.observer import Observer
 
 _TEXT = "text/plain; charset=utf-8"
+_NUMBERS = "text/plain; version=0.0.4; charset=utf-8"  # of Prometheus
 _HEAD = 8192  # bytes of a request
 _PATIENCE = 5.0  # seconds for a whole exchange
 _AT_ONCE = 16  # connections
@@ -89,7 +88,7 @@ class Endpoint:
         return page() if page is not None else _refusal(HTTPStatus.NOT_FOUND)
 
     def _metrics(self) -> _Page:
-        return HTTPStatus.OK, CONTENT_TYPE_PLAIN_0_0_4, exposition_of(self._observer)
+        return HTTPStatus.OK, _NUMBERS, exposition_of(self._observer)
 
     def _ready(self) -> _Page:
         """Ready, where every service is."""

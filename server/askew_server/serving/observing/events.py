@@ -36,10 +36,9 @@ class Event:
 
 
 EVENTS: Mapping[str, Event] = {
-    "starting": Event(Level.INFO, ("process", "processes")),
-    "ready": Event(Level.INFO, ("process", "port", "metrics_port")),
-    "stopping": Event(Level.INFO, ("process",)),
-    "stopped": Event(Level.INFO, ("process", "seconds")),
+    "ready": Event(Level.INFO, ("port", "metrics_port")),
+    "stopping": Event(Level.INFO),
+    "stopped": Event(Level.INFO),
     "swapped": Event(Level.INFO, ("monday",)),
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error",)),
     "certificates_refused": Event(Level.ERROR, ("reason",), alike=()),
@@ -81,8 +80,6 @@ FIELDS: Mapping[str, _Form] = {
     "metrics_port": _count,
     "monday": _text(_DAY),
     "port": _count,
-    "process": _count,
-    "processes": _count,
     "reason": _text(_LINE),
     "seconds": _count,
     "service": _text(_PACKAGE),

@@ -37,7 +37,6 @@ def take_over(log: EventLog) -> None:
     root = logging.getLogger()
     root.handlers[:] = [ForeignLines(log)]
     root.setLevel(logging.WARNING)
-    logging.raiseExceptions = False  # it would print the arguments of a line that fails
 
     def crashed(error: BaseException | None) -> None:
         log.tell("crashed", **of_error(error) if error is not None else {})

@@ -26,6 +26,10 @@ class Places(Protocol):
         """Places of jobs that run or wait."""
 
     @property
+    def wait(self) -> float:
+        """Seconds until one more job would begin."""
+
+    @property
     def refused(self) -> int:
         """Calls that found no place, ever."""
 
@@ -39,6 +43,7 @@ class Observer:
         self.log = log if log is not None else EventLog(None)
         self.methods: list[MethodCounts] = []
         self.lanes: Mapping[str, Places] = {}
+        self.callers: Callable[[], int] = lambda: 0  # connections with a call under way
         self.healths: Callable[[], Mapping[str, bool]] = dict
         self.version: Callable[[], int] | None = None
         self.loaded, self.swaps, self.swaps_refused = 0.0, 0, 0
