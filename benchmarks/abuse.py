@@ -6,7 +6,7 @@ Each attack lasts some seconds, from a process of its own, while one ordinary ca
 asks on a connection of its own and on new ones. Then 10^5 ordinary requests. Memory is what the
 server's process holds, in MB over what it held before: at most during an attack, and after a rest.
 `at first` is the share answered at the first try. One who is refused, or whose call was not taken,
-tries three times more, as a device does; `answered` counts those with an answer in the end.
+tries again for 5 s, as a device does; `answered` counts those with an answer in the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,14 @@ from askew_server.serving.services.call import Answer, Job
 
 SUCCESS, GROWTH_MB, LEFT_MB, REQUESTS_MB = 0.99, 60.0, 20.0, 5.0  # goals
 SECONDS, REST, REQUESTS = 6.0, 2.0, 100_000
-PAUSES = (0.1, 0.2, 0.4)  # seconds before each further try, as a device waits
+PAUSES = (
+    0.1,
+    0.2,
+    0.4,
+    0.8,
+    1.6,
+    1.9,
+)  # seconds before each further try, as long as a device tries
 REPLY, PIECE = bytes(600), bytes(1 << 18)
 ASK, GET = headers("/Shop/Ask", "1000m"), headers("/Shop/Piece")
 QUESTION = message(bytes(260))
