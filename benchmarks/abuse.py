@@ -1,6 +1,6 @@
 """Ordinary callers beside callers who mean harm: how many are answered, and what memory it takes.
 
-    .venv/bin/python benchmarks/abuse.py
+    python -m benchmarks.abuse
 
 Each attack lasts some seconds, from a process of its own, while one ordinary caller after the other
 asks on a connection of its own and on new ones. Then 10^5 ordinary requests. Memory is what the

@@ -1,6 +1,6 @@
 """Ten times more questions than a server can answer, each with a deadline of a second.
 
-    .venv/bin/python benchmarks/overload.py
+    python -m benchmarks.overload
 
 For each kind of work, windows in turn: what is answered of callers who wait for each other
 (capacity), and what is answered in time of callers who come at ten times that rate, whatever
