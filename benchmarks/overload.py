@@ -1,6 +1,6 @@
 """Ten times more questions than a server can answer, each with a deadline of a second.
 
-    .venv/bin/python benchmarks/overload.py
+    python -m benchmarks.overload
 
 For each kind of work, windows in turn: what is answered of callers who wait for each other
 (capacity), and what is answered in time of callers who come at ten times that rate, whatever
@@ -30,7 +30,7 @@ from askew_server.serving.services.call import Answer, Caller, Job
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4
 GOODPUT, REFUSED_MS, HEALTH_MS = 0.8, 50.0, 100.0  # goals
-ON_THE_WAY = 0.05  # seconds: a server counts a deadline from when the call arrives
+ON_THE_WAY = 0.1  # seconds: a server counts a deadline from when the call arrives
 CALLERS = 32  # who wait for each other
 JOB = 0.005  # seconds
 REPLY = bytes(600)

@@ -25,6 +25,7 @@ from askew_server.serving.front.channel_options import options_of
 from askew_server.serving.front.connections import Connections
 from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.health import Health
+from askew_server.serving.front.heap import give_back
 from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer, Job, Lane, Service
@@ -58,6 +59,7 @@ class RunningServer:
         self._observer.callers = lambda: self.connections.peers
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
+        self._giving_back: asyncio.Task[None] | None = None
         self.health = Health(services, self._observer)
         health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
         self._credentials = credentials_of(config, self._observer.certificates_refused)
@@ -75,10 +77,13 @@ class RunningServer:
         """Serve, and say so to health checks."""
         await self.health.begin()
         await self._server.start()
+        self._giving_back = asyncio.create_task(give_back())
         await self.health.ready()
 
     async def stop(self, grace: float | None = None) -> None:
         """Turn new calls away, finish those under way within `grace` seconds."""
+        if self._giving_back is not None:
+            self._giving_back.cancel()
         await self.health.stop()
         await self._server.stop(self._config.grace if grace is None else grace)
         for admission in self.admissions.values():
