@@ -22,7 +22,7 @@ from askew.model_card import MAX_PAYLOAD
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
-from askew.wire.trust import credentials_for
+from askew.wire.trust import checked_authority, credentials_for
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport.retries import persistent
 
@@ -108,7 +108,7 @@ class GrpcTransport:
 
 def _read(authority: str) -> bytes:
     try:
-        return Path(authority).read_bytes()
+        return checked_authority(Path(authority).read_bytes(), authority)
     except OSError:
         raise ParameterError("authority", authority, "a file that can be read") from None
 
