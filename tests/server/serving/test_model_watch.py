@@ -328,7 +328,7 @@ def shown(folder: Path, source: Path) -> None:
 async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
     tmp_path: Path, model: ItemModel
 ) -> None:
-    """Planted bug: a reply reads what serves now for each of its items."""
+    """Planted bug: the old one is taken away before the new one is read."""
     folder = tmp_path / "models"
     folder.mkdir()
     pages = [f"page {n}".encode() for n in range(3)]
