@@ -3,8 +3,8 @@
 Sixteen callers, each on a connection of its own, ask a server of the demo's films all the time, as
 devices do, which send the same bytes again for five seconds, or once only. Counted are calls that
 failed. It exits with 1 where a number is not 0 that must be: all but those of callers that give up
-at once, when a server stops or is killed. A server that takes longer than five seconds to be back, as
-on a busy machine, does lose calls of devices: it is told how long it was away.
+at once, when a server stops or is killed. A server that takes longer than five seconds to be back,
+as on a busy machine, does lose calls of devices: it is told how long it was away.
 """
 
 from __future__ import annotations
