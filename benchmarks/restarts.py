@@ -201,11 +201,11 @@ async def main() -> int:
             await server.stop()
             failed = callers.failed.total()
             wrong += none and failed > 0
-            said = ", ".join(f"{n} {c}" for c, n in callers.failed.items())
-            said += "; must be 0" if none else ""
-            said += f"; away for {server.away:.1f} s of {PATIENCE:g}" if server.away else ""
+            said = [f"{n} {code}" for code, n in callers.failed.items()]
+            said += ["must be 0"] * none
+            said += [f"away for {server.away:.1f} s of {PATIENCE:g}"] * (server.away > 0)
             shown = f"{'yes' if again else 'no':>7}  {callers.answered:>8,}  {failed:>6}"
-            print(f"{name:34} {processes:>9}  {shown}  {said}", flush=True)
+            print(f"{name:34} {processes:>9}  {shown}  {', '.join(said)}", flush=True)
     return 1 if wrong else 0
 
 
