@@ -31,6 +31,7 @@ from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport import retries
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -310,7 +311,10 @@ async def test_a_bad_answer_is_refused_and_the_store_stays_as_it_was(
     assert server.requests == [server.requests[0]] * 3
 
 
-async def test_a_server_that_is_gone_costs_nothing_more(server: Server, ledger: Path) -> None:
+async def test_a_server_that_is_gone_costs_nothing_more(
+    server: Server, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "PATIENCE", 0.3)
     await ask(server, ledger)
     before = charges(ledger)
     with pytest.raises(TransportError):

@@ -12,15 +12,17 @@ from client.tui.person import Network, Person
 from askew_client.client import open_companion
 from askew_client.device.device import Companion
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport import retries
 from askew_client.tui.app import AskewApp
 from askew_client.tui.widgets.result_list import ResultList
 
 
 @pytest.mark.parametrize("reachable", [True, False])
 async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_none(
-    demo_address: str, tmp_path: Path, reachable: bool
+    demo_address: str, tmp_path: Path, reachable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = demo_address if reachable else "127.0.0.1:1"
+    monkeypatch.setattr(retries, "PATIENCE", 0.3)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Companion]:

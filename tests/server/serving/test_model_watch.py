@@ -328,7 +328,7 @@ def shown(folder: Path, source: Path) -> None:
 async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
     tmp_path: Path, model: ItemModel
 ) -> None:
-    """Planted bug: a reply reads what serves now for each of its items."""
+    """Planted bug: the old one is taken away before the new one is read."""
     folder = tmp_path / "models"
     folder.mkdir()
     pages = [f"page {n}".encode() for n in range(3)]
@@ -338,10 +338,11 @@ async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
     noise = Lattice.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
     request = convert.query_to_bytes(Query(signal, 4, edition=MONDAY))
-    server, seen, done = RunningServer([shop.service], ServerConfig()), set[bytes](), []
+    server, seen = RunningServer([shop.service], ServerConfig()), set[bytes]()
+    done = asyncio.Event()
 
     async def ask(call: Call) -> None:
-        while not done:
+        while not done.is_set():
             reply = await call(request, timeout=PATIENCE)
             payloads = set(convert.slate_from_bytes(reply, model.card, 4).payloads)
             assert len(payloads) == 1, "a reply mixes two models"
@@ -356,7 +357,7 @@ async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
             await asyncio.to_thread(shop.watch.look, at_once=True)
             last = convert.slate_from_bytes(await call(request), model.card, 4)
             assert set(last.payloads) == {pages[n % 3]}
-        done.append(True)
+        done.set()
         await asyncio.gather(*asking)
     await server.stop(0)
     assert (len(shop.told.swaps), shop.told.refusals) == (SWAPS, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -19,6 +20,7 @@ from askew_server.serving.running import process
 from askew_server.serving.running.process import serve
 
 Run = Callable[..., int]
+PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
 
 
 @pytest.fixture
@@ -47,6 +49,19 @@ async def test_what_was_read_is_frozen_before_the_first_call(
 
     await serve([], ServerConfig(), stop, with_parent=False)
     assert frozen[0] > 1000
+
+
+@pytest.mark.usefixtures("thawed")
+async def test_a_hangup_wakes_what_runs_beside() -> None:
+    """Planted bug: models that are looked at in their own time alone."""
+
+    async def beside(wake: asyncio.Event) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await wake.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    serving = serve([], ServerConfig(), lambda _: None, with_parent=False, beside=beside)
+    await asyncio.wait_for(serving, PATIENCE)
 
 
 @pytest.mark.usefixtures("thawed")
