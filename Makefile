@@ -4,6 +4,7 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
+# make overload  ten times more questions than a server can answer; make abuse: hostile callers
 # make bench-scale  selection from ten million items: time and peak memory of every mechanism
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
@@ -16,10 +17,8 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
-  bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin codebooks map-codebooks demo-model proto proto-check \
-  proto-release lock clean audit-dependencies sbom licenses capacity test-lowest test-newest
+# Every target is a command, but for the environments.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -71,6 +70,10 @@ bench-device: $(STAMP)
 bench-gaps: $(STAMP)
 	@$(BIN)/python benchmarks/call_gaps.py
 
+# What is lost when servers stop, die, are replaced or change their models. Two minutes.
+bench-restarts: $(STAMP)
+	@$(BIN)/python benchmarks/restarts.py
+
 # Questions near a place, 10^6 items; ROWS=1e7 adds as many within 4 GiB.
 bench-near: $(STAMP)
 	@$(BIN)/python benchmarks/near.py $(ROWS)
@@ -78,6 +81,22 @@ bench-near: $(STAMP)
 # A stored release over gRPC beside an echo of its size.
 bench-releases: $(STAMP)
 	@$(BIN)/python benchmarks/stored_releases.py
+
+# What counts, a log and pages of metrics cost a server, a minute and a half.
+bench-observing: $(STAMP)
+	@$(BIN)/python -m benchmarks.observing_cost
+
+# Answers of a running server beside an echo of their size, 3 minutes; ROWS="films places" for some.
+bench-server: $(STAMP)
+	@$(BIN)/python -m benchmarks.server_speed $(ROWS)
+
+# What answers made beforehand take and lose, 3 minutes; MODEL=... RATINGS=... for people who rated.
+bench-tables: $(STAMP)
+	@$(BIN)/python -m benchmarks.table_loss $(MODEL) $(RATINGS)
+
+# The same echo on two versions of grpcio; VERSIONS="1.76 1.85" for others.
+bench-grpcio: $(STAMP)
+	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
 bench-ledger: $(STAMP)
@@ -94,6 +113,14 @@ bench-counting: $(STAMP)
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
+
+# What is answered in time at ten times what a server can answer. A minute and a half.
+overload: $(STAMP)
+	@$(BIN)/python -m benchmarks.overload
+
+# Who is answered beside hostile callers, and what memory they take. Two minutes.
+abuse: $(STAMP)
+	@$(BIN)/python -m benchmarks.abuse
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)

@@ -171,14 +171,35 @@ class Encoder:
 
         Public: it is applied to signals and probes, never to a profile.
         """
+        return self.tastes(self.shifts(points))
+
+    def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where points are, z, less where the mean taste is, (k, d): within `shift_limits`."""
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
         z = np.stack([np.interp(ranks[:, j], _RANKS, row) for j, row in enumerate(self.knots)], 1)
-        origin = self.origin.astype(np.float64)
-        tastes: NDArray[np.float64] = origin + (z - origin @ self.directions) @ self._inverse
+        # A number between two knots may be rounded beyond the second.
+        shifts: NDArray[np.float64] = z - self._mean_z
+        return shifts
+
+    @property
+    def shift_limits(self) -> NDArray[np.float64]:
+        """The least and the largest shift of each coordinate, (2, d)."""
+        limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
+        return limits
+
+    def tastes(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The tastes of shifts, (k, d) -> (k, D): linear in them."""
+        tastes: NDArray[np.float64] = self.origin.astype(np.float64) + shifts @ self.per_shift
         return tastes
 
     @cached_property
-    def _inverse(self) -> NDArray[np.float64]:
+    def _mean_z(self) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = self.origin.astype(np.float64) @ self.directions
+        return mean
+
+    @cached_property
+    def per_shift(self) -> NDArray[np.float64]:
+        """What a shift of 1 in each coordinate adds to a taste, (d, D)."""
         inverse: NDArray[np.float64] = np.linalg.pinv(self.directions.astype(np.float64))
         return inverse
 

@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 
 from askew.encoder import Encoder
 from askew.errors import ParameterError
-from askew.lattice import Lattice
 from askew.model_card import Catalog
 from askew.placement.disutility import Identity
 from askew.placement.grid import best_factors
 from askew.placement.grid import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.rule import place
+from askew.retrieval.item_search import ItemSearch
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal
 
-_CACHED_PLACEMENTS = 256  # devices choose epsilon and k, so the cache needs a limit
-_AT_ONCE = 4096  # items
+_KEPT = 1024  # placements: devices choose k, so the cache needs a limit
 
 
 class RetrievalRule(Protocol):
@@ -76,41 +75,40 @@ class OffsetRule:
         *,
         held: int = 0,
     ) -> None:
-        self._encoder, self._scoring, self._kind = encoder, scoring[held:], kind
-        self._held = held
-        self._offsets = lru_cache(maxsize=_CACHED_PLACEMENTS)(self._placed)
+        self._encoder, self._kind, self._held = encoder, kind, held
+        self._n_items = len(scoring) - held  # that nobody has yet
+        self._search = ItemSearch(encoder, scoring[held:])
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
         """The best item of each probe that no probe before it has taken, nearest probe first, and
-        again from the first where there are fewer probes than k. O(k n_items D).
+        again from the first where there are fewer probes than k. Complexity: `ItemSearch`.
         """
-        n_items = len(self._scoring)  # that nobody has yet
-        if not 1 <= k <= n_items:
-            raise ParameterError("k", k, f"from 1 to the number of items, {n_items}")
-        found = self._scores(self._encoder.decode(self.probes(signal, k)))
-        chosen = np.empty(k, dtype=np.int64)
-        for number in range(k):
-            chosen[number] = found[number % len(found)].argmax()
-            found[:, chosen[number]] = -np.inf
+        if not 1 <= k <= self._n_items:
+            raise ParameterError("k", k, f"from 1 to the number of items, {self._n_items}")
+        chosen = self._search.best(self.probes(signal, k), k)
         return tuple((self._held + np.sort(chosen)).tolist())
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
         """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
-        offsets, epsilon = self._offsets(signal.lattice, k), float(signal.lattice.epsilon)
+        offsets, epsilon = self._placed(k), float(signal.lattice.epsilon)
         return _inside(offsets, signal.point(), epsilon, self._encoder.unit)
 
-    def _scores(self, tastes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What each item is worth at each of these tastes (n, D), (n, n_items)."""
-        found = np.empty((len(tastes), len(self._scoring)))
-        for start in range(0, len(self._scoring), _AT_ONCE):  # as float64, all are twice as large
-            part = slice(start, start + _AT_ONCE)
-            found[:, part] = (self._scoring[part] @ tastes.T).T
-        return found
+    def prepare(self, most: int) -> None:
+        """Places the offsets of all answers of up to `most` items, so that whoever asks later can
+        not tell by the time it takes what others have asked. Some 10 ms each.
+        """
+        for k in range(1, min(most, self._n_items) + 1):
+            self._placed(k)
 
-    def _placed(self, lattice: Lattice, k: int) -> NDArray[np.float64]:
-        dimension, epsilon = self._encoder.dimension, float(lattice.epsilon)
-        offsets = offsets_of(self._kind, epsilon, dimension, k)
-        return offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
+    def _placed(self, k: int) -> NDArray[np.float64]:
+        return _placed(self._kind, self._encoder.dimension, k)
+
+
+@lru_cache(maxsize=_KEPT)
+def _placed(kind: RuleKind, dimension: int, k: int) -> NDArray[np.float64]:
+    """Offsets in units of the noise's scale, 1 / epsilon, the nearest first."""
+    offsets = offsets_of(kind, 1.0, dimension, k)
+    return offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
 
 
 def offsets_of(kind: RuleKind, epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
@@ -151,10 +149,12 @@ def rule_of(
 def _inside(
     offsets: NDArray[np.float64], point: NDArray[np.float64], epsilon: float, unit: float
 ) -> NDArray[np.float64]:
-    """The offsets at their quantiles of the Laplace law on [0, unit] around a point."""
+    """Offsets in units of 1 / epsilon, at their quantiles of the Laplace law on [0, unit] around a
+    point.
+    """
     center = np.clip(point, 0.0, unit)
     low, high = _distribution(-epsilon * center), _distribution(epsilon * (unit - center))
-    quantiles = low + _distribution(epsilon * offsets) * (high - low)
+    quantiles = low + _distribution(offsets) * (high - low)
     return np.clip(center + _quantile(quantiles) / epsilon, 0.0, unit)
 
 

@@ -1,0 +1,259 @@
+"""The search for the best items leaves most of them out, and finds what a plain loop finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_world import made_encoder
+
+from askew.encoder import KNOTS, Encoder
+from askew.retrieval import item_search
+from askew.retrieval.envelope import upper_layers
+from askew.retrieval.item_search import ItemSearch
+from askew.retrieval.linear_scores import LinearScores, largest_score, margin_of, numbers_of
+
+Vectors = NDArray[np.float32]
+Points = NDArray[np.float64]
+SIGNALS = 500  # of each catalog of a million items: a thousand in all
+KINDS = ("random", "equal", "few kinds", "near ties", "heavy tails", "on a circle", "zeros", "huge")
+
+
+def plain(encoder: Encoder, vectors: NDArray[np.floating], points: Points, k: int) -> list[int]:
+    """The reference: every item's float64 product with every decoded point, in turn."""
+    wide = vectors.astype(np.float64, copy=False)
+    scores = [np.vecdot(wide, taste) for taste in encoder.decode(points)]
+    chosen: list[int] = []
+    for number in range(k):
+        left = scores[number % len(scores)].copy()
+        left[chosen] = -np.inf
+        chosen.append(int(left.argmax()))
+    return chosen
+
+
+def encoder_of(rng: np.random.Generator, d: int, ranking: int, *, mean: float = 0.3) -> Encoder:
+    """Directions that are not orthogonal, knots that are not even, a mean taste other than zero."""
+    knots = np.cumsum(rng.uniform(0.01, 0.2, size=(d, KNOTS)), axis=1) - 1.5
+    return replace(
+        made_encoder(d, ranking),
+        directions=rng.normal(size=(ranking, d)).astype(np.float32),
+        origin=(mean * rng.normal(size=ranking)).astype(np.float32),
+        knots=knots,
+        clip=1e-3,
+    )
+
+
+def vectors_of(rng: np.random.Generator, kind: str, n: int, ranking: int) -> Vectors:
+    vectors = rng.normal(size=(n, ranking))
+    match kind:
+        case "equal":
+            vectors[:] = vectors[0]
+        case "few kinds":  # every item has many doubles
+            vectors = vectors[rng.integers(0, min(9, n), n)]
+        case "near ties":  # closer to each other than float32 tells in a product
+            steps = 2.0**-23 * rng.integers(0, 3, (n, 1))
+            vectors = vectors[rng.integers(0, min(9, n), n)] * (1 + steps)
+        case "heavy tails":
+            vectors *= rng.lognormal(0, 2, size=(n, 1))
+        case "on a circle":  # everyone is the best of some direction
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        case "zeros":
+            vectors[rng.random(n) < 0.7] = 0
+        case "huge":
+            vectors = 2.0**20 * np.sign(vectors)
+    return vectors.astype(np.float32)
+
+
+def points_of(rng: np.random.Generator, encoder: Encoder, n: int) -> Points:
+    """Some within the box, some on its edges, and its corners."""
+    points = encoder.unit * rng.random((n, encoder.dimension))
+    on_edge = rng.random(points.shape) < 0.4
+    points[on_edge] = encoder.unit * rng.integers(0, 2, on_edge.sum())
+    return points
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that few items are enough to be read in pieces, left out, and looked at in blocks."""
+    monkeypatch.setattr(item_search, "_FEW", 20)
+    monkeypatch.setattr(item_search, "_PIECE", 170)
+    monkeypatch.setattr(item_search, "_EXACT", 7)
+    monkeypatch.setattr(item_search, "SIZES", (2, 8))
+    monkeypatch.setattr("askew.retrieval.linear_scores._AT_ONCE", 64)
+    monkeypatch.setattr("askew.retrieval.linear_scores._BLOCK", 4)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    n=st.sampled_from([1, 5, 60, 400]),
+    d=st.integers(1, 6),
+    probes=st.integers(1, 9),
+    k=st.sampled_from([1, 2, 5, 8, 13]),
+)
+def test_what_is_found_is_what_a_plain_loop_finds(  # noqa: PLR0917
+    seed: int, kind: str, n: int, d: int, probes: int, k: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    encoder, vectors = encoder_of(rng, d, ranking=7), vectors_of(rng, kind, n, 7)
+    points, k = points_of(rng, encoder, probes), min(k, n)
+    found = ItemSearch(encoder, vectors).best(points, k)
+    assert found.tolist() == plain(encoder, vectors, points, k)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d", [1, 2, 4, 5])
+def test_many_points_of_one_catalog_find_what_a_plain_loop_finds(kind: str, d: int) -> None:
+    rng = np.random.default_rng([d, KINDS.index(kind)])
+    encoder, vectors = encoder_of(rng, d, ranking=9), vectors_of(rng, kind, 900, 9)
+    search = ItemSearch(encoder, vectors)
+    for k in (1, 2, 3, 8, 11):
+        for _ in range(12):
+            points = points_of(rng, encoder, k)
+            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+@pytest.mark.parametrize("kind", ["random", "few kinds", "near ties"])
+def test_all_items_can_be_asked_for(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 90, 5)
+    points = points_of(rng, encoder, 4)
+    assert ItemSearch(encoder, vectors).best(points, 90).tolist() == plain(
+        encoder, vectors, points, 90
+    )
+
+
+def test_of_equal_scores_the_lower_id_wins_wherever_it_is_read() -> None:
+    """Doubles in the same piece, in another one, and in another block."""
+    rng = np.random.default_rng(4)
+    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, "random", 500, 5)
+    point = encoder.unit * np.array([[0.3, 0.6]])
+    (best,) = plain(encoder, vectors, point, 1)
+    for others in ([best + 1], [499], [0, 1, 250], [3, 499]):
+        doubled = vectors.copy()
+        doubled[[each for each in others if each < 500]] = vectors[best]
+        expected = sorted({best, *others})
+        search = ItemSearch(encoder, doubled)
+        for k in range(1, 1 + len(expected)):
+            assert search.best(point, k).tolist() == expected[:k]
+
+
+def test_a_score_that_a_product_of_few_numbers_gets_wrong_is_decided_by_the_exact_one() -> None:
+    """d + 1 rounded numbers tell two items in the wrong order; the exact scores do not."""
+    rng = np.random.default_rng(5)
+    encoder = encoder_of(rng, 5, 7)  # so many dimensions that the numbers are float32
+    base = rng.normal(size=7).astype(np.float32)
+    vectors = np.tile(base, (64, 1))
+    vectors[:, 0] = np.nextafter(base[0], np.float32(9) * (-1) ** np.arange(64, dtype=np.float32))
+    wrong = 0
+    search = ItemSearch(encoder, vectors)
+    for _ in range(50):
+        points = points_of(rng, encoder, 1)
+        expected = plain(encoder, vectors, points, 1)
+        assert search.best(points, 1).tolist() == expected
+        rounded = search._all.at(encoder.shifts(points), slice(None))
+        wrong += int(rounded.argmax()) != expected[0]
+    assert wrong  # the case is one
+
+
+@pytest.mark.parametrize("kind", ["random", "heavy tails", "on a circle"])
+@pytest.mark.parametrize("own", [np.float32, np.float64])
+def test_a_score_is_off_by_less_than_the_margin(
+    kind: str, own: type[np.float32 | np.float64]
+) -> None:
+    """And by no less than a thousandth of it: the margin is not just large."""
+    rng = np.random.default_rng(6)
+    worst = 0.0
+    for d in (1, 3, 8):
+        encoder, vectors = encoder_of(rng, d, 16), vectors_of(rng, kind, 2000, 16)
+        margin = margin_of(encoder, largest_score(encoder, vectors), own)
+        numbers = numbers_of(encoder, vectors).astype(own)
+        scores = LinearScores(numbers, np.arange(2000), margin)
+        points = points_of(rng, encoder, 40)
+        exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
+        off = np.abs(scores.at(encoder.shifts(points), slice(None)) - exact).max()
+        assert off < margin
+        worst = max(worst, off / margin)
+    assert worst > 1e-3
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int) -> None:
+    rng = np.random.default_rng(7)
+    encoder, vectors = encoder_of(rng, 2, 6), vectors_of(rng, "random", 3000, 6)
+    margin = margin_of(encoder, largest_score(encoder, vectors), np.float64)
+    pieces = [
+        LinearScores(numbers_of(encoder, vectors[a:b]), np.arange(a, b), margin)
+        for a, b in pairwise([0, 700, 701, 3000])
+    ]
+    left = upper_layers(pieces, encoder.shift_limits, k)
+    assert left is not None
+    assert len(left) < 300
+    tastes = encoder.decode(encoder.unit * rng.random((4000, 2)))
+    best = np.argpartition(-(vectors.astype("f8") @ tastes.T), k, axis=0)[:k]
+    assert set(best.ravel().tolist()) <= set(left.items.tolist())
+    assert len(left) <= 4 * len(np.unique(best))  # nearly as few as can be
+
+
+def test_a_catalog_of_which_nothing_can_be_left_out_is_answered_all_the_same() -> None:
+    rng = np.random.default_rng(8)
+    encoder = encoder_of(rng, 2, 2, mean=0.0)
+    vectors = vectors_of(rng, "on a circle", 2000, 2)
+    search = ItemSearch(encoder, vectors)
+    for k in (1, 8):
+        points = points_of(rng, encoder, k)
+        assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+@pytest.mark.parametrize("size", [1e-35, 1e33])
+def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(size: float) -> None:
+    """d + 1 numbers say nothing of them: all items are looked at."""
+    rng = np.random.default_rng(9)
+    encoder, vectors = encoder_of(rng, 5, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
+    if size > 1:
+        encoder = replace(encoder, directions=encoder.directions / np.float32(size))
+        vectors *= np.float32(2.0**20)
+    else:
+        vectors *= np.float32(size)
+    search = ItemSearch(encoder, vectors)
+    points = points_of(rng, encoder, 3)
+    assert search.best(points, 3).tolist() == plain(encoder, vectors, points, 3)
+
+
+def test_a_point_is_never_decoded_beyond_the_limits_of_its_shifts() -> None:
+    """Not by rounding either: between the last two knots a rank is below 1 by 2**-53 or more."""
+    rng = np.random.default_rng(10)
+    for start in (0.0, 2 - 1e6, 1e6 - 9):
+        encoder = encoder_of(rng, 3, 4)
+        encoder = replace(encoder, knots=encoder.knots + start)
+        low, high = encoder.shift_limits
+        near = encoder.unit * (1 - 2.0**-53 * rng.integers(-2, 3, (500, 3)))
+        shifts = encoder.shifts(np.vstack([near, encoder.unit - near]))
+        assert (low <= shifts).all()
+        assert (shifts <= high).all()
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("d", [2, 5])
+def test_of_a_million_items_signals_find_what_a_plain_loop_finds(
+    monkeypatch: pytest.MonkeyPatch, d: int
+) -> None:
+    """As it is served: with the sizes that catalogs of this size are read and searched by."""
+    monkeypatch.undo()
+    rng = np.random.default_rng(11)
+    encoder = encoder_of(rng, d, 32)
+    vectors = vectors_of(rng, "random", 1_000_000, 32)
+    vectors[-300_000:] = vectors[:300_000]  # ties, everywhere
+    search, different = ItemSearch(encoder, vectors), 0
+    wide = vectors.astype(np.float64)
+    for number in range(SIGNALS):
+        k = (1, 2, 3, 5, 8)[number % 5] if number % 100 else 64
+        points = points_of(rng, encoder, k)
+        different += search.best(points, k).tolist() != plain(encoder, wide, points, k)
+    assert not different
