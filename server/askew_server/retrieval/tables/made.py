@@ -2,7 +2,7 @@
 
 Points have a table where nodes lie at most as far apart as the noise reaches, 1 / epsilon, and at
 most 4,096 of them; FINENESS to that distance where this is enough. So likelihoods of a signal and
-of its node differ by a factor of at most exp(d epsilon spacing / 2): exp(d / 16) where it is. What
+of its node differ by a factor of at most exp(d epsilon spacing / 2): exp(d / 8) where it is. What
 that costs was measured: see docs/training.md.
 
 Complexity: an answer a cell and k; of the rule `posterior`, an answer a cell, of the largest k.
@@ -25,7 +25,7 @@ from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import TasteModel
 from askew_server.retrieval.tables.published import published
 
-FINENESS = 8
+FINENESS = 4
 _CELL_BITS = 12  # of the number of cells
 _MOST_AXES = 4
 Share = Callable[[float], None]
