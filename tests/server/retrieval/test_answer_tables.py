@@ -158,15 +158,28 @@ def test_a_rule_that_reads_nothing_publishes_no_way_to_ask() -> None:
 
 
 @pytest.mark.parametrize(
-    ("d", "epsilon", "nodes"),
-    [(1, 2, 25), (2, 1, 13), (2, 4, 49), (2, 8, 64), (3, 4, 16), (4, 2, 8), (4, 4, 0), (5, 1, 0)],
+    ("d", "epsilon", "by_probes", "by_weights"),
+    [
+        (1, 2, 49, 25),
+        (2, 1, 25, 13),
+        (2, 4, 64, 49),
+        (2, 8, 64, 64),
+        (3, 4, 16, 16),
+        (4, 2, 8, 8),
+        (4, 4, 0, 0),  # farther apart than the noise reaches
+        (5, 1, 0, 0),
+    ],
 )
 def test_nodes_lie_closer_than_the_noise_reaches_or_there_is_no_table(
-    d: int, epsilon: int, nodes: int
+    d: int, epsilon: int, by_probes: int, by_weights: int
 ) -> None:
-    """4 to that distance as long as there are at most 4,096."""
-    encoder = made_encoder(d=d, ranking=d, unit=UNIT)
-    assert nodes == nodes_of(Lattice.for_epsilon(Fraction(epsilon)), encoder)
+    """8 to that distance for rules that look around a signal, 4 for those that weigh a prior, as
+    long as there are at most 4,096.
+    """
+    card = retriever_of(d=d).card
+    weighing = replace(card, rule=replace(card.rule, kind=RuleKind.POSTERIOR))
+    lattice = Lattice.for_epsilon(Fraction(epsilon))
+    assert (by_probes, by_weights) == (nodes_of(lattice, card), nodes_of(lattice, weighing))
 
 
 # -- answers --------------------------------------------------------------------------------------
@@ -174,7 +187,7 @@ def test_nodes_lie_closer_than_the_noise_reaches_or_there_is_no_table(
 
 def test_every_cell_is_answered_as_its_center(retriever: Retriever, table: AnswerTable) -> None:
     assert table.key == (Lattice.for_epsilon(Fraction(4)), 3)
-    assert len(table.cells) == 49**2
+    assert len(table.cells) == 64**2
     for cell in range(0, len(table.cells), 7):
         center = table.cells.center(cell)
         assert from_rule(retriever, table, center) == from_table(table, center)
@@ -209,7 +222,7 @@ def test_what_is_done_grows_to_all_of_it(retriever: Retriever) -> None:
     told: list[float] = []
     tables_of(retriever, told.append)
     assert told == sorted(told)
-    assert (len(told), told[-1]) == (49**2, 1.0)
+    assert (len(told), told[-1]) == (64**2, 1.0)
 
 
 @pytest.fixture(scope="module")
