@@ -36,7 +36,7 @@ from askew_server.training.factors import fold_in_people, people_of, snapshot
 from askew_server.training.quality import Estimate
 from askew_server.training.simulated_noise import lattice_signals
 
-MOST, PEOPLE, DRAWS = 0.003, 2000, 2
+MOST, PEOPLE, DRAWS = 0.003, 1000, 2
 MADE: tuple[tuple[str, Callable[[], Tastes], float], ...] = (
     ("417 films, codebook", lambda: made_films(RuleKind.CODEBOOK), 1.0),
     ("417 films, codebook", lambda: made_films(RuleKind.CODEBOOK), 4.0),

@@ -158,15 +158,28 @@ def test_a_rule_that_reads_nothing_publishes_no_way_to_ask() -> None:
 
 
 @pytest.mark.parametrize(
-    ("d", "epsilon", "nodes"),
-    [(1, 2, 49), (2, 1, 25), (2, 4, 64), (3, 4, 16), (4, 2, 8), (4, 4, 0), (5, 1, 0), (2, 64, 0)],
+    ("d", "epsilon", "by_probes", "by_weights"),
+    [
+        (1, 2, 49, 25),
+        (2, 1, 25, 13),
+        (2, 4, 64, 49),
+        (2, 8, 64, 64),
+        (3, 4, 16, 16),
+        (4, 2, 8, 8),
+        (4, 4, 0, 0),  # farther apart than the noise reaches
+        (5, 1, 0, 0),
+    ],
 )
 def test_nodes_lie_closer_than_the_noise_reaches_or_there_is_no_table(
-    d: int, epsilon: int, nodes: int
+    d: int, epsilon: int, by_probes: int, by_weights: int
 ) -> None:
-    """8 to that distance as long as there are at most 4,096."""
-    encoder = made_encoder(d=d, ranking=d, unit=UNIT)
-    assert nodes == nodes_of(Lattice.for_epsilon(Fraction(epsilon)), encoder)
+    """8 to that distance for rules that look around a signal, 4 for those that weigh a prior, as
+    long as there are at most 4,096.
+    """
+    card = retriever_of(d=d).card
+    weighing = replace(card, rule=replace(card.rule, kind=RuleKind.POSTERIOR))
+    lattice = Lattice.for_epsilon(Fraction(epsilon))
+    assert (by_probes, by_weights) == (nodes_of(lattice, card), nodes_of(lattice, weighing))
 
 
 # -- answers --------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Tables of a model: each cell is answered by the very rule that would answer its center.
 
 Points have a table where nodes lie at most as far apart as the noise reaches, 1 / epsilon, and at
-most 4,096 of them; FINENESS to that distance where this is enough. So likelihoods of a signal and
-of its node differ by a factor of at most exp(d epsilon spacing / 2): exp(d / 16) where it is. What
-that costs was measured: see docs/training.md.
+most 4,096 of them; `_FINENESS` to that distance where this is enough. So likelihoods of a signal
+and of its node differ by a factor of at most exp(d epsilon spacing / 2): exp(d / 8) or exp(d / 16)
+where it is. Probes move with the signal, so they want finer cells than weights do. What that costs
+was measured: see docs/training.md.
 
 Complexity: an answer a cell and k; of the rule `posterior`, an answer a cell, of the largest k.
 """
@@ -16,8 +17,8 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Encoder
 from askew.lattice import Lattice
+from askew.model_card import ModelCard
 from askew.signal import Signal, TasteMechanism
 from askew_server.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
 from askew_server.model.simulated_answers import by_sizes
@@ -25,7 +26,7 @@ from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import TasteModel
 from askew_server.retrieval.tables.published import published
 
-FINENESS = 8
+_FINENESS = {True: 4, False: 8}  # by whether the rule weighs a prior
 _CELL_BITS = 12  # of the number of cells
 _MOST_AXES = 4
 Share = Callable[[float], None]
@@ -75,16 +76,17 @@ def _cells(mechanism: TasteMechanism, retriever: Retriever) -> Cells | None:
     """The cells of a table; None where there is none."""
     nodes = 0
     if isinstance(mechanism, Lattice):
-        nodes = nodes_of(mechanism, retriever.card.space.encoder)
+        nodes = nodes_of(mechanism, retriever.card)
         if nodes == 0:
             return None
     return cells_of(mechanism, retriever.card, nodes)
 
 
-def nodes_of(lattice: Lattice, encoder: Encoder) -> int:
+def nodes_of(lattice: Lattice, card: ModelCard) -> int:
     """How many nodes each axis has; 0 for no table."""
+    encoder, fineness = card.space.encoder, _FINENESS[card.rule.kind.needs_prior]
     if encoder.dimension > _MOST_AXES:
         return 0
     widths = encoder.unit * float(lattice.epsilon)  # of the box, by the noise's own reach
-    nodes = min(ceil(FINENESS * widths) + 1, 1 << (_CELL_BITS // encoder.dimension))
+    nodes = min(ceil(fineness * widths) + 1, 1 << (_CELL_BITS // encoder.dimension))
     return nodes if widths <= nodes - 1 else 0
