@@ -77,11 +77,11 @@ bench-releases: $(STAMP)
 
 # Answers of a running server beside an echo of their size, 3 minutes; ROWS="films places" for some.
 bench-server: $(STAMP)
-	@$(BIN)/python -m benchmarks.server_speed $(ROWS)
+	@$(BIN)/python benchmarks/server_speed.py $(ROWS)
 
 # The same echo on two versions of grpcio; VERSIONS="1.76 1.85" for others.
 bench-grpcio: $(STAMP)
-	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
+	@$(BIN)/python benchmarks/grpcio_versions.py $(VERSIONS)
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
 bench-ledger: $(STAMP)

@@ -1,8 +1,8 @@
 """A server in a process of its own: the production one over a simulated model, or an echo.
 
-python -m benchmarks.serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
-python -m benchmarks.serving.host places 1000000 codebook
-python -m benchmarks.serving.host tastes 100000 posterior 4
+python -m serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
+python -m serving.host places 1000000 codebook
+python -m serving.host tastes 100000 posterior 4
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Self
 
 from askew_server.serving.services.call import Answer, Service
 
-ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).resolve().parents[1]
 RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
 CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 
@@ -47,10 +47,10 @@ class Hosted:
     """
 
     def __init__(self, *words: object, packages: str = "") -> None:
-        command = [sys.executable, "-m", "benchmarks.serving.host", *map(str, words)]
+        command = [sys.executable, "-m", "serving.host", *map(str, words)]
         self._process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=FOLDER,
             env=os.environ | ({"PYTHONPATH": packages} if packages else {}),
             text=True,
             stdin=subprocess.PIPE,
@@ -75,7 +75,7 @@ class Hosted:
 
 
 def main() -> None:
-    from askew_server.serving.configuration.server import ServerConfig
+    from askew_server.serving.configuration.server import LaneLimits, ServerConfig
     from askew_server.serving.running.process import serve
 
     services = [Echo(list(map(int, sys.argv[2:])))] if sys.argv[1] == "echo" else [_answers()]
@@ -83,14 +83,15 @@ def main() -> None:
     def announce(port: int) -> None:
         print(port, flush=True)
 
-    asyncio.run(serve(services, ServerConfig(), announce, with_parent=True))
+    # On a busy machine 16 calls at once may wait longer than a server would let them.
+    config = ServerConfig(answers=LaneLimits(patience=30.0))
+    asyncio.run(serve(services, config, announce, with_parent=True))
 
 
 def _answers() -> Service:
-    from benchmarks.serving.models import snapshot
-
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.services.retrieval import RetrievalService
+    from serving.models import snapshot
 
     kind, size, rule = sys.argv[1:4]
     dimension = int(sys.argv[4]) if len(sys.argv) > 4 else 2

@@ -60,3 +60,7 @@ class Retriever:
         chosen = self.rule(query.signal.mechanism).answer(query.signal, query.k)
         payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
         return Slate.of_catalog(self.catalog, chosen, payloads)
+
+    def cost(self, _: Query) -> int:
+        """A place, whatever is asked."""
+        return 1
