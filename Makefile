@@ -14,8 +14,8 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin bench-server bench-grpcio codebooks map-codebooks \
-  demo-model proto proto-check proto-release lock clean
+  bench-counting bench-releases bench-thin bench-server bench-grpcio bench-tables \
+  codebooks map-codebooks demo-model proto proto-check proto-release lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -78,6 +78,10 @@ bench-releases: $(STAMP)
 # Answers of a running server beside an echo of their size, 3 minutes; ROWS="films places" for some.
 bench-server: $(STAMP)
 	@$(BIN)/python benchmarks/server_speed.py $(ROWS)
+
+# What answers made beforehand take and lose, 3 minutes; MODEL=... RATINGS=... for people who rated.
+bench-tables: $(STAMP)
+	@$(BIN)/python benchmarks/table_loss.py $(MODEL) $(RATINGS)
 
 # The same echo on two versions of grpcio; VERSIONS="1.76 1.85" for others.
 bench-grpcio: $(STAMP)
