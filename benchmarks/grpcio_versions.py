@@ -1,6 +1,6 @@
 """What a call costs by the version of grpcio: the same echo, side by side. `make bench-grpcio`.
 
-    python benchmarks/grpcio_versions.py [VERSION ...]      # 1.78 and 1.85 without
+    python -m benchmarks.grpcio_versions [VERSION ...]      # 1.78 and 1.85 without
 
 Each version is installed into a folder that goes again, and a server in a process of its own takes
 it from there; everything else is the same. Short windows take turns; ratios are those to the last
@@ -16,10 +16,10 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from serving.figures import HEADING, cpu, described, rate, ratio
-from serving.host import Hosted
-from serving.http2 import ClosedLoop
-from serving.windows import Contender, rotations
+from benchmarks.serving.figures import HEADING, cpu, described, rate, ratio
+from benchmarks.serving.host import Hosted
+from benchmarks.serving.http2 import ClosedLoop
+from benchmarks.serving.windows import Contender, rotations
 
 USUAL = ("1.78", "1.85")
 ROUNDS, SECONDS, REQUEST, REPLY = 16, 0.4, 64, 1024

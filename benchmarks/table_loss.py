@@ -1,6 +1,6 @@
 """What answers made beforehand take, and what people lose by them. `make bench-tables`.
 
-    python benchmarks/table_loss.py [MODEL RATINGS]
+    python -m benchmarks.table_loss [MODEL RATINGS]
 
 The same people send the same noisy points to the rule itself and to its table; the loss is that of
 their best pick, of the best possible, with a standard error: of SIMULATED people with SIMULATED
@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from serving.models import Tastes, made_films, made_people, made_tastes
+from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
 
 from askew.lattice import Lattice
 from askew.rule_kind import RuleKind

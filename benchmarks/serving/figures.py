@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from benchmarks.serving.windows import Window
 from numpy.typing import NDArray
-
-from serving.windows import Window
 
 Measure = Callable[[Window], float]
 Windows = Mapping[str, Sequence[Window]]

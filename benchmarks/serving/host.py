@@ -1,8 +1,8 @@
 """A server in a process of its own: the production one over a simulated model, or an echo.
 
-python -m serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
-python -m serving.host places 1000000 codebook
-python -m serving.host tastes 100000 posterior 4
+python -m benchmarks.serving.host echo 824 2015           # Echo/824 answers 824 bytes at once
+python -m benchmarks.serving.host places 1000000 codebook
+python -m benchmarks.serving.host tastes 100000 posterior 4
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Self
 
 from askew_server.serving.services.call import Answer, Service
 
-FOLDER = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
 CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 
@@ -47,10 +47,10 @@ class Hosted:
     """
 
     def __init__(self, *words: object, packages: str = "") -> None:
-        command = [sys.executable, "-m", "serving.host", *map(str, words)]
+        command = [sys.executable, "-m", "benchmarks.serving.host", *map(str, words)]
         self._process = subprocess.Popen(
             command,
-            cwd=FOLDER,
+            cwd=ROOT,
             env=os.environ | ({"PYTHONPATH": packages} if packages else {}),
             text=True,
             stdin=subprocess.PIPE,
@@ -89,9 +89,10 @@ def main() -> None:
 
 
 def _answers() -> Service:
+    from benchmarks.serving.models import snapshot
+
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.services.retrieval import RetrievalService
-    from serving.models import snapshot
 
     kind, size, rule = sys.argv[1:4]
     dimension = int(sys.argv[4]) if len(sys.argv) > 4 else 2

@@ -19,6 +19,7 @@ from askew.metric.map_space import MapSpace
 from askew.metric_card import MetricCard
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import MetricRuleKind, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
@@ -52,6 +53,7 @@ class Tastes:
     prior: PriorPeople | None = None
     payloads: None = None
     tables: AnswerTables | None = None
+    slates: BucketRule | None = None
 
 
 def snapshot(kind: str, size: int, rule: str, dimension: int = 2) -> Snapshot:

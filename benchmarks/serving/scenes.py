@@ -7,14 +7,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
+from benchmarks.serving.figures import Goal
+from benchmarks.serving.host import CARD, RETRIEVE, Hosted
+from benchmarks.serving.http2 import ClosedLoop, ask_once
+from benchmarks.serving.models import EPSILON, K, questions
+from benchmarks.serving.windows import Contender
+
 from askew.metric_card import MetricCard
 from askew.model_card import ModelCard
 from askew.wire import convert
-from serving.figures import Goal
-from serving.host import CARD, RETRIEVE, Hosted
-from serving.http2 import ClosedLoop, ask_once
-from serving.models import EPSILON, K, questions
-from serving.windows import Contender
 
 WIDTH = 16  # calls at once
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from serving.http2 import Tally
+from benchmarks.serving.http2 import Tally
 
 _TICK = os.sysconf("SC_CLK_TCK")
 

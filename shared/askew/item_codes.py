@@ -20,6 +20,7 @@ from askew.errors import Malformed, OutOfRange
 
 MAX_SCALE = 64.0  # so that a number is at most 512
 _ZERO, _TOP = 8, 15
+_AT_ONCE = 1 << 14  # vectors: they are eight times as large as their codes, and wider on the way
 _BOOST_ZERO, _BOOST_STEPS = 192, 8
 Codes = NDArray[np.uint8]
 Vectors = NDArray[np.float32]
@@ -57,11 +58,14 @@ def rounded(vectors: Vectors, scales: Vectors) -> Vectors:
 
 def encode(vectors: Vectors, scales: Vectors) -> Codes:
     """The codes (n, W) of vectors (n, D). Raises OutOfRange unless codes can say them exactly."""
-    codes = _steps(vectors, scales)
-    if not np.array_equal(_numbers(codes, scales), vectors):
-        raise OutOfRange("an item vector", "one that 4-bit codes of its space can say")
-    even = np.pad(codes, ((0, 0), (0, codes.shape[1] % 2)))
-    packed: Codes = (even[:, ::2] | (even[:, 1::2] << 4)).astype(np.uint8)
+    packed: Codes = np.empty((len(vectors), (len(scales) + 1) // 2), dtype=np.uint8)
+    for start in range(0, len(vectors), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        codes = _steps(vectors[part], scales)
+        if not np.array_equal(_numbers(codes, scales), vectors[part]):
+            raise OutOfRange("an item vector", "one that 4-bit codes of its space can say")
+        even = np.pad(codes, ((0, 0), (0, codes.shape[1] % 2)))
+        packed[part] = even[:, ::2] | (even[:, 1::2] << 4)
     return packed
 
 

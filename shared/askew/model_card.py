@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,8 @@ MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
 MAX_PAYLOAD = 1 << 18  # bytes of an item
+
+_AT_ONCE = 4096  # items
 
 NO_PRIOR = "none"  # the `prior` of a rule that knows nobody
 COVERS = "the person who asks, not the people that the model was trained on"
@@ -187,9 +189,10 @@ class Catalog:
         """32 hexadecimal digits: a digest of every item, vector and boost and the shared slate."""
         digest = hashlib.sha256()
         digest.update(repr(self.vectors.shape).encode())  # so that no part can pass for another
-        digest.update(_lines(self.items))
+        for part in _lines(self.items):
+            digest.update(part)
         for array in (self.vectors, self.boosts):
-            digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
+            digest.update(np.ascontiguousarray(array, dtype="<f4").data)
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
@@ -200,5 +203,8 @@ def check_text(name: str, text: str) -> None:
         raise OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
 
 
-def _lines(items: Sequence[Item]) -> bytes:
-    return "\n".join(repr((i.title, i.year, i.genres)) for i in items).encode()
+def _lines(items: Sequence[Item]) -> Iterator[bytes]:
+    """What is said of items, one a line, some at a time: all at once are larger than the items."""
+    for start in range(0, len(items), _AT_ONCE):
+        lines = [repr((i.title, i.year, i.genres)) for i in items[start : start + _AT_ONCE]]
+        yield ("\n" * (start > 0) + "\n".join(lines)).encode()

@@ -2,7 +2,8 @@
 
     card.json           schema version, space, rule, training parameters, SHA-256 of each file
     arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared
-                        slate, and the people of the prior where there is one
+                        slate, and where there is a prior its people and pool, and the slates
+                        of buckets
     items.json          [[key, title, year, [genres]], ...]
     tables.safetensors  answers made beforehand, where there are any
     payloads.bin        the payload of each item, one after the other, where items have any
@@ -38,6 +39,7 @@ from askew_server.model.signed_card import CARD, decode_card
 from askew_server.model.table_file import LIMIT as TABLE_LIMIT
 from askew_server.model.table_file import TABLES, decode_tables, encode_tables
 from askew_server.prior.file import NAMED, PRIOR_KINDS, arrays_of_prior, prior_of_arrays
+from askew_server.prior.slates_file import SLATE_KINDS, arrays_of_slates, slates_of_arrays
 
 _ARRAYS, _ITEMS, _ENDS = "arrays.safetensors", "items.json", "payload_ends"
 _LIMITS = {CARD: folder.CARD_LIMIT, _ARRAYS: array_file.LIMIT, _ITEMS: 1 << 30}  # bytes
@@ -59,6 +61,7 @@ _OPTIONAL_KINDS: dict[str, ArrayKind] = {
     _ENDS: (np.dtype(np.int64), 1),
     NAMED: (np.dtype(np.int64), 1),
     **PRIOR_KINDS,
+    **SLATE_KINDS,
 }
 
 
@@ -81,18 +84,15 @@ def save(model: ItemModel, directory: Path) -> None:
 def load(directory: Path) -> ItemModel:
     """Read a model back, with every check. Raises ArtifactError with the reason."""
     fields = decode_card(folder.read(directory / CARD, _LIMITS[CARD]), CardFields)
-    data = {
-        name: folder.read_named(directory, name, fields.files, _LIMITS[name])
-        for name in (_ARRAYS, _ITEMS)
-    }
     try:
-        arrays = decode_arrays(_ARRAYS, data[_ARRAYS], _KINDS, _OPTIONAL_KINDS)
+        arrays = decode_arrays(_ARRAYS, _read(directory, _ARRAYS, fields), _KINDS, _OPTIONAL_KINDS)
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        keys, items = decode_items(data[_ITEMS])
+        keys, items = decode_items(_read(directory, _ITEMS, fields))
         slate = tuple(arrays["shared_slate"].tolist())
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
         card = fields.model_card(catalog, arrays)
         prior = prior_of_arrays(arrays, card)
+        slates = slates_of_arrays(arrays, card)
         payloads = _payloads_of(directory, arrays, fields)
         return ItemModel(
             card,
@@ -105,9 +105,15 @@ def load(directory: Path) -> ItemModel:
             fields.median_distance,
             payloads,
             _tables_of(directory, card, fields),
+            slates,
         )
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
+
+
+def _read(directory: Path, name: str, fields: CardFields) -> bytes:
+    """A file's bytes, for which there is no name: they are as large as what is made of them."""
+    return folder.read_named(directory, name, fields.files, _LIMITS[name])
 
 
 def _payloads_of(directory: Path, arrays: Arrays, fields: CardFields) -> StoredPayloads | None:
@@ -143,5 +149,7 @@ def _arrays_of(model: ItemModel) -> Arrays:
     elif buckets is not None:
         arrays |= {"slate_vectors": buckets.vectors, "slate_boosts": buckets.boosts}
     if model.prior is not None:
-        arrays |= arrays_of_prior(model.prior)
+        arrays |= arrays_of_prior(model.prior, model.prior.pool_in(catalog, model.card.n_held))
+        if (slates := model.bucket_slates()) is not None:
+            arrays |= arrays_of_slates(slates)
     return arrays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -26,6 +26,7 @@ from askew_server.model.table_file import TableFields
 from askew_server.training.options import TrainingOptions
 
 Year = Annotated[int, Meta(ge=1, le=9999)]
+_PART = 1 << 20  # bytes
 _Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
 
 
@@ -202,18 +203,36 @@ def card_of(
 
 
 def encode_items(keys: Sequence[str], items: Sequence[Item]) -> bytes:
-    """Keys, titles, years and genres, in order of item id."""
-    rows = [(key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True)]
-    return msgspec.json.encode(rows)
+    """Keys, titles, years and genres, in order of item id, one item a line."""
+    rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
+    return b"[" + b",\n".join(map(msgspec.json.encode, rows)) + b"]"
 
 
 def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
     """The keys and the items of a catalog. Raises ArtifactError for anything else."""
+    keys: list[str] = []
+    items: list[Item] = []
+    years: dict[int | None, int | None] = {}  # one object for all items of a year, or of the same
+    genres: dict[tuple[str, ...], tuple[str, ...]] = {}  # genres: there are few of either
     try:
-        rows = msgspec.json.decode(data, type=_Items)
+        for part in _parts_of(data):
+            for key, title, year, kinds in msgspec.json.decode(part, type=_Items):
+                keys.append(key)
+                known = genres.setdefault(kinds, kinds)
+                items.append(Item(title, years.setdefault(year, year), known))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the items cannot be read: {error}") from None
-    keys = tuple(key for key, *_ in rows)
     if len(set(keys)) != len(keys):
         raise ArtifactError("two items have the same key")
-    return keys, tuple(Item(title, year, genres) for _, title, year, genres in rows)
+    return tuple(keys), tuple(items)
+
+
+def _parts_of(data: bytes) -> Iterator[bytes]:
+    """A list of rows as shorter lists, for all rows at once are far larger than what is made of
+    them; or as it is, where it has no lines.
+    """
+    start = 0
+    while (end := data.find(b"],\n[", start + _PART)) >= 0:
+        yield (b"[" if start else b"") + data[start : end + 1] + b"]"
+        start = end + 3
+    yield (b"[" if start else b"") + data[start:]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from askew.encoder import Encoder
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
+from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import SERVED
 from askew.vectors import FeatureSpace
 from askew_server.model.answer_tables import AnswerTables
@@ -27,6 +28,7 @@ from askew_server.model.payloads import Payloads
 from askew_server.model.rule_choice import Choice, RuleQuestion, choose
 from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
 from askew_server.model.starter import starter_first
+from askew_server.prior.bucket_rule import served_slates
 from askew_server.prior.people import PriorPeople
 from askew_server.prior.source import PriorSource, Trained, check_needs
 from askew_server.ratings import ItemRow, RatingTable
@@ -49,6 +51,7 @@ class ItemModel:
     ratings and likes. figures: what each rule gave people kept aside, where rules were compared.
     median_distance: of two people of the training, 1 unless devices had refused such a space.
     payloads: what only a reply brings of each item, if anything. tables: answers made beforehand.
+    slates: of buckets, where they were chosen before.
     """
 
     card: ModelCard
@@ -61,11 +64,21 @@ class ItemModel:
     median_distance: float = 1.0
     payloads: Payloads | None = field(default=None, repr=False)
     tables: AnswerTables | None = field(default=None, repr=False)
+    slates: BucketRule | None = field(default=None, repr=False)
 
     @property
     def words(self) -> str:
         """What it is, for an operator."""
         return f"{self.card.n_items} items, {self.card.source}"
+
+    def bucket_slates(self) -> BucketRule | None:
+        """What buckets are answered by, where there are a prior and buckets: chosen now, unless
+        they were before.
+        """
+        if self.slates is not None or self.prior is None or self.card.space.buckets is None:
+            return self.slates
+        prior = self.prior.prior(self.catalog, self.card.n_held)
+        return served_slates(self.card, self.catalog, self.prior, prior)
 
 
 def train(  # noqa: PLR0913 - what a model is made of

@@ -13,6 +13,7 @@ import numpy as np
 
 from askew.encoder import Buckets
 from askew.meanings import Meanings
+from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.posterior import Prior
@@ -39,3 +40,13 @@ def bucket_rule_of(
     epsilons = sorted({epsilon, *EPSILONS})
     odds = (RandomizedResponse.for_epsilon(len(buckets), each).odds for each in epsilons)
     return bucket_rule(prior, label, len(buckets), shared, odds)
+
+
+def served_slates(
+    card: ModelCard, catalog: Catalog, people: PriorPeople | None, prior: Prior | None
+) -> BucketRule | None:
+    """What a card's buckets are answered by, where there are people to choose slates for."""
+    if people is None or prior is None or card.space.buckets is None:
+        return None
+    epsilon, shared = Fraction(card.rule.epsilon), catalog.shared_slate
+    return bucket_rule_of(people, prior, card.space.buckets, epsilon, shared)

@@ -31,7 +31,7 @@ from askew_server.training.pool import favorites, pool_of
 
 _CHUNK = 1024
 _Columns = NDArray[np.int64] | slice
-_AT_ONCE = 1 << 24  # scores: 64 MiB
+_AT_ONCE = 1 << 22  # scores: 16 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,8 @@ class PriorPeople:
     """m people: tastes (m, D) float32, points (m, d) where their signals come from, seen items
     sparse (m, n_items) of ones, weights (m,). origin: where they come from, in words. named: the
     slate that each names by the meanings of the space (m,), where it has any: decided once, when
-    all that they have seen is at hand, since items go and meanings stay.
+    all that they have seen is at hand, since items go and meanings stay. pool: the items that rules
+    choose among for them (p,), ascending, where they were found before (`pool_in`).
     """
 
     tastes: NDArray[np.float32] = field(repr=False)
@@ -48,6 +49,7 @@ class PriorPeople:
     weights: NDArray[np.float64] = field(repr=False)
     origin: str
     named: NDArray[np.int64] | None = field(default=None, repr=False)
+    pool: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Raises OutOfRange where the parts do not fit together."""
@@ -73,6 +75,7 @@ class PriorPeople:
             seen=csr_array(self.seen[rows]),
             weights=self.weights[rows],
             named=None if self.named is None else self.named[rows],
+            pool=None,
         )
 
     def naming(self, buckets: Buckets | Meanings | None, catalog: Catalog) -> PriorPeople:
@@ -92,7 +95,7 @@ class PriorPeople:
         kept = place[seen.col] >= 0
         where = (seen.row[kept], place[seen.col[kept]])
         shape = (len(self), n_items)
-        return replace(self, seen=csr_array((seen.data[kept], where), shape=shape))
+        return replace(self, seen=csr_array((seen.data[kept], where), shape=shape), pool=None)
 
     def scores(self, scoring: NDArray[np.float32]) -> NDArray[np.float32]:
         """What items (n_items, D) are worth to them, (m, n_items): 0 where seen or disliked."""
@@ -107,24 +110,30 @@ class PriorPeople:
         best = self._scores(scoring, slice(held)).max(axis=1, initial=0)
         return gains(self._scores(scoring, items).T, best)
 
+    def pool_in(self, catalog: Catalog, held: int) -> NDArray[np.int64]:
+        """The pool of a catalog, ascending: where it is not known, by a look at every item."""
+        if self.pool is not None:
+            return self.pool
+        counts = np.zeros(len(catalog) - held, dtype=np.int64)
+        for rows in self._parts(len(catalog)):  # all of a large catalog at once would not fit
+            some = self.only(rows)
+            counts += favorites(some.gains(catalog.scoring, slice(held, len(catalog)), held).T)
+        shared = np.array(catalog.shared_slate, dtype=np.int64)
+        pool: NDArray[np.int64] = held + pool_of(counts, least=len(shared))
+        return np.union1d(pool, shared)
+
     def prior(self, catalog: Catalog, held: int = 0) -> Prior:
         """Their favorites of a catalog, as the rules weigh them. held: how many items, the first
         ones, people have already; the pool and the shared slate are of the others.
         """
-        others = slice(held, len(catalog))
-        counts = np.zeros(len(catalog) - held, dtype=np.int64)
-        parts = self._parts(len(catalog))
-        for rows in parts:  # all of a large catalog at once would not fit
-            counts += favorites(self.only(rows).gains(catalog.scoring, others, held).T)
-        shared = np.array(catalog.shared_slate, dtype=np.int64)
-        pool = np.union1d(held + pool_of(counts, least=len(shared)), shared)
+        pool = self.pool_in(catalog, held)
         scores = np.empty((len(pool), len(self)), dtype=np.float32)
-        for rows in parts:
+        for rows in self._parts(max(held, len(pool))):
             scores[:, rows] = self.only(rows).gains(catalog.scoring, pool, held)
         return Prior(self.points, scores, pool, self.weights)
 
     def _parts(self, n_items: int) -> list[NDArray[np.int64]]:
-        """The people, so many at a time that their scores of all items fit into memory."""
+        """The people, so many at a time that their scores of these items fit into memory."""
         size = min(max(_AT_ONCE // n_items, 1), _CHUNK)
         starts = range(0, len(self), size)
         return [np.arange(start, min(start + size, len(self))) for start in starts]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.retrieval import OffsetRule, RetrievalRule, SharedSlate, rule_of
+from askew.retrieval.buckets import BucketRule
 from askew.signal import Mechanism, Query
 from askew_server.model.payloads import Payloads
-from askew_server.prior.bucket_rule import bucket_rule_of
+from askew_server.prior.bucket_rule import served_slates
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.snapshot import Snapshot
 
@@ -30,21 +29,22 @@ class Retriever:
         catalog: Catalog,
         prior: PriorPeople | None = None,
         payloads: Payloads | None = None,
+        *,
+        slates: BucketRule | None = None,
     ) -> None:
-        """Raises ParameterError for a serving rule that needs a prior where there is none."""
+        """slates: of buckets, where they were chosen before.
+
+        Raises ParameterError for a serving rule that needs a prior where there is none."""
         self.card = card
         self.catalog = catalog
         self._payloads = payloads
-        rule, buckets = card.rule, card.space.buckets
-        held = card.n_held
+        rule, held = card.rule, card.n_held
         self.prior = known = None if prior is None else prior.prior(catalog, held)
         self._by_point = rule_of(rule.kind, card.space.encoder, catalog, known, held=held)
         if isinstance(self._by_point, OffsetRule):
             self._by_point.prepare(card.max_slate_size)
-        self._by_bucket: RetrievalRule = SharedSlate(catalog.shared_slate)
-        if prior is not None and known is not None and buckets is not None:
-            shared, epsilon = catalog.shared_slate, Fraction(rule.epsilon)
-            self._by_bucket = bucket_rule_of(prior, known, buckets, epsilon, shared)
+        made = slates or served_slates(card, catalog, prior, known)
+        self._by_bucket: RetrievalRule = made or SharedSlate(catalog.shared_slate)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from askew.editions import FIRST
 from askew.model_card import Catalog, ModelCard
+from askew.retrieval.buckets import BucketRule
 from askew_server.collections.model import MetricModel
 from askew_server.model.answer_tables import AnswerTables
 from askew_server.model.payloads import Payloads
@@ -34,6 +35,10 @@ class TasteModel(Protocol):
     @property
     def prior(self) -> PriorPeople | None:
         """People whom it may know."""
+
+    @property
+    def slates(self) -> BucketRule | None:
+        """What its buckets are answered by, where that was chosen before."""
 
     @property
     def payloads(self) -> Payloads | None:
@@ -80,7 +85,10 @@ def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
         return Snapshot(model.card, MetricAnswers(model))
     from askew_server.retrieval.retriever import Retriever
 
-    snapshot = Retriever(model.card, model.catalog, model.prior, model.payloads).snapshot
+    retriever = Retriever(
+        model.card, model.catalog, model.prior, model.payloads, slates=model.slates
+    )
+    snapshot = retriever.snapshot
     tables = model.tables
     if tables is None or model.payloads is not None or not tables.fits(model.card):
         return snapshot  # the catalog may have changed since, as by a release that orders it

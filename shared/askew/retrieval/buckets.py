@@ -52,6 +52,11 @@ class BucketRule:
     ) -> None:
         self._orders, self._own, self._everybody, self._masses = orders, own, everybody, masses
 
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
+        """All that it says."""
+        return self._orders, self._own, self._everybody, self._masses
+
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
         """Exactly k distinct item ids, ascending. Raises as `RetrievalRule.answer`."""
         _, n_buckets, most = self._orders.shape

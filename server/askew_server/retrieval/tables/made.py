@@ -37,7 +37,7 @@ def tables_for(model: TasteModel, share: Share = lambda _: None) -> AnswerTables
     """
     if model.payloads is not None:
         return None
-    return tables_of(Retriever(model.card, model.catalog, model.prior), share)
+    return tables_of(Retriever(model.card, model.catalog, model.prior, slates=model.slates), share)
 
 
 def tables_of(retriever: Retriever, share: Share = lambda _: None) -> AnswerTables:
