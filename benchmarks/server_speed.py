@@ -70,7 +70,11 @@ SCENES = {
         "10^5 items, buckets", ("tastes", 10**5, "buckets"), (published(bucket=True),)
     ),
     "1e5-posterior": Scene("10^5 items, posterior", ("tastes", 10**5, "posterior"), (WEIGHED,)),
-    "1e6": Scene("10^6 items, codebook", ("tastes", 10**6, "codebook"), (published(), *OTHERS[:1])),
+    "1e6": Scene(
+        "10^6 items, codebook",
+        ("tastes", 10**6, "codebook"),
+        (published(), Ask("another k", k=OTHER_K)),
+    ),
     "1e6-buckets": Scene(
         "10^6 items, buckets", ("tastes", 10**6, "buckets"), (published(bucket=True),)
     ),
