@@ -19,6 +19,7 @@ from typing import Self
 from askew_server.serving.services.call import Answer, Service
 
 ROOT = Path(__file__).resolve().parents[2]
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # those of BLAS wait for each other's cores
 RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
 CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 
@@ -51,7 +52,7 @@ class Hosted:
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=os.environ | ({"PYTHONPATH": packages} if packages else {}),
+            env=os.environ | ONE_THREAD | ({"PYTHONPATH": packages} if packages else {}),
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -75,7 +76,7 @@ class Hosted:
 
 
 def main() -> None:
-    from askew_server.serving.configuration.server import ServerConfig
+    from askew_server.serving.configuration.server import LaneLimits, ServerConfig
     from askew_server.serving.running.process import serve
 
     services = [Echo(list(map(int, sys.argv[2:])))] if sys.argv[1] == "echo" else [_answers()]
@@ -83,7 +84,9 @@ def main() -> None:
     def announce(port: int) -> None:
         print(port, flush=True)
 
-    asyncio.run(serve(services, ServerConfig(), announce, with_parent=True))
+    # 16 dear calls at once would be too many, and wait too long on a busy machine.
+    config = ServerConfig(answers=LaneLimits(waiting=1000, patience=30.0))
+    asyncio.run(serve(services, config, announce, with_parent=True))
 
 
 def _answers() -> Service:

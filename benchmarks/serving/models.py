@@ -19,6 +19,7 @@ from askew.metric.map_space import MapSpace
 from askew.metric_card import MetricCard
 from askew.model_card import Catalog, Item, ModelCard, ServingRule
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import MetricRuleKind, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
@@ -40,7 +41,7 @@ OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
 """What nobody published."""
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
-_FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 500, 64, 18
+_FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 128, 64, 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,7 @@ class Tastes:
     prior: PriorPeople | None = None
     payloads: None = None
     tables: AnswerTables | None = None
+    slates: BucketRule | None = None
 
 
 def snapshot(kind: str, size: int, rule: str, dimension: int = 2) -> Snapshot:
@@ -82,7 +84,7 @@ def made_films(rule: RuleKind) -> Tastes:
 
 
 def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
-    """So many items of 32 factors, and 500 people where the rule weighs any."""
+    """So many items of 32 factors, and 128 people where the rule weighs any."""
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
     directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
@@ -109,7 +111,7 @@ def made_buckets(ranking_dimension: int) -> Buckets:
 
 
 def made_people(space: FeatureSpace, n_items: int) -> PriorPeople:
-    """500 people anywhere in the box, who have seen nothing."""
+    """128 people anywhere in the box, who have seen nothing."""
     rng = np.random.default_rng(1)
     encoder = space.encoder
     points = encoder.unit * rng.random((_PEOPLE, encoder.dimension))

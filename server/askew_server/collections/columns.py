@@ -55,7 +55,7 @@ class Titles:
     def take(self, rows: Rows) -> list[str]:
         """The texts of some rows, in their order."""
         starts = np.where(rows > 0, self.ends[rows - 1], 0).tolist()
-        spans, blob = zip(starts, self.ends[rows].tolist(), strict=True), memoryview(self.blob)
+        spans, blob = zip(starts, self.ends[rows].tolist(), strict=True), self.blob.data
         return [str(blob[start:end], "utf-8") for start, end in spans]
 
     def check(self, name: str) -> None:

@@ -27,6 +27,9 @@ class Answers(Protocol):
     def answer(self, query: Query) -> Slate:
         """The k items of a query."""
 
+    def cost(self, query: Query) -> int:
+        """What an answer takes now, in places of a lane; 0 for so little that it needs none."""
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:

@@ -61,8 +61,23 @@ def place_on_axes(
     milliseconds, with a ring 10 to 150 ms. Raises InfiniteCost for an h of infinite cost,
     ParameterError for k < 1.
     """
-    rings = tuple(float(axis.size) if axis.wraps else math.inf for axis in space.axes)
-    return _placed(rings, float(lattice.epsilon), k, disutility_of(h or Identity()))
+    return _placed(_rings_of(space), float(lattice.epsilon), k, disutility_of(h or Identity()))
+
+
+def offsets_on_axes(space: AxisSpace, lattice: Lattice, k: int, h: Disutility) -> Array:
+    """The offsets (k', d) of `place_on_axes` and nothing more, not kept: where several axes have a
+    ring among them, what they cost takes a hundred times as long to tell. One ring takes as long.
+    """
+    rings = _rings_of(space)
+    if len(rings) == 1:
+        return place_on_axes(space, lattice, k, h).offsets
+    found = place(Laplace(float(lattice.epsilon), len(rings)), h, k, on_demand=False)
+    offsets = _around_rings(found.offsets, rings)
+    return np.asarray(offsets[_order(offsets)])
+
+
+def _rings_of(space: AxisSpace) -> Rings:
+    return tuple(float(axis.size) if axis.wraps else math.inf for axis in space.axes)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -76,18 +91,19 @@ def _placed(rings: Rings, epsilon: float, k: int, h: Disutility) -> Placement:
 
 def _nearest_first(found: Placement) -> Placement:
     offsets = found.offsets.reshape(len(found.offsets), -1)
-    order = np.argsort(np.abs(offsets).sum(axis=1), kind="stable")
-    return Placement(
-        offsets[order], found.cost, found.method, found.certificate, found.standard_error
-    )
+    offsets = offsets[_order(offsets)]
+    return Placement(offsets, found.cost, found.method, found.certificate, found.standard_error)
+
+
+def _order(offsets: Array) -> NDArray[np.int64]:
+    return np.argsort(np.abs(offsets).sum(axis=1), kind="stable")
 
 
 def _in_space(rings: Rings, epsilon: float, k: int, h: Disutility) -> Placement:
     found = place(Laplace(epsilon, len(rings)), h, k, on_demand=False)
     if all(map(math.isinf, rings)):
         return _nearest_first(found)
-    columns = zip(found.offsets.T, rings, strict=True)
-    offsets = np.column_stack([_around(column, ring) for column, ring in columns])
+    offsets = _around_rings(found.offsets, rings)
     costs = h(_distances(offsets * epsilon, tuple(ring * epsilon for ring in rings)) / epsilon)
     cost, error = float(costs.mean()), float(costs.std() / math.sqrt(_POINTS))
     certificate = Certificate(0.0, math.nan, _NO_BOUND)
@@ -103,6 +119,11 @@ def _distances(offsets: Array, rings: Rings) -> Array:
     for axis, ring in enumerate(rings):
         far += np.abs(_around(noise[:, axis, None] - offsets[:, axis], ring))
     return np.asarray(far.min(axis=1))
+
+
+def _around_rings(offsets: Array, rings: Rings) -> Array:
+    columns = zip(offsets.T, rings, strict=True)
+    return np.column_stack([_around(column, ring) for column, ring in columns])
 
 
 def _around(gaps: Array, ring: float) -> Array:

@@ -111,3 +111,15 @@ def test_the_farthest_signal_of_the_wire_is_answered(far: int, expected: tuple[i
     retriever = retriever_of(COMPASS)
     query = Query(Signal(retriever.card.space.version, Lattice(20, 4096), (far, far)), 2)
     assert expected == retriever.answer(query).item_ids
+
+
+def test_many_results_take_the_places_that_they_are_worth() -> None:
+    """Planted bug: a place, whatever is asked."""
+    retriever = retriever_of(MANY)
+    assert [retriever.cost(query_at(retriever, (0, 0), k)) for k in (1, 8, 15, 16, 64)] == [
+        1,
+        1,
+        1,
+        2,
+        5,
+    ]

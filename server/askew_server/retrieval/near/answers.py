@@ -14,7 +14,7 @@ from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.frame import frame_of
 from askew_server.retrieval.near.index import MetricIndex
 from askew_server.retrieval.near.kinds import Kinds
-from askew_server.retrieval.near.rules import NearRule
+from askew_server.retrieval.near.rules import ServedRule
 from askew_server.retrieval.near.table import served_rule_of
 
 
@@ -25,7 +25,7 @@ class MetricAnswers:
     needs a density of people where there is none.
     """
 
-    def __init__(self, model: MetricModel, rules: Mapping[str, NearRule] | None = None) -> None:
+    def __init__(self, model: MetricModel, rules: Mapping[str, ServedRule] | None = None) -> None:
         self._model = model
         self._rules = _rules_of(model) if rules is None else rules
 
@@ -39,6 +39,10 @@ class MetricAnswers:
         chosen = self._rules[query.collection].choose(query.signal, query.k)
         return Slate.of_listings(collection.card.version, collection.listings(chosen))
 
+    def cost(self, query: Query) -> int:
+        """What the answer takes by the rule of its collection."""
+        return self._rules[query.collection].cost(query.signal, query.k)
+
 
 def kinds_of(index: MetricIndex, collection: Collection) -> Kinds | None:
     """What people look for: the first category that is not live, if there is one."""
@@ -49,7 +53,7 @@ def kinds_of(index: MetricIndex, collection: Collection) -> Kinds | None:
     return None
 
 
-def _rules_of(model: MetricModel) -> Mapping[str, NearRule]:
+def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
     space, towns, rules = model.card.space, model.towns, {}
     density = None if towns is None else Density.of_towns(frame_of(space), towns)
     for name, collection in model.collections.items():

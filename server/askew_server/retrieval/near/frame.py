@@ -24,7 +24,7 @@ from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.position import MICRODEGREES
 from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
-from askew.placement.axes import place_on_axes
+from askew.placement.axes import offsets_on_axes
 from askew.placement.disutility import Disutility
 from askew.placement.hexagonal import place_on_map
 from askew.signal import Signal
@@ -69,6 +69,9 @@ class Frame(Protocol):
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """The placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
+
+    def effort(self, k: int, /) -> int:
+        """What `offsets` takes of a law that was never asked by, in answers of 2 to 3 ms."""
 
 
 def frame_of(space: MetricSpace) -> Frame:
@@ -143,6 +146,10 @@ class MapFrame:
         """East and north, in kilometers."""
         return place_on_map(self.epsilon(signal), k, disutility).offsets
 
+    def effort(self, _: int) -> int:
+        """Codebooks are shipped."""
+        return 0
+
     def _plane(self, signal: Signal) -> Points:
         """Kilometers of the device's plane a degree, of latitude and of longitude."""
         cosine = signal.map_noise.cosine / COSINE_PARTS
@@ -208,7 +215,11 @@ class AxisFrame:
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """In units of distance."""
-        return place_on_axes(self._space, signal.lattice, k, disutility).offsets
+        return offsets_on_axes(self._space, signal.lattice, k, disutility)
+
+    def effort(self, k: int) -> int:
+        """A dynamic program around one ring: 17 ms for k = 8, 83 ms for k = 64."""
+        return 4 + k // 2 if len(self.rings) == 1 and self.rings[0] else 0
 
 
 def _inside(grid: Points, extent: Points, rings: NDArray[np.bool_]) -> Points:

@@ -16,8 +16,6 @@ of a window and m, whatever numbers a device sends. Source: systematic sampling;
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -25,9 +23,9 @@ import numpy as np
 from askew.signal import Signal
 from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.frame import Frame, Points
+from askew_server.retrieval.near.laws import Laws
 
 SAMPLES = 256
-CACHED_LAWS = 256  # devices choose epsilon and k, so what is kept for a law needs a limit
 _REACH = 6.0  # of a window, in 1 / epsilon
 
 
@@ -43,14 +41,14 @@ class ByNoise:
 
     def __init__(self, frame: Frame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
-        self._kept = lru_cache(maxsize=CACHED_LAWS)(self._moves)
+        self._kept = Laws(self._moves)
 
     def sample(self, signal: Signal) -> Points:
         """Around the signal."""
         frame = self._frame
-        return frame.inside(frame.inside(frame.aim(signal)) + self._kept(law_of(signal)))
+        return frame.inside(frame.inside(frame.aim(signal)) + self._kept.of(signal))
 
-    def _moves(self, law: Signal) -> Points:
+    def _moves(self, law: Signal, _: int) -> Points:
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)
@@ -78,11 +76,6 @@ class ByDensity:
         places = np.unravel_index(np.minimum(cells, len(reached) - 1), logs.shape)
         middle = np.stack([c[at] for c, at in zip(window.centers, places, strict=True)], axis=1)
         return frame.inside(middle + self._jitter * window.cell)
-
-
-def law_of(signal: Signal) -> Signal:
-    """A signal of the same law at zero: what depends on the law alone is kept by it."""
-    return replace(signal, values=(0,) * len(signal.values))
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:

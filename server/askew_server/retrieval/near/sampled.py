@@ -23,7 +23,7 @@ from askew_server.retrieval.near.frame import Points
 from askew_server.retrieval.near.index import MetricIndex, Rows
 from askew_server.retrieval.near.kinds import Kinds
 from askew_server.retrieval.near.people import People
-from askew_server.retrieval.near.rules import NearRule
+from askew_server.retrieval.near.rules import ServedRule
 
 _LOST = 4.0  # what none of a kind costs, in 1 / epsilon
 
@@ -61,7 +61,7 @@ class Objective:
 class BestOf:
     """The set of the rule that costs least for this signal, ties to the first rule."""
 
-    def __init__(self, objective: Objective, rules: Sequence[NearRule]) -> None:
+    def __init__(self, objective: Objective, rules: Sequence[ServedRule]) -> None:
         self._objective, self._rules = objective, rules
 
     def choose(self, signal: Signal, k: int) -> Rows:
@@ -73,6 +73,10 @@ class BestOf:
         spent = by_item.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
         return sets[int(spent.argmin())]
 
+    def cost(self, signal: Signal, k: int) -> int:
+        """The dearest rule's: to compare takes less."""
+        return max(rule.cost(signal, k) for rule in self._rules)
+
 
 class Sampled:
     """The rules `items` and `posterior`. others: whose items may be chosen, at least k of them, and
@@ -80,7 +84,7 @@ class Sampled:
     """
 
     def __init__(
-        self, objective: Objective, others: Sequence[NearRule], *, served: bool = True
+        self, objective: Objective, others: Sequence[ServedRule], *, served: bool = True
     ) -> None:
         self._objective, self._others, self._served = objective, others, served
 
@@ -97,3 +101,7 @@ class Sampled:
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
         return np.sort(items[min(rows, key=lambda each: choice.cost(costs, each))])
+
+    def cost(self, signal: Signal, k: int) -> int:
+        """One answer, and what the others take."""
+        return 1 + max(rule.cost(signal, k) for rule in self._others)

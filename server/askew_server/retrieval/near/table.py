@@ -23,7 +23,7 @@ from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.index import MetricIndex
 from askew_server.retrieval.near.kinds import Kinds
 from askew_server.retrieval.near.people import ByDensity, ByNoise
-from askew_server.retrieval.near.rules import Codebook, Nearest, NearRule
+from askew_server.retrieval.near.rules import Codebook, Nearest, NearRule, ServedRule
 from askew_server.retrieval.near.sampled import BestOf, Objective, Sampled
 
 _FEW = 128  # people tell two sets apart; more are needed only to make one
@@ -64,7 +64,7 @@ def served_rule_of(
     density: Density | None = None,
     kinds: Kinds | None = None,
     disutility: Disutility | None = None,
-) -> NearRule:
+) -> ServedRule:
     """What a server answers by whose card names this rule. Raises ParameterError as above, and for
     a rule that no card names.
     """
@@ -86,7 +86,7 @@ def _sampled(  # noqa: PLR0913
     disutility: Disutility | None,
     *,
     served: bool,
-) -> NearRule:
+) -> ServedRule:
     anywhere = kind is MetricRuleKind.ITEMS
     frame = index.frame
     people = ByNoise(frame) if anywhere else ByDensity(frame, _known(kind, density))

@@ -50,7 +50,12 @@ class RetrievalService:
         if reply is not None:
             return reply
         query = convert.query_from_message(message, snapshot.card)
-        return Job(lambda: convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card))
+
+        def made() -> bytes:
+            return convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card)
+
+        cost = snapshot.answers.cost(query)
+        return Job(made, cost=cost) if cost else made()
 
     def _model_card(self, _: bytes, __: Caller) -> bytes:
         return self._encoded_of(self._holder.current).card

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -73,15 +73,15 @@ class Plain:
 
     def spending(
         self, signal: Signal, center: Array, *sets: list[int]
-    ) -> Callable[[list[int]], int]:
+    ) -> Callable[[Iterable[int]], int]:
         moved = center + self.frame.spread(signal, self.frame.noise(signal, self.quantiles))
         people = self.frame.tree(self.inside(moved))
         every = [item for each in sets for item in sorted(each)]
         middle = people[0]
-        a, b = (np.float32(each - middle) for each in (people, self.items[every]))
+        a, b = ((each - middle).astype(np.float32) for each in (people, self.items[every]))
         away = np.abs(a[:, None] - b[None])
         if self.frame.norm == 1:
-            extent = np.float32(self.frame.extent)
+            extent = self.frame.extent.astype(np.float32)
             away = np.where(self.frame.rings, np.minimum(away, np.abs(extent - away)), away)
         squared = self.frame.norm == 2
         total = np.zeros(away.shape[:2], np.float32)

@@ -212,6 +212,9 @@ class Fixed:
     def choose(self, _: Signal, __: int) -> np.ndarray:
         return self._items
 
+    def cost(self, _: Signal, __: int) -> int:
+        return 0
+
 
 def line_of_items() -> tuple[MetricIndex, Objective, Signal]:
     """An item every 5 km of the line; item 40 lies under the signal."""
