@@ -14,7 +14,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 .PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
   bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin codebooks map-codebooks demo-model proto proto-check \
+  bench-counting bench-releases bench-thin bench-start codebooks map-codebooks demo-model proto proto-check \
   proto-release lock clean
 
 help:
@@ -90,6 +90,10 @@ bench-counting: $(STAMP)
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
+
+# What a server takes to start, and holds in memory: MODELS="posterior:1e5 codebook:1e6" for some.
+bench-start: $(STAMP)
+	@$(BIN)/python benchmarks/server_start.py $(MODELS)
 
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)
