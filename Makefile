@@ -4,7 +4,12 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
+# make overload  ten times more questions than a server can answer; make abuse: hostile callers
 # make bench-scale  selection from ten million items: time and peak memory of every mechanism
+# make audit-dependencies  asks whether a locked dependency has a known fault
+# make sbom      what a server is made of, as CycloneDX, into build/
+# make test-lowest  the tests that touch dependencies, with the oldest that pyproject.toml allows;
+#                and test-newest
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,10 +17,8 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null)
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help demo test audit engines check lint types imports figures bench bench-placement \
-  bench-ledger bench-training bench-selection bench-scale bench-device bench-gaps bench-near \
-  bench-counting bench-releases bench-thin bench-start codebooks map-codebooks demo-model proto proto-check \
-  proto-release lock clean
+# Every target is a command, but for the environments.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -67,6 +70,10 @@ bench-device: $(STAMP)
 bench-gaps: $(STAMP)
 	@$(BIN)/python benchmarks/call_gaps.py
 
+# What is lost when servers stop, die, are replaced or change their models. Two minutes.
+bench-restarts: $(STAMP)
+	@$(BIN)/python benchmarks/restarts.py
+
 # Questions near a place, 10^6 items; ROWS=1e7 adds as many within 4 GiB.
 bench-near: $(STAMP)
 	@$(BIN)/python benchmarks/near.py $(ROWS)
@@ -74,6 +81,22 @@ bench-near: $(STAMP)
 # A stored release over gRPC beside an echo of its size.
 bench-releases: $(STAMP)
 	@$(BIN)/python benchmarks/stored_releases.py
+
+# What counts, a log and pages of metrics cost a server, a minute and a half.
+bench-observing: $(STAMP)
+	@$(BIN)/python -m benchmarks.observing_cost
+
+# Answers of a running server beside an echo of their size, 3 minutes; ROWS="films places" for some.
+bench-server: $(STAMP)
+	@$(BIN)/python -m benchmarks.server_speed $(ROWS)
+
+# What answers made beforehand take and lose, 3 minutes; MODEL=... RATINGS=... for people who rated.
+bench-tables: $(STAMP)
+	@$(BIN)/python -m benchmarks.table_loss $(MODEL) $(RATINGS)
+
+# The same echo on two versions of grpcio; VERSIONS="1.76 1.85" for others.
+bench-grpcio: $(STAMP)
+	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
 bench-ledger: $(STAMP)
@@ -90,6 +113,14 @@ bench-counting: $(STAMP)
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
+
+# What is answered in time at ten times what a server can answer. A minute and a half.
+overload: $(STAMP)
+	@$(BIN)/python -m benchmarks.overload
+
+# Who is answered beside hostile callers, and what memory they take. Two minutes.
+abuse: $(STAMP)
+	@$(BIN)/python -m benchmarks.abuse
 
 # What a server takes to start, and holds in memory: MODELS="posterior:1e5 codebook:1e6" for some.
 bench-start: $(STAMP)
@@ -114,7 +145,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 
 types: $(STAMP)
-	$(BIN)/mypy shared client server tests benchmarks
+	$(BIN)/mypy shared client server tests benchmarks deploy
 
 imports: $(STAMP)
 	$(BIN)/lint-imports --no-logo
@@ -190,5 +221,55 @@ proto-check: .venv-proto/.installed $(STAMP)
 proto-release: $(STAMP)
 	$(BIN)/buf build proto -o proto/released.json
 
+# What looks at dependencies is kept away from the development environment.
+.venv-tools/.installed: requirements-tools.lock
+	$(call environment,.venv-tools,$<)
+	@touch $@
+
+TOOLS = .venv-tools/bin
+LOCKS = requirements.lock requirements-server.lock requirements-build.lock requirements-engines.lock
+
+# Fails where a fault is known, and where nobody can say: the service of advisories does not answer,
+# or does not know a release. AUDIT="-s osv" asks another than PyPI's.
+audit-dependencies: .venv-tools/.installed
+	$(TOOLS)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT) \
+	  $(LOCKS:%=-r %)
+
+sbom: .venv-tools/.installed
+	@mkdir -p build
+	$(TOOLS)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --validate \
+	  --of JSON -o build/askew-server.cdx.json requirements-server.lock
+
+# Needs `make engines` for the licenses of their drivers.
+licenses: $(STAMP)
+	@$(BIN)/python deploy/licenses.py $(LOCKS)
+
+# How many requests and machines a number of devices comes to.
+capacity: $(STAMP)
+	@$(BIN)/python deploy/capacity.py
+
+# The tests that touch what dependencies give, in an environment of its own: some minutes.
+ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \
+  tests/client/tui tests/server/cli tests/server/model tests/server/training \
+  tests/server/counting tests/end_to_end/test_real_grpc.py \
+  tests/end_to_end/test_near_a_real_server.py
+
+define with_resolution
+@mkdir -p build
+$(TOOLS)/uv pip compile -q pyproject.toml --extra all --group dev --resolution $(2) \
+  --python $(PYTHON) --upgrade -o build/$(1).txt
+$(TOOLS)/uv venv -q --allow-existing --python $(PYTHON) .venv-$(1)
+$(TOOLS)/uv pip sync -q --python .venv-$(1)/bin/python build/$(1).txt
+$(TOOLS)/uv pip install -q --python .venv-$(1)/bin/python --no-deps --no-build-isolation -e .
+$(QUICK) $(MEMORY) .venv-$(1)/bin/python -m pytest -n 2 --dist loadgroup -q $(ESSENTIAL)
+endef
+
+# The oldest of each direct dependency; with the oldest Python, too: make PYTHON=python3.11 ...
+test-lowest: .venv-tools/.installed
+	$(call with_resolution,lowest,lowest-direct)
+
+test-newest: .venv-tools/.installed
+	$(call with_resolution,newest,highest)
+
 clean:
-	rm -rf $(VENV) .venv-proto build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-proto .venv-tools .venv-lowest .venv-newest build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

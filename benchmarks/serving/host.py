@@ -8,6 +8,7 @@ python -m benchmarks.serving.host tastes 100000 posterior 4
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -41,12 +42,19 @@ def _stored(reply: bytes) -> Answer:
 
 
 class Hosted:
-    """A server that runs as long as this is open."""
+    """A server that runs as long as this is open. packages: a folder of those that it takes before
+    the installed ones.
+    """
 
-    def __init__(self, *words: object) -> None:
+    def __init__(self, *words: object, packages: str = "") -> None:
         command = [sys.executable, "-m", "benchmarks.serving.host", *map(str, words)]
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            cwd=ROOT,
+            env=os.environ | ({"PYTHONPATH": packages} if packages else {}),
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

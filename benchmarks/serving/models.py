@@ -1,4 +1,4 @@
-"""SIMULATED models of any size, made in seconds, and the questions that people would ask of them."""
+"""SIMULATED models of any size, made in seconds, and the questions that people would ask."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ from askew_server.demo.model import demo_model
 from askew_server.demo.places import places_to_eat, scattered
 from askew_server.demo.places_model import GERMANY, LARGE
 from askew_server.demo.towns import german_towns
+from askew_server.model.answer_tables import AnswerTables
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot
+from askew_server.retrieval.tables.made import tables_for
 
 EPSILON, K = Fraction(1), 8
 """What a card publishes: answers to such signals may be tables."""
@@ -38,7 +40,7 @@ OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
 """What nobody published."""
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
-_FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 2000, 128, 18
+_FACTORS, _PEOPLE, _BUCKETS, _GENRES = 32, 500, 64, 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,31 +51,44 @@ class Tastes:
     catalog: Catalog
     prior: PriorPeople | None = None
     payloads: None = None
+    tables: AnswerTables | None = None
 
 
 def snapshot(kind: str, size: int, rule: str, dimension: int = 2) -> Snapshot:
     """What a server answers from: `films` of the demo, `tastes`, or `places`."""
     match kind:
         case "films":
-            trained = demo_model()
-            card = replace(trained.card, rule=_rule(RuleKind(rule)))
-            people = trained.prior or made_people(card.space, 0, len(trained.catalog))
-            return snapshot_of(Tastes(card, trained.catalog, people))
+            return _ready(made_films(RuleKind(rule)))
         case "tastes":
-            return snapshot_of(made_tastes(size, RuleKind(rule), dimension))
+            return _ready(made_tastes(size, RuleKind(rule), dimension))
         case _:
             return snapshot_of(made_places(size, MetricRuleKind(rule)))
 
 
+def _ready(model: Tastes) -> Snapshot:
+    """With the tables of what its card publishes."""
+    return snapshot_of(replace(model, tables=tables_for(model)))
+
+
+def made_films(rule: RuleKind) -> Tastes:
+    """The demo's films, by another rule than the one that did best."""
+    trained = demo_model()
+    space, catalog = trained.card.space, trained.catalog
+    if rule.needs_prior:
+        space = replace(space, buckets=made_buckets(space.ranking_dimension))
+    card = replace(trained.card, space=space, rule=_rule(rule))
+    people = made_people(space, len(catalog)) if rule.needs_prior else None
+    return Tastes(card, catalog, people)
+
+
 def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
-    """So many items of 32 factors, and 2,000 people where the rule weighs any."""
+    """So many items of 32 factors, and 500 people where the rule weighs any."""
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
     directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
     knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (dimension, 1))
     encoder = Encoder(directions, np.zeros(_FACTORS, np.float32), knots, 0.005, 20, 1.5)
-    scales, ways = scales_of(vectors), rng.normal(size=(_BUCKETS, _FACTORS)).astype(np.float32)
-    buckets = Buckets(ways, np.zeros(_BUCKETS, np.float32)) if rule.needs_prior else None
+    scales, buckets = scales_of(vectors), made_buckets(_FACTORS) if rule.needs_prior else None
     space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales, buckets)
     genres, years = rng.integers(0, _GENRES, count), rng.integers(1930, 2026, count)
     items = tuple(
@@ -83,18 +98,25 @@ def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
     card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, _rule(rule), count)
-    people = made_people(space, 1, count) if rule.needs_prior else None
+    people = made_people(space, count) if rule.needs_prior else None
     return Tastes(card, catalog, people)
 
 
-def made_people(space: FeatureSpace, seed: int, n_items: int) -> PriorPeople:
-    """2,000 people anywhere in the box, who have seen nothing."""
-    rng = np.random.default_rng(seed)
+def made_buckets(ranking_dimension: int) -> Buckets:
+    """Directions at random."""
+    ways = np.random.default_rng(2).normal(size=(_BUCKETS, ranking_dimension)).astype(np.float32)
+    return Buckets(ways, np.zeros(_BUCKETS, np.float32))
+
+
+def made_people(space: FeatureSpace, n_items: int) -> PriorPeople:
+    """500 people anywhere in the box, who have seen nothing."""
+    rng = np.random.default_rng(1)
     encoder = space.encoder
     points = encoder.unit * rng.random((_PEOPLE, encoder.dimension))
     tastes = (0.02 * rng.normal(size=(_PEOPLE, encoder.ranking_dimension))).astype(np.float32)
     tastes += ((points / encoder.unit - 0.5) @ encoder.directions.T.astype(np.float64)).astype("f4")
-    seen = csr_array((_PEOPLE, n_items), dtype=np.float32)
+    nobody = np.zeros(0, np.int64)
+    seen = csr_array((nobody.astype(np.float32), (nobody, nobody)), shape=(_PEOPLE, n_items))
     return PriorPeople(tastes, points, seen, np.ones(_PEOPLE), "SIMULATED")
 
 
@@ -121,7 +143,7 @@ def questions(
 def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:
     rng, lattice = np.random.default_rng(3), Lattice.for_epsilon(epsilon)
     size = (QUESTIONS, card.space.dimension)
-    points = card.space.encoder.unit * rng.random(size) + rng.laplace(scale=1 / epsilon, size=size)
+    points = card.space.encoder.unit * rng.random(size) + rng.laplace(0.0, 1 / float(epsilon), size)
     return [Signal(card.space.version, lattice, each) for each in _steps(points / lattice.step)]
 
 

@@ -6,6 +6,7 @@ import datetime
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -61,8 +62,7 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
     certificate, key = _certified()
     (folder / "tls.crt").write_bytes(certificate)
     (folder / "tls.key").write_bytes(key)
-    listening = socket.create_server((CALLER, 0))  # callers may come before nginx is ready
-    port = listening.getsockname()[1]
+    port = _free_port()
     text = SHIPPED.read_text(encoding="utf-8")
     changes = {
         "listen 8443 ": f"listen {CALLER}:{port} ",
@@ -77,21 +77,18 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
         text = text.replace(shipped, here)
     (folder / "nginx.conf").write_text(text, encoding="utf-8")
     output = folder / "output"
-    command = ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
-    environment = {**os.environ, "NGINX": f"{listening.fileno()};"}
-    with listening, output.open("wb") as written:
-        process = subprocess.Popen(
-            command,
-            stdout=written,
-            stderr=written,
-            env=environment,
-            pass_fds=[listening.fileno()],
-        )
+    command = ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    with output.open("wb") as written:  # it goes on by itself once it listens
+        subprocess.run(command, stdout=written, stderr=written, check=True)
     try:
-        yield Proxy(f"localhost:{port}", folder / "tls.crt", output)
+        yield Proxy(f"{CALLER}:{port}", folder / "tls.crt", output)
     finally:
-        process.terminate()
-        process.wait()
+        os.kill(int((folder / "nginx.pid").read_text(encoding="utf-8")), signal.SIGTERM)
+
+
+def _free_port() -> int:
+    with socket.create_server((CALLER, 0)) as each:
+        return int(each.getsockname()[1])
 
 
 def _certified() -> tuple[bytes, bytes]:
@@ -100,7 +97,7 @@ def _certified() -> tuple[bytes, bytes]:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "proxy")])
     now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
-    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(CALLER))]
+    names = [x509.IPAddress(ipaddress.ip_address(CALLER))]
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - day)

@@ -130,6 +130,7 @@ def forge_model(
     arrays: Arrays | bytes | None = None,
     items: object = None,
     card: Mapping[str, object] | None = None,
+    tables: Arrays | bytes | None = None,
     without: str | None = None,
 ) -> None:
     """Change a saved model and make every digest and version fit the change.
@@ -145,7 +146,11 @@ def forge_model(
     elif arrays is not None:
         (directory / "arrays.safetensors").write_bytes(encode(arrays))
         fields["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
-    for name in ("arrays.safetensors", "items.json"):
+    if tables is not None:
+        data = tables if isinstance(tables, bytes) else encode(tables)
+        (directory / "tables.safetensors").write_bytes(data)
+    named = ("arrays.safetensors", "items.json", "tables.safetensors")
+    for name in [each for each in named if (directory / each).exists()]:
         data = (directory / name).read_bytes()
         fields["files"][name] = {"bytes": len(data), "sha256": digest(data)}
     if not isinstance(arrays, bytes):

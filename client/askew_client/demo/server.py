@@ -13,6 +13,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew.errors import ServerFailed, Unreachable
+from askew.wire.trust import why_unreachable
 
 _SERVER = ("-m", "askew_server")
 _PATIENCE = 30.0  # seconds; training takes one on a slow machine
@@ -55,9 +56,20 @@ async def wait_until_healthy(channel: grpc.aio.Channel, patience: float = _PATIE
             health_pb2.HealthCheckRequest(), timeout=patience, wait_for_ready=True
         )
     except grpc.aio.AioRpcError:
-        raise Unreachable("the server did not pass its health check") from None
+        why = await _reason(stub)
+        text = "the server did not pass its health check"
+        raise Unreachable(f"{text}: {why}" if why else text) from None
     if reply.status != health_pb2.HealthCheckResponse.SERVING:
         raise Unreachable("the server is up but does not serve")
+
+
+async def _reason(stub: health_pb2_grpc.HealthStub) -> str | None:
+    """What is wrong with the connection: only a call that does not wait for it is told."""
+    try:
+        await stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
+    except grpc.aio.AioRpcError as error:
+        return why_unreachable(error.details() or "")
+    return None
 
 
 async def _address(process: Process) -> str:

@@ -44,8 +44,9 @@ class ClientSettings:
     concerns bucket_rr, whose epsilon holds for every pair of people.
     pace: seconds; a call is sent a whole number of these after the server's last reply,
     so that the time between them does not tell how much work a profile made.
-    timeout: seconds for one call. authority: a file of certificates in PEM, which are trusted in
-    place of the public authorities, and then on this machine too; "" trusts those.
+    timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
+    which are trusted in place of the public authorities, and then on this machine too; "" trusts
+    those.
     way: how this device is served (`ways`): "" is by itself, as its own reckoning and what a card
     proposes come to; else this way, at these settings. byte_budget: what a catalog may take that is
     held whole. held_from: the address of a static host that has what devices hold
@@ -70,7 +71,7 @@ class ClientSettings:
     max_diameter: float = float(DEVICE_REACH.diameter)
     max_one_rating: float = float(DEVICE_REACH.one_rating)
     pace: float = 0.25
-    timeout: float = 5.0
+    timeout: float = 8.0
     authority: str = ""
     way: WayName = ""
     byte_budget: int = DEVICE_BYTES

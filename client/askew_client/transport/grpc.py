@@ -1,13 +1,12 @@
 """The network: one gRPC channel to one server.
 
-Messages cross as bytes; `askew.wire.convert` makes and checks them. A retry is made below the call
-and sends the same bytes. Plain text is spoken to this machine only; everywhere else it is TLS, and
-here too where an authority is named. No call says who asks.
+Messages cross as bytes; `askew.wire.convert` makes and checks them, and `retries` sends the same
+again. Plain text is spoken to this machine only; everywhere else it is TLS, and here too where an
+authority is named. No call says who asks.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -23,28 +22,16 @@ from askew.model_card import MAX_PAYLOAD
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
-from askew.wire.trust import credentials_for
+from askew.wire.trust import checked_authority, credentials_for
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.transport.retries import persistent
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
-_RETRIES = {
-    "methodConfig": [
-        {
-            "name": [{"service": _SERVICE}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                # A server that drains answers CANCELLED for calls it had not accepted yet.
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ]
-}
 _MOST_BYTES = 64 * MAX_PAYLOAD + (1 << 20)  # a reply of 64 items whole, and their words
 _OPTIONS = [
-    ("grpc.service_config", json.dumps(_RETRIES)),
+    # A server that starts again is found within a second, and not after a pause that doubles.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.max_receive_message_length", _MOST_BYTES),
     ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
 ]
@@ -106,8 +93,12 @@ class GrpcTransport:
     async def _call(self, method: str, request: bytes) -> bytes:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
         call = self.channel.unary_unary(f"/{_SERVICE}/{method}")
+
+        async def send(seconds: float) -> bytes | None:
+            return await call(request, timeout=seconds)
+
         try:
-            reply = await call(request, timeout=self._timeout)
+            reply = await persistent(send, self._timeout)
         except grpc.aio.AioRpcError as error:
             raise status.error_of(error.code(), self._target, error.details()) from None
         if reply is None:  # a status of success without a message
@@ -117,7 +108,7 @@ class GrpcTransport:
 
 def _read(authority: str) -> bytes:
     try:
-        return Path(authority).read_bytes()
+        return checked_authority(Path(authority).read_bytes(), authority)
     except OSError:
         raise ParameterError("authority", authority, "a file that can be read") from None
 

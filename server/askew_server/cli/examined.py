@@ -8,10 +8,11 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from askew.editions import FIRST
 from askew.errors import AskewError
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.model.mondays import dated
-from askew_server.published.reader import ReleaseReader
+from askew_server.cli.served_models import in_folder, named
+from askew_server.published.reader import GlancingReader
 from askew_server.serving.configuration.configuration import Configuration
 from askew_server.serving.configuration.findings import Finding
 from askew_server.serving.configuration.served import Analysts, Models, Releases
@@ -30,7 +31,7 @@ def examined(chosen: Configuration, now: datetime.datetime) -> Iterator[Finding]
     yield from _models(chosen.models)
     yield from _releases(chosen.releases)
     yield from _analysts(chosen.analysts)
-    if not (chosen.models.directories or chosen.models.demo or chosen.releases.ledger):
+    if chosen.models == Models() and chosen.releases.ledger is None:
         yield Finding("fail", "served", "nothing: name a model, a demo, or a ledger of releases")
 
 
@@ -88,21 +89,33 @@ def _certificate(tls: Tls, now: datetime.datetime) -> Iterator[Finding]:
 def _models(models: Models) -> Iterator[Finding]:
     if models.demo is not None:
         yield Finding("ok", "model", f"the demo of {models.demo}")
-    for text in models.directories:
-        try:
-            directory, _ = dated(text)
-            model = load(directory)
-            if len(models.directories) > 1:
-                of_tastes(model)
-            yield Finding("ok", "model", f"{text}: {model.words}")
-        except (AskewError, OSError) as error:
-            yield Finding("fail", "model", str(error))
+        return
+    try:
+        folder = models.folder
+        found = in_folder(folder)() if folder is not None else named(models.directories)()
+    except AskewError as error:
+        yield Finding("fail", "model", str(error))
+        return
+    if models.folder is not None and not found:
+        yield Finding("fail", "model", f"{models.folder} has none that is named by a Monday")
+    for _, directory in sorted(found.items()):
+        yield _model(directory, tastes_only=set(found) != {FIRST})
+
+
+def _model(directory: Path, *, tastes_only: bool) -> Finding:
+    try:
+        model = load(directory)
+        if tastes_only:
+            of_tastes(model)
+    except (AskewError, OSError) as error:
+        return Finding("fail", "model", str(error))
+    return Finding("ok", "model", f"{directory}: {model.words}")
 
 
 def _releases(releases: Releases) -> Iterator[Finding]:
     if releases.ledger is None:
         return
-    reader = ReleaseReader(releases.ledger)
+    reader = GlancingReader(releases.ledger)
     try:
         page = reader.page("", 0, 1000)
         if releases.popularity is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -> None:
     """Serve what was chosen, until it is stopped. child: its number, where it is one of several."""
     if child is not None:
-        chosen, with_parent = replace(chosen, server=replace(chosen.server, reuse_port=True)), True
+        chosen, with_parent = replace(chosen, server=chosen.server.as_child(child)), True
     elif chosen.server.processes > 1:
         from askew_server.serving.running.several import Several
 

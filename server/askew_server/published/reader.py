@@ -66,6 +66,11 @@ class ReleaseReader:
         files = (self._path, self._path.with_name(self._path.name + "-wal"))
         return tuple(_mark_of(file) for file in files)
 
+    def check(self) -> None:
+        """Whether the file is there and a ledger, as far as its first page says."""
+        with self._database():
+            pass
+
     def link(self, charge: int) -> bytes:
         """The hash of a release and of all that came before it. Raises NotFound."""
         with self._database() as database:
@@ -147,6 +152,16 @@ class ReleaseReader:
         if release.charge != charge:
             raise LedgerError(f"release {charge} of {self._path} belongs to another charge")
         return release
+
+
+class GlancingReader(ReleaseReader):
+    """Reads once and leaves no log beside a ledger that nobody has open. Whoever reads again needs
+    the log: SQLite does not see a writer without it.
+    """
+
+    def _immutable(self) -> str:
+        log = self._path.with_name(self._path.name + "-wal")
+        return "" if log.exists() else "&immutable=1"
 
 
 def _payload(database: sqlite3.Connection, charge: int) -> bytes:

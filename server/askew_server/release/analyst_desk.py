@@ -40,6 +40,11 @@ class AnalystDesk:
         self._job = job
         self._one_at_a_time = Lock()  # an engine is one connection, and a count is heavy
 
+    def check(self) -> None:
+        """Raises LedgerError where the budgets on offer cannot be read."""
+        for dataset in self._offers:
+            self._ledger.dataset(dataset)
+
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
         """What is left. Raises NotFound where nothing was granted: denied by default."""
         granted = self._ledger.budgets(dataset) if dataset in self._offers else ()

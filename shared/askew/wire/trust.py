@@ -30,21 +30,26 @@ def credentials_for(
 
     authority: certificates in PEM that are trusted in place of the public ones; then TLS is spoken
     to this machine too. identity: the caller's own key and certificate, where it is asked for one.
-    Raises ParameterError for a server that is not host:port, and for no certificates.
+    Raises ParameterError for a server that is not host:port.
     """
-    if authority is None and identity is None and is_loopback(host_of(server)):
+    here = is_loopback(host_of(server))
+    if authority is None and identity is None and here:
         return None
-    host_of(server)
-    if authority is not None:
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
-                cadata=authority.decode("ascii")
-            )
-        except (ssl.SSLError, ValueError):
-            limit = "a file of certificates in PEM"
-            raise ParameterError("authority", "something else", limit) from None
     key, certificate = identity or (None, None)
     return grpc.ssl_channel_credentials(authority, key, certificate)
+
+
+def checked_authority(authority: bytes, file: str) -> bytes:
+    """The same, if they are certificates in PEM: gRPC would say nothing until a deadline.
+
+    file: where they are. Raises ParameterError.
+    """
+    try:
+        certificates = authority.decode("ascii")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificates)
+    except (ssl.SSLError, ValueError):
+        raise ParameterError("authority", file, "a file of certificates in PEM") from None
+    return authority
 
 
 def why_unreachable(details: str) -> str | None:

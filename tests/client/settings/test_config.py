@@ -46,6 +46,7 @@ def test_without_any_source_there_are_the_defaults() -> None:
         ("max_one_rating", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("pace", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
+        ("authority", "/a.pem", "/b.pem", "/c.pem", ("/a.pem", "/b.pem", "/c.pem")),
         ("way", "whole", "signal", "auto", ("whole", "signal", "")),
         ("byte_budget", 3, "4", 5, (3, 4, 5)),
         (
@@ -97,6 +98,7 @@ def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
         ("k = 1.5\n", "k must be a whole number"),
         ("k = true\n", "k must be a whole number"),
         ("server = 3\n", "server must be text"),
+        ('authority = "ca.pem"\n', "authority must be an absolute path"),
         ('server = "nowhere"\n', "server must be host:port"),
         ('theme = "pink"\n', "theme must be dark or light"),
         ("k = 0\n", "k must be a whole number of at least 1"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from virtual_time import VirtualSelector, in_virtual_time
 
 from askew.editions import FIRST
 from askew.errors import StaleSpace
@@ -36,36 +36,6 @@ if TYPE_CHECKING:
 
 PACE = 0.25
 TODAY = datetime.date(2026, 11, 21)
-
-
-class VirtualSelector(selectors.SelectSelector):
-    """Where nothing is ready, time passes at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        self.now += timeout or 0.0
-        return super().select(0)
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock moves only while it waits."""
-
-    def __init__(self, clock: VirtualSelector) -> None:
-        self._virtual = clock
-        super().__init__(clock)
-
-    def time(self) -> float:
-        return self._virtual.now
-
-
-def in_virtual_time(
-    play: Callable[[], Coroutine[Any, Any, None]], clock: VirtualSelector | None = None
-) -> None:
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock or VirtualSelector())) as runner:
-        runner.run(play())
 
 
 class Listener(LocalTransport):

@@ -8,24 +8,34 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 
+import grpc
+import grpc.aio
 import pytest
 from small_collections import small_map
 
 from askew.editions import FIRST, LONGEST_DELAY, PERIOD, last_day
 from askew.errors import ArtifactError, StaleSpace
+from askew.lattice import Lattice
 from askew.model_card import ModelCard
+from askew.signal import Query, Signal
+from askew.wire import convert
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
 from askew_server.model.mondays import text_of_edition, versions_in
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.running import model_watch
 from askew_server.serving.running.model_watch import ModelWatch
 from askew_server.serving.running.models import Models
 from askew_server.serving.services.retrieval import RetrievalService
 
+Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should
 MONDAY = FIRST + 2000 * PERIOD
 TODAY = MONDAY + 3
 
@@ -204,6 +214,11 @@ def cut(place: Path) -> None:
     os.truncate(place / "arrays.safetensors", 100)
 
 
+def altered(place: Path) -> None:
+    data = (place / "payloads.bin").read_bytes()
+    (place / "payloads.bin").write_bytes(data[:-1] + b"?")
+
+
 def forge(place: Path) -> None:
     (place / "card.json").write_text('{"kind": "tastes", "files": {}}')
 
@@ -230,7 +245,7 @@ def a_model_of_places(place: Path) -> None:
     collections.save(small_map(), place)
 
 
-DAMAGES = [cut, forge, no_card, a_pipe, nothing, a_model_of_places]
+DAMAGES = [cut, altered, forge, no_card, a_pipe, nothing, a_model_of_places]
 
 
 @pytest.mark.parametrize("day", [MONDAY, MONDAY + PERIOD], ids=["in force", "to come"])
@@ -296,6 +311,56 @@ def test_a_start_with_what_cannot_be_used_is_refused(folder: Path) -> None:
     cut(folder / name(MONDAY))
     with pytest.raises(ArtifactError, match="is not the file that its card names"):
         Shop(folder)
+
+
+# -- under load ------------------------------------------------------------------------------------
+
+SWAPS = 20
+
+
+def shown(folder: Path, source: Path) -> None:
+    """Puts another model in the place of the one in force, in one step."""
+    link = folder.parent / "next"
+    link.symlink_to(source)
+    link.rename(folder / name(MONDAY))
+
+
+async def test_no_call_fails_while_models_are_swapped_and_no_reply_mixes_two(
+    tmp_path: Path, model: ItemModel
+) -> None:
+    """Planted bug: a reply reads what serves now for each of its items."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    pages = [f"page {n}".encode() for n in range(3)]
+    sources = [put(model, tmp_path / page.decode(), "old", payload=page) for page in pages]
+    shown(folder, sources[0])
+    shop = Shop(folder)
+    noise = Lattice.for_epsilon(Fraction(4))
+    signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
+    request = convert.query_to_bytes(Query(signal, 4, edition=MONDAY))
+    server, seen, done = RunningServer([shop.service], ServerConfig()), set[bytes](), []
+
+    async def ask(call: Call) -> None:
+        while not done:
+            reply = await call(request, timeout=PATIENCE)
+            payloads = set(convert.slate_from_bytes(reply, model.card, 4).payloads)
+            assert len(payloads) == 1, "a reply mixes two models"
+            seen.update(payloads)
+
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        call: Call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
+        asking = [asyncio.create_task(ask(call)) for _ in range(4)]
+        for n in range(1, SWAPS + 1):
+            shown(folder, sources[n % 3])
+            await asyncio.to_thread(shop.watch.look, at_once=True)
+            last = convert.slate_from_bytes(await call(request), model.card, 4)
+            assert set(last.payloads) == {pages[n % 3]}
+        done.append(True)
+        await asyncio.gather(*asking)
+    await server.stop(0)
+    assert (len(shop.told.swaps), shop.told.refusals) == (SWAPS, [])
+    assert seen == set(pages)
 
 
 # -- the task --------------------------------------------------------------------------------------

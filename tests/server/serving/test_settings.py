@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ import pytest
 from askew_server.cli.configured import configuration, settings
 from askew_server.cli.main import cli
 from askew_server.serving.configuration.configuration import Configuration, configuration_of
+from askew_server.serving.configuration.file import read_file
 from askew_server.serving.configuration.keys import BY_NAME, KEYS, Key
 from askew_server.serving.configuration.kinds import Choice, Kind, Network, Number, Switch, Whole
-from askew_server.serving.configuration.server import Limits
+from askew_server.serving.configuration.server import ServerConfig
 
 ALL = [pytest.param(key, id=key.name) for key in KEYS]
 CHECK = cli.commands["check"]
@@ -135,10 +138,11 @@ def _plain(key: Key, value: Any) -> Configuration:
     return configuration_of(needs | {key.name: value})
 
 
-def test_all_tables_of_limits_are_in_the_table_of_settings() -> None:
-    """A limit that is added to the class is a setting by itself."""
-    named = {name.partition(".")[2] for name in BY_NAME if name.startswith("limits.")}
-    assert named == set(vars(Limits()))
+@pytest.mark.parametrize("table", ["limits", "answers", "analysts"])
+def test_every_limit_is_a_setting(table: str) -> None:
+    """One that is added to the class is one by itself."""
+    limits = vars(getattr(ServerConfig(), table))
+    assert {name: BY_NAME[f"{table}.{name}"].default for name in limits} == limits
 
 
 def test_without_a_word_the_configuration_is_its_classes_own() -> None:
@@ -233,7 +237,7 @@ def test_no_server_starts_with_a_file_that_is_wrong_anywhere(
     assert run(command, "--config", path) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "models.demo must be one of films, places, got 'film'" in told
-    assert "analysts.threads must be a whole number from 1 to 1024, got 0" in told
+    assert "analysts.threads must be a whole number of at least 1, got 0" in told
     assert "'servr.port' is no setting; did you mean server.port?" in told
 
 
@@ -300,7 +304,7 @@ def test_a_wrong_value_that_may_hold_a_password_is_not_repeated(
             "--plain-text and a certificate exclude each other",
         ),
         (["--popularity", "1"], "--popularity names a release of the ledger in --releases"),
-        (["--model", "m", "--demo"], "name one model to serve: --model DIR or --demo"),
+        (["--model", "m", "--demo"], "--model DIR, --models FOLDER or --demo"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(
@@ -313,9 +317,14 @@ def test_what_does_not_go_together_is_wrong_usage(
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "server.example.org"])
 @pytest.mark.parametrize("command", ["serve", "serve-releases"])
 def test_plain_text_is_not_spoken_where_others_listen(
-    host: str, command: str, run: Any, capsys: pytest.CaptureFixture[str]
+    host: str,
+    command: str,
+    run: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Before anything is read. Planted bug: loopback is whatever is no public address."""
+    monkeypatch.setattr(asyncio, "run", lambda _: pytest.fail("plain text"))
     demo = ["--demo"] if command == "serve" else []
     assert run(command, *demo, "--host", host) == 2
     told = " ".join(capsys.readouterr().err.split())
@@ -331,3 +340,33 @@ def test_plain_text_is_spoken_on_this_machine(host: str) -> None:
 def test_plain_text_is_spoken_anywhere_to_a_proxy_in_front() -> None:
     said = {"server.host": "0.0.0.0", "server.plain_text": True}
     assert configuration_of(said).server.tls is None
+
+
+# -- documents ------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_operations_has_a_row_for_every_setting_with_its_flag_and_default() -> None:
+    """In the table's order, and none that does not exist."""
+
+    def row(key: Key) -> tuple[str, str, str]:
+        default = 7571 if key.name == "server.port" else key.default
+        shown = "none" if default in {None, ()} else json.dumps(default)
+        return f"`{key.name}`", ", ".join(f"`{flag}`" for flag in key.flags), shown
+
+    rows = re.findall(
+        r"^\| (`[a-z]+\.[a-z_]+`) \| ([^|]*?) ?\| ([^|]+) \| [^|]{4,} \|$", PAGE, re.MULTILINE
+    )
+    assert [row(key) for key in KEYS] == [
+        each for each in rows if each[0].strip("`") in BY_NAME or each[1].startswith("`--")
+    ]
+
+
+def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
+    block = re.search(r"^```toml\n(\[server\].*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert block
+    path = tmp_path / "server.toml"
+    path.write_text(block[1])
+    found = read_file(path)
+    assert (found.problems, len(found.values)) == ((), 5)

@@ -22,6 +22,7 @@ from askew.editions import FIRST
 from askew.errors import AccessError, ParameterError, Unreachable
 from askew.held_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.demo.server import wait_until_healthy
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.configuration.tls import Tls
@@ -130,6 +131,19 @@ async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
         assert await one_line_of(piece_of(network)) == f"no connection to {where}: {reason}"
 
 
+async def test_a_health_check_says_why_there_is_no_connection(
+    issuer: Issuer, authority: Path, made: MakeFiles
+) -> None:
+    """Planted bug: that it was not passed, after waiting for a connection that cannot come."""
+    async with (
+        serving(made(issuer, ("example.org",))) as where,
+        GrpcTransport(where, PATIENCE, str(authority)) as network,
+    ):
+        assert await one_line_of(wait_until_healthy(network.channel, patience=0.2)) == (
+            "the server did not pass its health check: its certificate is for another host"
+        )
+
+
 async def test_who_speaks_plain_text_to_tls_is_told_so(issuer: Issuer, made: MakeFiles) -> None:
     async with serving(made(issuer)) as where, GrpcTransport(where, PATIENCE) as network:
         assert await one_line_of(piece_of(network)) == (
@@ -146,8 +160,10 @@ def test_an_authority_that_is_none_is_refused_before_anything_is_sent(
     path = tmp_path / "authority.pem"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ParameterError, match="authority must be a file"):
+    with pytest.raises(ParameterError, match=f"authority must be a file .*'{path}'"):
         GrpcTransport("127.0.0.1:1", PATIENCE, str(path))
+    with pytest.raises((ParameterError, AccessError), match=str(path)):
+        AnalystClient("127.0.0.1:1", "token", trust=Trust(authority=path))
 
 
 # -- callers with certificates --------------------------------------------------------------------

@@ -6,7 +6,7 @@ check of a configuration are made from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from askew_server.serving.configuration.server import ServerConfig
 PORT = Whole(0, 65535)
 _DAY = 86_400
 _PLAIN = ServerConfig()
+_LIMITS = {"limits": _PLAIN.limits, "answers": _PLAIN.answers, "analysts": _PLAIN.analysts}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "server": vars(_PLAIN),
     "models": vars(Models()),
@@ -215,25 +216,13 @@ _NAMED = (
 )
 
 
-def _limit(name: str, default: float) -> Key:
-    """A limit of callers, by the type of its default."""
-    if isinstance(default, float):
-        return Key(name, Number(0.001, 30 * _DAY))
-    return Key(name, Whole(min(1, default)))
+def _limits(table: str) -> Iterator[Key]:
+    """A key for each limit of a table, by the type of its default."""
+    for name, default in vars(_LIMITS[table]).items():
+        least = 0 if name == "waiting" else 1
+        kind = Number(0.001, 30 * _DAY) if isinstance(default, float) else Whole(least)
+        yield Key(f"{table}.{name}", kind)
 
 
-def _lane(table: str) -> tuple[Key, ...]:
-    return (
-        Key(f"{table}.threads", Whole(1, 1024)),
-        Key(f"{table}.waiting", Whole(0, 1 << 20)),
-        Key(f"{table}.longest", Number(0.001, _DAY)),
-    )
-
-
-KEYS: tuple[Key, ...] = (
-    *_NAMED,
-    *(_limit(f"limits.{name}", default) for name, default in _DEFAULTS["limits"].items()),
-    *_lane("answers"),
-    *_lane("analysts"),
-)
+KEYS: tuple[Key, ...] = (*_NAMED, *(key for table in _LIMITS for key in _limits(table)))
 BY_NAME: Mapping[str, Key] = {each.name: each for each in KEYS}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from askew.address import is_loopback
 from askew.errors import ConfigError, ParameterError
@@ -24,17 +25,17 @@ class Limits:
     calls: int = 16  # of one connection but a proxy's, that are answered
     # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
     # connection may bring at a time, or it alone would turn others away.
-    pending: int = 32
+    pending: int = 64
     message: float = 5.0  # from the headers of a call to its message
     unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
     connections: int = 2000
     handshake: float = 5.0
     settings: float = 10.0
     idle: float = 300.0
-    age: float = 600.0
-    age_grace: float = 10.0
+    age: float = 120.0  # with the grace, the longest that a reply may stay unread
+    age_grace: float = 30.0
     keepalive: float = 60.0
-    keepalive_timeout: float = 20.0
+    keepalive_timeout: float = 20.0  # a connection that is dead is closed this long after a ping
     ping_interval: float = 30.0
 
     def __post_init__(self) -> None:
@@ -45,11 +46,12 @@ class Limits:
 class LaneLimits:
     """How many jobs of a lane run at once, how many wait, and the longest that a call may take.
 
+    threads: one leaves a core to the loop, which refuses; more cores are for more processes.
     patience: seconds that a job may be expected to wait; beyond, it is refused at once.
     Raises ParameterError for any that is not positive; nothing may wait where waiting is 0.
     """
 
-    threads: int = 2
+    threads: int = 1
     waiting: int = 64
     patience: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
@@ -80,9 +82,7 @@ class ServerConfig:
     limits: Limits = field(default_factory=Limits)
     answers: LaneLimits = field(default_factory=LaneLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: LaneLimits = field(
-        default_factory=lambda: LaneLimits(threads=1, patience=600.0, longest=3600.0)
-    )
+    analysts: LaneLimits = field(default_factory=lambda: LaneLimits(patience=600.0, longest=3600.0))
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -96,6 +96,15 @@ class ServerConfig:
         if self.tls is None and not (self.plain_text or is_loopback(self.host)):
             way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
             raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
+
+    def as_child(self, number: int) -> Self:
+        """One of several processes on the port. Its numbers are read at a port of their own: that
+        of the first, and the next ones.
+        """
+        pages = self.metrics
+        if pages.port:
+            pages = replace(pages, port=pages.port + number)
+        return replace(self, processes=1, reuse_port=True, metrics=pages)
 
     @property
     def address(self) -> str:

@@ -19,7 +19,7 @@ from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloade
 from askew.release import Release, plain_name
 from askew.wire import popularity_convert as convert
 from askew.wire import status
-from askew.wire.trust import credentials_for
+from askew.wire.trust import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.serving.configuration.private_file import read_private
 
@@ -48,8 +48,10 @@ class Trust:
     key: Path | None = None
 
     def authorities(self) -> bytes | None:
-        """Raises AccessError for a file that cannot be read."""
-        return None if self.authority is None else _read(self.authority)
+        """Raises AccessError for a file that cannot be read, ParameterError for no certificates."""
+        if self.authority is None:
+            return None
+        return checked_authority(_read(self.authority), str(self.authority))
 
     def identity(self) -> tuple[bytes, bytes] | None:
         """The key and the certificate. Raises AccessError, also for one without the other."""

@@ -27,6 +27,8 @@ def options_of(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.max_connection_age_grace_ms", _ms(limits.age_grace)),
         ("grpc.keepalive_time_ms", _ms(limits.keepalive)),
         ("grpc.keepalive_timeout_ms", _ms(limits.keepalive_timeout)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.ping_timeout_ms", _ms(limits.keepalive_timeout)),
         ("grpc.http2.min_ping_interval_without_data_ms", _ms(limits.ping_interval)),
     ]
 

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from grpc_health.v1 import health, health_pb2
+from grpc_health.v1 import health_pb2
 
+from askew_server.serving.front.quiet_health import QuietHealth
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Service
 
@@ -30,7 +31,7 @@ class Health:
     """The state of each service: none answers before the server does, nor while it stops."""
 
     def __init__(self, services: Sequence[Service], observer: Observer) -> None:
-        self.servicer = health.aio.HealthServicer()
+        self.servicer = QuietHealth()
         self._observer = observer
         self._checked = {each.name: each for each in services if isinstance(each, Checked)}
         self._serving = {each.name: False for each in services}

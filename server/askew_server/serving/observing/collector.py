@@ -43,6 +43,11 @@ class ObserverCollector(Collector):
         yield from self._lanes()
         yield from self._snapshot()
         yield self._services()
+        yield CounterMetricFamily(
+            "askew_certificates_refused",
+            "Certificates that changed and were no use.",
+            self._observer.certificates_refusals,
+        )
         yield InfoMetricFamily("askew_server", "The program.", value={"version": __version__})
 
     def _requests(self) -> Metric:

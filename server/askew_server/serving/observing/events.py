@@ -42,19 +42,19 @@ EVENTS: Mapping[str, Event] = {
     "stopped": Event(Level.INFO, ("process", "seconds")),
     "swapped": Event(Level.INFO, ("monday",)),
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error",)),
-    "certificates_refused": Event(Level.ERROR, ("reason",)),
+    "certificates_refused": Event(Level.ERROR, ("reason",), alike=()),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
     "overload_began": Event(Level.WARNING, ("lane",)),
     "overload_ended": Event(Level.INFO, ("lane", "count", "seconds")),
     "health_changed": Event(Level.WARNING, ("service", "serving")),
-    "crashed": Event(Level.ERROR, ("error", "where")),
+    "crashed": Event(Level.ERROR, ("error", "where"), alike=("error", "where")),
     "library": Event(Level.WARNING, ("logger", "error", "where"), alike=("logger", "error")),
 }
 
 # A name of the code: a method, a class, a module with a line. Not long enough for a signal.
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 _PLACE = re.compile(r"[A-Za-z_][\w.]{0,95}:\d{1,5}")
-_PACKAGE = re.compile(r"[A-Za-z_][A-Za-z_.]{0,63}")
+_PACKAGE = re.compile(r"(?=.{1,64}\Z)[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,300}")
 

@@ -14,6 +14,7 @@ from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.told_errors import of_error
 
+_LONGEST_REASON = 300  # characters
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -41,6 +42,7 @@ class Observer:
         self.healths: Callable[[], Mapping[str, bool]] = dict
         self.version: Callable[[], int] | None = None
         self.loaded, self.swaps, self.swaps_refused = 0.0, 0, 0
+        self.certificates_refusals = 0
 
     def method(self, service: str, method: str) -> MethodCounts:
         """The counts of a method, to be kept by whoever carries its calls."""
@@ -68,18 +70,24 @@ class Observer:
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         """What would have been next is not good; what was served goes on being served.
 
-        reason: for the operator, of the operator's own files.
+        reason: for the operator, of the operator's own files; cut to one line.
         """
         self.swaps_refused += 1
-        told = of_error(error) if error is not None else {}
-        self.log.tell("swap_refused", error=told.get("error", "refused"), reason=reason)
+        told = of_error(error) if error is not None else {"error": "refused"}
+        self.log.tell("swap_refused", reason=_line(reason), error=told["error"])
 
     def certificates_refused(self, reason: str) -> None:
         """Files of certificates changed and are no use; what was shown goes on being shown.
 
         reason: for the operator, of the operator's own files. From any thread.
         """
-        self.log.tell("certificates_refused", reason=reason)
+        self.certificates_refusals += 1
+        self.log.tell("certificates_refused", reason=_line(reason))
+
+
+def _line(reason: str) -> str | None:
+    plain = "".join(each if each.isprintable() else " " for each in reason)
+    return " ".join(plain.split())[:_LONGEST_REASON] or None
 
 
 def _monday(day: int) -> str:

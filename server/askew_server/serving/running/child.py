@@ -30,12 +30,16 @@ class Child:
     async def started(cls, command: Sequence[str]) -> Self:
         """A process that answers. Raises DidNotStart. Cancelled, it leaves no process behind."""
         # In a session of its own: Ctrl-C and a terminal that closes reach the parent alone.
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, start_new_session=True
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, start_new_session=True
+            )
         )
         try:
+            process = await asyncio.shield(starting)
             line = await _stream(process).readline()
         except asyncio.CancelledError:
+            process = await starting  # what has begun to start can only be ended then
             process.kill()
             await process.wait()
             raise

@@ -45,13 +45,17 @@ class Several:
 
     def become(self) -> None:
         """This process goes on as the one that keeps them, and as nothing else."""
-        fields = (self.host, self.port, self.processes, self.grace, int(self.with_parent))
-        words = [sys.executable, "-m", __spec__.name, *map(str, fields), *self.command]
+        words = [sys.executable, "-m", __spec__.name, *self.words()]
         os.execv(sys.executable, words)  # noqa: S606 (the same interpreter)
+
+    def words(self) -> list[str]:
+        """As the program is told."""
+        fields = (self.host, self.port, self.processes, self.grace, int(self.with_parent))
+        return [*map(str, fields), *self.command]
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Self:
-        """What `become` says."""
+        """What such words mean."""
         host, port, processes, grace, with_parent, *command = words
         return cls(host, int(port), int(processes), float(grace), bool(int(with_parent)), command)
 

@@ -116,6 +116,7 @@ class Supervisor:
             try:
                 place.child = await self._begun(place.number)
                 place.answers = True
+                self._say(f"process {place.number} answers again")
             except DidNotStart as error:
                 failures += 1
                 self._say(f"process {place.number} does not start: {error}")

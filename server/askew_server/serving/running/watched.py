@@ -37,7 +37,7 @@ async def watched(
     if config.metrics.port is not None:
         from askew_server.serving.observing.endpoint import Endpoint
 
-        endpoint = Endpoint(config.metrics, observer)
+        endpoint = Endpoint(config.metrics, observer, reuse_port=config.reuse_port)
         await endpoint.start()
         stop_pages, port = endpoint.stop, endpoint.port
     task = asyncio.create_task(_look(server, Overloads(observer, time.monotonic)))

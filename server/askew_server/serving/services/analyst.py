@@ -28,6 +28,10 @@ class AnalystService:
             "GetBudget": self._for_principal(self._budget),
         }
 
+    def check(self) -> None:
+        """Raises LedgerError where budgets cannot be read."""
+        self._desk.check()
+
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
         """A way to answer that asks who calls before it looks at the message."""
         return lambda request, caller: answer(request, self._principals.find(_header(caller)))

@@ -29,6 +29,10 @@ class PopularityService:
         """What is answered."""
         return {"GetRelease": self._release, "ListReleases": self._page}
 
+    def check(self) -> None:
+        """Raises LedgerError for a file that cannot be read."""
+        self._reader.check()
+
     def _release(self, request: bytes, _: Caller) -> bytes | Job:
         charge = convert.charge_from_bytes(request)
         kept = self._kept.at_hand(charge)

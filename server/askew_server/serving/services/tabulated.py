@@ -34,6 +34,12 @@ class TabulatedReplies:
                 replies = encoded.replies(table)
                 self._tables[_key_of(table.mechanism, table.k)] = table.cells.find, replies
 
+    @property
+    def size(self) -> int:
+        """The bytes of all replies."""
+        replies = {id(each): each for _, table in self._tables.values() for each in table}
+        return sum(map(len, replies.values()))
+
     def find(self, message: pb.RetrieveRequest) -> bytes | None:
         """The reply to a request; None where it has to be made, or refused. O(d)."""
         table = self._tables.get(_key(message))

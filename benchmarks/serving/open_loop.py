@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import selectors
+import subprocess
+import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
-from raw_http2 import RawConnection, headers, message
+from benchmarks.serving.raw_http2 import RawConnection, headers, message
+
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.services.call import Service
 
 HEALTH = "/grpc.health.v1.Health/Check"
 HEALTH_EVERY = 0.02
@@ -23,6 +31,28 @@ def cpu_of(pid: int) -> float:
     """Seconds that a process has run, all its threads."""
     after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(after[11]) + int(after[12])) / _TICKS
+
+
+async def serve(service: Service) -> None:
+    """Serve on a free port, say which, and stop when standard input closes."""
+    server = RunningServer([service], ServerConfig())
+    await server.start()
+    print(server.port, flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await server.stop(0)
+
+
+@contextmanager
+def served(module: str) -> Iterator[tuple[int, int]]:
+    """The port and the process of a module that serves when it is started so."""
+    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", module, "--serve"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=one_thread) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline()), server.pid
+        finally:
+            server.communicate()
 
 
 @dataclass(frozen=True)

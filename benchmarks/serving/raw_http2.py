@@ -76,11 +76,11 @@ class RawConnection:
         self.socket.sendall(frames)
 
     def received(self) -> Iterator[Done]:
-        """The calls that ended by what has come; waits as the socket is told to."""
+        """The calls that ended by what has come. Raises TimeoutError where nothing comes."""
         try:
             data = self.socket.recv(1 << 18)
-        except BlockingIOError:
-            return
+        except TimeoutError:
+            raise
         except OSError:
             data = b""
         self.closed = not data

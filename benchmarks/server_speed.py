@@ -1,0 +1,141 @@
+"""What an answer costs a running server, beside an echo of as many bytes. `make bench-server`.
+
+    python -m benchmarks.server_speed [ROW ...]     # of SCENES; all of them without
+
+The production server over SIMULATED models, and an echo with the same options and the same grpcio,
+each in a process of its own. One process asks, 16 calls at once, each again as soon as it is
+answered, and checks every reply. Short windows take turns in random order. A figure is the median
+of ratios of windows of one round, with a bootstrap interval of 90 %; a goal is missed where the
+whole interval lies beyond it, and then the exit status is 1. The ratio of CPU hardly depends on
+what else runs on the machine, the one of calls a second does.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+
+from benchmarks.serving.figures import (
+    HEADING,
+    Estimate,
+    Goal,
+    Windows,
+    cpu,
+    described,
+    difference,
+    rate,
+    ratio,
+)
+from benchmarks.serving.models import OTHER_EPSILON, OTHER_K, TOWN
+from benchmarks.serving.scenes import Ask, Scene, contenders
+from benchmarks.serving.windows import Contender, rotations
+
+ROUNDS, SECONDS = 9, 0.25
+FAST, LIGHT = Goal(least=0.8), Goal(most=1.25)
+POSTERIOR, QUARTER = Goal(least=0.7), Goal(least=0.25)
+
+
+def published(name: str = "published", *, bucket: bool = False) -> Ask:
+    """What the card names: answered from a table."""
+    return Ask(name, bucket=bucket, rate=FAST, cpu=LIGHT)
+
+
+def long(goal: Goal | None = Goal(most=2)) -> Ask:  # noqa: B008 - a constant
+    """64 results, which no table has."""
+    return Ask("k = 64", k=64, beside="another k", twice=goal)
+
+
+OTHERS = (
+    Ask("another k", k=OTHER_K, rate=QUARTER),
+    Ask("another epsilon", epsilon=OTHER_EPSILON, rate=QUARTER),
+    long(),
+)
+WEIGHED = Ask("published", rate=POSTERIOR)
+SCENES = {
+    "films": Scene("417 films, codebook", ("films", 0, "codebook"), (published(), *OTHERS)),
+    "films-buckets": Scene(
+        "417 films, buckets", ("films", 0, "buckets"), (published(bucket=True),)
+    ),
+    "films-posterior": Scene("417 films, posterior", ("films", 0, "posterior"), (WEIGHED,)),
+    "1e5": Scene("10^5 items, codebook", ("tastes", 10**5, "codebook"), (published(), *OTHERS)),
+    "1e5-4": Scene(
+        "10^5 items, codebook, d = 4",
+        ("tastes", 10**5, "codebook", 4),
+        (published(), Ask("another k", k=OTHER_K, rate=QUARTER)),
+    ),
+    "1e5-buckets": Scene(
+        "10^5 items, buckets", ("tastes", 10**5, "buckets"), (published(bucket=True),)
+    ),
+    "1e5-posterior": Scene("10^5 items, posterior", ("tastes", 10**5, "posterior"), (WEIGHED,)),
+    "1e6": Scene("10^6 items, codebook", ("tastes", 10**6, "codebook"), (published(), *OTHERS[:1])),
+    "1e6-buckets": Scene(
+        "10^6 items, buckets", ("tastes", 10**6, "buckets"), (published(bucket=True),)
+    ),
+    "places": Scene(
+        "10^6 places, codebook",
+        ("places", 10**6, "codebook"),
+        (
+            Ask("k = 20", k=20, epsilon=TOWN, rate=QUARTER),
+            Ask("k = 8", k=8, epsilon=TOWN),
+            Ask("k = 64", k=64, epsilon=TOWN, beside="k = 8", twice=Goal(most=2)),
+        ),
+    ),
+    "places-posterior": Scene(
+        "10^6 places, posterior",
+        ("places", 10**6, "posterior"),
+        (Ask("k = 20", k=20, epsilon=TOWN, kernel=Goal(most=5)),),
+    ),
+}
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(SCENES)
+    if unknown := [each for each in names if each not in SCENES]:
+        raise SystemExit(f"no row {unknown[0]}: {', '.join(SCENES)}")
+    print(
+        f"grpcio {version('grpcio')}, protobuf {version('protobuf')}, 16 calls at once, SIMULATED"
+    )
+    gc.disable()
+    missed = [miss for name in names for miss in measured(SCENES[name])]
+    for each in missed:
+        print(f"MISSED: {each}")
+    sys.exit(bool(missed))
+
+
+def measured(scene: Scene) -> list[str]:
+    """Prints the figures of a scene; which goals it missed."""
+    begun = time.perf_counter()
+    with contenders(scene) as asked:
+        print(f"\n{scene.name} (served after {time.perf_counter() - begun:.1f} s)\n{HEADING}")
+        every: list[Contender] = [each for both in asked.values() for each in both]
+        windows = rotations(every, ROUNDS, SECONDS)
+    for name, each in windows.items():
+        print(described(name, each))
+    missed = []
+    for ask in scene.asks:
+        for name, found, goal in figures(ask, windows):
+            miss = goal is not None and goal.missed(found)
+            missed += [f"{scene.name}: {name}"] if miss else []
+            words = "" if goal is None else f"   goal {goal}{'   MISSED' if miss else ''}"
+            print(f"  {name:48s}{found}{words}", flush=True)
+    return missed
+
+
+def figures(ask: Ask, windows: Windows) -> Iterator[tuple[str, Estimate, Goal | None]]:
+    """The ratios of one way to ask, by name, with their goals."""
+    real, echo = windows[ask.name], windows[f"echo of {ask.name}"]
+    yield f"{ask.name}: calls a second / echo's", ratio(real, echo, rate), ask.rate
+    yield f"{ask.name}: CPU / echo's", ratio(real, echo, cpu), ask.cpu
+    if ask.kernel is not None:
+        beyond = difference(real, echo, lambda window: 1e3 * window.cpu)
+        yield f"{ask.name}: ms of CPU beyond echo's", beyond, ask.kernel
+    if ask.beside:
+        shorter = ratio(real, windows[ask.beside], cpu)
+        yield f"{ask.name}: CPU / that of {ask.beside}", shorter, ask.twice
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""What answers made beforehand take, and what people lose by them. `make bench-tables`.
+
+    python -m benchmarks.table_loss [MODEL RATINGS]
+
+The same people send the same noisy points to the rule itself and to its table; the loss is that of
+their best pick, of the best possible, with a standard error: of SIMULATED people with SIMULATED
+models, or of those of RATINGS with a model that was trained. The exit status is 1 where a loss is
+clearly above .003.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from benchmarks.serving.models import Tastes, made_films, made_people, made_tastes
+
+from askew.lattice import Lattice
+from askew.rule_kind import RuleKind
+from askew.signal import Signal
+from askew_server.cli.saved_model import load, of_tastes
+from askew_server.evaluation.data import read_table
+from askew_server.model.answer_tables import AnswerTable
+from askew_server.model.item_model import ItemModel
+from askew_server.model.kept_aside import KeptAside
+from askew_server.model.simulated_answers import by_sizes
+from askew_server.prior.people import PriorPeople, as_they_are
+from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.tables.made import tables_of
+from askew_server.serving.services.tabulated import TabulatedReplies
+from askew_server.training.factors import fold_in_people, people_of, snapshot
+from askew_server.training.quality import Estimate
+from askew_server.training.simulated_noise import lattice_signals
+
+MOST, PEOPLE, DRAWS = 0.003, 2000, 2
+MADE: tuple[tuple[str, Callable[[], Tastes], float], ...] = (
+    ("417 films, codebook", lambda: made_films(RuleKind.CODEBOOK), 1.0),
+    ("417 films, codebook", lambda: made_films(RuleKind.CODEBOOK), 4.0),
+    ("417 films, posterior", lambda: made_films(RuleKind.POSTERIOR), 4.0),
+    ("10^5 items, codebook", lambda: made_tastes(10**5, RuleKind.CODEBOOK, 2), 4.0),
+    ("10^5 items, codebook", lambda: made_tastes(10**5, RuleKind.CODEBOOK, 4), 4.0),
+)
+
+
+def main() -> None:
+    print(f"{'':40s}{'k':>4s}{'cells':>7s}{'answers':>9s}{'kB':>8s}  loss")
+    worst = max(low for model in models() for low in rows(*model))
+    sys.exit(worst > MOST)
+
+
+def models() -> Iterator[tuple[str, Tastes | ItemModel, PriorPeople]]:
+    """What is compared, by name, and people to ask."""
+    if len(sys.argv) == 3:
+        model = of_tastes(load(Path(sys.argv[1])))
+        yield str(model.card.rule.kind), model, people_in(model, Path(sys.argv[2]))
+        return
+    for name, make, epsilon in MADE:
+        made = make()
+        card = replace(made.card, rule=replace(made.card.rule, epsilon=epsilon))
+        people = made_people(card.space, len(made.catalog))
+        repeated = people.only(np.tile(np.arange(len(people)), DRAWS))
+        yield name, replace(made, card=card), repeated
+
+
+def people_in(model: ItemModel, ratings: Path) -> PriorPeople:
+    """Some of the people of these ratings, with profiles as their devices would have them."""
+    table = read_table(ratings)
+    places = {key: place for place, key in enumerate(table.item_keys)}
+    kept = np.array([places[key] for key in model.keys])
+    space, seed = model.card.space, model.training.seed
+    people = snapshot(people_of(table, kept, space.scale), seed)
+    tastes = fold_in_people(people, model.catalog.vectors, space.encoder.least_likes)
+    everybody = as_they_are(tastes, model.catalog.vectors, space.encoder, "ratings")
+    rng = np.random.default_rng(0)
+    return everybody.only(rng.permutation(len(everybody))[:PEOPLE])
+
+
+def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[float]:
+    """Prints a row for each table of points; what each loses for sure."""
+    retriever = Retriever(model.card, model.catalog, model.prior)
+    begun = time.process_time()
+    tables = tables_of(retriever)
+    print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
+    group = KeptAside.of(people, model.catalog, model.card.n_held)
+    of_points = [each for each in tables.tables if isinstance(each.mechanism, Lattice)]
+    for lattice in dict.fromkeys(each.mechanism for each in of_points):
+        asked = [each for each in of_points if each.mechanism == lattice]
+        for table, found in zip(asked, losses(retriever, lattice, asked, group), strict=True):
+            size = TabulatedReplies(replace(retriever.snapshot, tables=(table,))).size
+            title = f"  d = {table.cells.axes}, epsilon {float(lattice.epsilon):g}"
+            print(
+                f"{title:40s}{table.k:4d}{len(table.cells):7,d}{len(table.slates):9,d}"
+                f"{size / 1e3:8.1f}  {found.mean:+.4f} ± {found.error:.4f}",
+                flush=True,
+            )
+            yield found.mean - 2 * found.error
+
+
+def losses(
+    retriever: Retriever, lattice: Lattice, tables: Sequence[AnswerTable], group: KeptAside
+) -> Iterator[Estimate]:
+    """Of each table, paired, by the same noise."""
+    signals = lattice_signals(lattice, group.points, np.random.default_rng(1)).tolist()
+    rule, version = retriever.rule(lattice), retriever.card.space.version
+    sizes = [each.k for each in tables]
+    exact = [
+        by_sizes(rule, retriever.prior, Signal(version, lattice, tuple(each)), sizes)
+        for each in signals
+    ]
+    for table, answers in zip(tables, zip(*exact, strict=True), strict=True):
+        cells = [table.cells.find(each) for each in signals]
+        by_table = table.slates[table.numbers[cells]].astype(np.int64)
+        by_rule = np.array(answers, dtype=np.int64)
+        yield group.gain(group.served_each(by_rule), group.served_each(by_table))
+
+
+if __name__ == "__main__":
+    main()

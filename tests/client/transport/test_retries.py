@@ -1,0 +1,132 @@
+"""A call that fails for a while is sent again: until when, how often, and with which bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import grpc
+import grpc.aio
+import pytest
+from virtual_time import VirtualSelector, in_virtual_time
+
+from askew_client.transport import retries
+from askew_client.transport.retries import PATIENCE, persistent
+
+LONG = 60.0
+
+
+def failure(code: grpc.StatusCode) -> grpc.aio.AioRpcError:
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata())
+
+
+class Stopped:
+    """A server that stops, and answers again after some seconds. Fails at once, or slowly."""
+
+    def __init__(self, for_: float, code: grpc.StatusCode, slowly: float = 0.0) -> None:
+        self._until, self._code, self._slowly = for_, code, slowly
+        self.came: list[float] = []
+        self.left: list[float] = []
+
+    async def send(self, seconds: float) -> str:
+        self.left.append(seconds)
+        self.came.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(min(self._slowly, seconds))
+        if self.came[-1] < self._until:
+            raise failure(self._code)
+        return "a reply"
+
+
+def asked(server: Stopped, timeout: float = LONG) -> str:
+    """What comes of it: a reply, or the name of a status."""
+    outcome = []
+
+    async def play() -> None:
+        try:
+            outcome.append(await persistent(server.send, timeout))
+        except grpc.aio.AioRpcError as error:
+            outcome.append(error.code().name)
+
+    in_virtual_time(play)
+    return outcome[0]
+
+
+@pytest.fixture(params=[0.75, 1.0, 1.25], ids=["early", "on time", "late"])
+def jitter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+    """The ends of what is drawn, and its middle."""
+    monkeypatch.setattr(random, "uniform", lambda least, most: request.param)
+    return float(request.param)
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
+@pytest.mark.parametrize("down", [0.05, 0.7, 2.5, PATIENCE])
+@pytest.mark.usefixtures("jitter")
+def test_a_server_that_is_back_within_five_seconds_answers(
+    code: grpc.StatusCode, down: float
+) -> None:
+    """Planted bug: four tries within .7 s."""
+    assert asked(Stopped(down, code)) == "a reply"
+
+
+def test_one_that_stays_away_is_told_after_little_more_than_that(jitter: float) -> None:
+    server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
+    assert asked(server) == "UNAVAILABLE"
+    assert PATIENCE <= server.came[-1] <= PATIENCE + jitter
+    assert 8 <= len(server.came) <= 11
+
+
+@pytest.mark.parametrize("code", set(grpc.StatusCode) - retries._PASSING - {grpc.StatusCode.OK})
+def test_what_does_not_pass_is_told_at_once(code: grpc.StatusCode) -> None:
+    """Too many calls are refused to be fewer: sent again at once, they would be more."""
+    server = Stopped(LONG, code)
+    assert asked(server) == code.name
+    assert server.came == [0.0]
+
+
+@pytest.mark.parametrize("slowly", [0.0, 0.4], ids=["at once", "slowly"])
+@pytest.mark.parametrize("timeout", [0.05, 0.3, 2.0])
+@pytest.mark.usefixtures("jitter")
+def test_the_deadline_of_the_call_holds_for_all_tries(timeout: float, slowly: float) -> None:
+    """Planted bug: a whole timeout for each try."""
+    server, clock = Stopped(LONG, grpc.StatusCode.UNAVAILABLE, slowly), VirtualSelector()
+
+    async def play() -> None:
+        with pytest.raises(grpc.aio.AioRpcError):
+            await persistent(server.send, timeout)
+
+    in_virtual_time(play, clock)
+    assert clock.now <= timeout + 1e-9
+    assert [came + left for came, left in zip(server.came, server.left, strict=True)] == (
+        pytest.approx([timeout] * len(server.came))
+    )
+
+
+def test_the_pauses_grow_and_differ_from_device_to_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bug: no jitter, so that all devices come back at the same moment."""
+    pauses = []
+    for seed in range(50):
+        monkeypatch.setattr(random, "uniform", random.Random(seed).uniform)
+        server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
+        asked(server)
+        pauses.append([b - a for a, b in zip(server.came, server.came[1:], strict=False)])
+    for place, middle in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
+        here = [each[place] for each in pauses]
+        assert 0.75 * middle <= min(here) < 0.8 * middle
+        assert 1.2 * middle < max(here) <= 1.25 * middle
+
+
+def test_cancelling_the_call_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person who goes away is no server that drains."""
+    server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
+
+    async def play() -> None:
+        task = asyncio.create_task(persistent(server.send, LONG))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    in_virtual_time(play)
+    assert len(server.came) == 1

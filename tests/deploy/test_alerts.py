@@ -1,0 +1,72 @@
+"""Every alert asks for numbers that a server publishes, and is explained where operators look."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from askew_server.serving.observing.collector import exposition_of
+from askew_server.serving.observing.counts import STATUSES
+from askew_server.serving.observing.observer import Observer
+
+ROOT = Path(__file__).parents[2]
+(GROUP,) = yaml.safe_load((ROOT / "deploy/alerts.yaml").read_text())["groups"]
+RULES: list[dict[str, Any]] = GROUP["rules"]
+DOCUMENT = (ROOT / "docs/operations.md").read_text()
+# Of the language of expressions, beside names of metrics; see Prometheus' own documents.
+FUNCTIONS = "rate increase sum max min by changes histogram_quantile min_over_time ignoring"
+WORDS = {*FUNCTIONS.split(), "group_left", "instance", "lane", "method", "le"}
+OF_THE_READER = {"up"}  # Prometheus makes it itself
+
+
+class Lane:
+    taken, refused = 0, 0
+
+
+def published() -> dict[str, set[str]]:
+    """The names that a server with everything on publishes, with the labels of each."""
+    observer = Observer()
+    observer.method("askew.wire.v1.Retrieval", "Retrieve").done(0, 0.1)
+    observer.lanes = {"answers": Lane()}
+    observer.healths = lambda: {"askew.wire.v1.Retrieval": True}
+    observer.serves(lambda: 4, 0.0)
+    families = text_string_to_metric_families(exposition_of(observer).decode())
+    samples = [sample for family in families for sample in family.samples]
+    return {sample.name: set(sample.labels) for sample in samples}
+
+
+def names_in(expression: str) -> set[str]:
+    """The metrics of an expression: what is left of its words without selectors and functions."""
+    plain = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b\d[\w.]*", " ", expression)
+    return set(re.findall(r"[a-z_]\w*", plain)) - WORDS - OF_THE_READER
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_an_alert_asks_for_what_there_is(rule: dict[str, Any]) -> None:
+    """Planted bugs: a metric without its `_total`; a status that gRPC does not have."""
+    there, expression = published(), rule["expr"]
+    names = names_in(expression)
+    assert names <= set(there)
+    assert names or "up{" in expression
+    for name, selector in re.findall(r"(\w+)\{([^}]*)\}", expression):
+        labels = dict(re.findall(r'(\w+)=~?"([^"]*)"', selector))
+        assert set(labels) <= there.get(name, set()) | {"job"}
+        assert set(labels.get("status", "OK").split("|")) <= set(STATUSES)
+    for grouped in re.findall(r"by \(([^)]*)\)", expression):
+        known = {label for name in names for label in there[name]} | {"instance"}
+        assert set(grouped.replace(" ", "").split(",")) <= known
+    assert expression.count("(") == expression.count(")")
+
+
+def test_every_alert_and_every_number_of_ours_is_explained() -> None:
+    """And nothing is explained that there is not."""
+    alerts = {rule["alert"] for rule in RULES}
+    assert set(re.findall(r"`(Askew[A-Z]\w+)`", DOCUMENT)) == alerts
+    ends = re.compile(r"_(bucket|count|sum)$")
+    ours = {ends.sub("", name) for name in published() if name.startswith("askew_")}
+    assert set(re.findall(r"`(askew_\w+)`", DOCUMENT)) == ours

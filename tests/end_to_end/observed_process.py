@@ -1,0 +1,222 @@
+"""A server with everything on, whose answers fail in every way that an answer can.
+
+Run as a program with a folder, and `leaky` for one that tells what it must not: each leak is
+planted in an object that serves. Its first line of output says the port, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the command does
+
+import numpy as np
+from small_world import RULE, made_buckets, made_encoder, made_space
+
+from askew.errors import ArtifactError
+from askew.item_codes import rounded
+from askew.model_card import Catalog, Item, ModelCard
+from askew.odometer import PayWhatYouGet, PrivacyBudget
+from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.randomness import SystemBits
+from askew.ranking import Slate
+from askew.release import PRIVACY_UNIT
+from askew.signal import Query
+from askew.wire import status
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.counting import ContributionBound, TopCounts
+from askew_server.ledger import Ledger
+from askew_server.published.reader import ReleaseReader
+from askew_server.release.analyst_desk import AnalystDesk
+from askew_server.release.analyst_plan import Offer
+from askew_server.release.job import ReleaseJob
+from askew_server.release.plan import EventSource
+from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.configuration.observed import Log, Metrics
+from askew_server.serving.configuration.server import LaneLimits, ServerConfig
+from askew_server.serving.front import grpc_server
+from askew_server.serving.observing import endpoint
+from askew_server.serving.observing.observer import Observer
+from askew_server.serving.running.process import serve
+from askew_server.serving.running.watched import observer_of
+from askew_server.serving.services.analyst import AnalystService
+from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.call import Service
+from askew_server.serving.services.popularity import PopularityService
+from askew_server.serving.services.principals import Principals, RateLimit
+from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.services.revocations import Revocations
+
+KEY = BearerKey(b"k" * 32)
+DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"
+TITLE, EXPLODED, WORDS = "Zanzibar Nightingale", "kaleidoscope broke", "quicksilver words"
+ANSWERS, EXPLODES, DAWDLES, STRAYS = 1, 2, 3, 4  # by the k of a question
+DAWDLING = 1.0  # seconds
+
+
+class Moody(Retriever):
+    """Answers as its k says; every failure has the question in its text."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def answer(self, query: Query) -> Slate:
+        text = f"{WORDS} {query.signal.values} {self.catalog.items[0].title}"
+        if query.k == EXPLODES:
+            raise LookupError(f"{EXPLODED} {query.signal.values}")
+        if query.k == DAWDLES:
+            threading.Event().wait(DAWDLING)
+        if query.k == STRAYS:
+            stray(text, self.loop)
+        return super().answer(query)
+
+
+def stray(text: str, loop: asyncio.AbstractEventLoop) -> None:
+    """Failures beside the call, each of which Python tells somebody about by itself."""
+
+    async def nobody_waits() -> None:
+        raise OSError(text)
+
+    def in_a_thread() -> None:
+        raise RuntimeError(text)
+
+    class Unraisable:
+        def __del__(self) -> None:
+            raise KeyError(text)
+
+    loop.call_soon_threadsafe(loop.create_task, nobody_waits())
+    loop.call_soon_threadsafe(in_a_thread)
+    thread = threading.Thread(target=in_a_thread, name=text)
+    thread.start()
+    thread.join()
+    Unraisable()
+    warnings.warn(text, stacklevel=1)
+    logging.getLogger("asyncio").error("about %s", text)
+    logging.getLogger("asyncio").error("%d", text)  # cannot be written, and would be quoted
+    logging.getLogger(text).warning(text)
+    try:
+        raise ValueError(text)
+    except ValueError:
+        logging.getLogger("grpc").exception(text)
+
+
+def retriever() -> Moody:
+    rng = np.random.default_rng(20261122)
+    items = tuple(Item(f"{TITLE} {i}", 1950 + i, ("Drama",)) for i in range(40))
+    space = made_space(made_encoder(ranking=2), made_buckets(ranking=2), step=1 / 32)
+    vectors = rounded(rng.uniform(-0.2, 0.2, (40, 2)).astype(np.float32), space.scales)
+    catalog = Catalog(items, vectors, np.ones(40, dtype=np.float32), tuple(range(8)))
+    source = "made-up films"
+    card = ModelCard(space, catalog.version, 40, 8, source, simulated=True, rule=RULE, n_starter=40)
+    return Moody(card, catalog)
+
+
+def analysts(folder: Path, ledger: Ledger) -> AnalystService:
+    counts = TopCounts(("d", "b", "e", "a", "c"), (5000, 4000, 3000, 20, 10))
+    job = ReleaseJob(ledger, lambda _: counts, SystemBits())
+    offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
+    terms = PayWhatYouGet(
+        k_star=9,
+        l_star=5,
+        epsilon=Fraction(1, 2),
+        delta=Fraction(1, 10**9),
+        slack=Fraction(1, 10**8),
+    )
+    ledger.grant(DATASET, PRINCIPAL, terms)
+    principals = Principals(KEY, Revocations(folder / "revoked"), RateLimit(3, time.monotonic))
+    return AnalystService(AnalystDesk(ledger, {DATASET: offer}, job), principals)
+
+
+def leak(observer: Observer, say: Callable[[object], object]) -> None:
+    """Plants a leak of each kind in an object that serves."""
+    failed, retrieve = Observer.failed, RetrievalService._retrieve
+    caller, find, page = grpc_server._GrpcCaller.__init__, Principals.find, endpoint.Endpoint._page
+
+    def failed_with_text(self: Observer, counts: Any, error: BaseException) -> None:
+        say(error)
+        failed(self, counts, error)
+
+    def retrieve_by_k(self: RetrievalService, request: bytes, who: Any) -> Any:
+        say(request.hex())
+        job = retrieve(self, request, who)
+        observer.method(self.name, f"k{pb.RetrieveRequest.FromString(request).k}").done(0, 0.0)
+        return job
+
+    def caller_with_address(self: Any, context: Any) -> None:
+        say(context.peer())
+        caller(self, context)
+
+    def find_aloud(self: Principals, authorization: str) -> str:
+        say(authorization)
+        principal = find(self, authorization)
+        say(principal)
+        return principal
+
+    async def page_with_path(self: Any, reader: Any) -> Any:
+        heard = await reader.read(4096)
+        reader = asyncio.StreamReader()
+        reader.feed_data(heard)
+        reader.feed_eof()
+        code, kind, body = await page(self, reader)
+        return code, kind, body if code == 200 else heard
+
+    def with_its_text(error: BaseException) -> Any:
+        code, _ = status_of(error)
+        return code, str(error)
+
+    status_of = status.status_of
+    status.status_of = with_its_text
+    Observer.failed = failed_with_text  # type: ignore[method-assign]
+    RetrievalService._retrieve = retrieve_by_k  # type: ignore[method-assign, assignment]
+    grpc_server._GrpcCaller.__init__ = caller_with_address  # type: ignore[method-assign]
+    Principals.find = find_aloud  # type: ignore[method-assign]
+    endpoint.Endpoint._page = page_with_path  # type: ignore[method-assign]
+    logging.getLogger().addHandler(logging.StreamHandler())
+
+
+async def main(folder: Path, *, leaky: bool) -> None:
+    config = ServerConfig(
+        metrics=Metrics(port=0),
+        log=Log(format="json", level="debug"),
+        answers=LaneLimits(threads=1, waiting=1),
+    )
+    observer = observer_of(config)
+    if leaky:
+        leak(observer, lambda words: sys.stderr.write(f"{words}\n"))
+    answers = retriever()
+    answers.loop = asyncio.get_running_loop()
+    holder = SnapshotHolder(answers.snapshot)
+    observer.serves(lambda: holder.current.since, time.time())
+    with Ledger(folder / "ledger.sqlite", folder / "anchor") as ledger:
+        cap = PrivacyBudget(epsilon=Fraction(100), delta=Fraction(1, 1000))
+        ledger.open_dataset(DATASET, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+        services: list[Service] = [
+            RetrievalService(holder),
+            PopularityService(ReleaseReader(folder / "ledger.sqlite")),
+            analysts(folder, ledger),
+        ]
+
+        def announce(port: int) -> None:
+            token = KEY.mint(PRINCIPAL, minutes=5, now=time.time())
+            (folder / "token").write_text(token)
+            sys.stdout.write(json.dumps({"port": port}) + "\n")
+            sys.stdout.flush()
+            observer.swap_refused(ArtifactError("model/card.json is altered"))
+            observer.swapped(answers.snapshot.since, time.time())
+
+        await serve(services, config, announce, with_parent=False, observer=observer)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), leaky="leaky" in sys.argv), debug=False)

@@ -1,0 +1,200 @@
+"""Servers that are killed, replaced and started again while devices ask: no question is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from askew.editions import PERIOD, edition_of
+from askew.lattice import Lattice
+from askew.signal import Query, Signal
+from askew_client.transport import grpc as transport
+from askew_client.transport import retries
+from askew_client.transport.grpc import GrpcTransport
+from askew_server.demo.model import demo_model
+from askew_server.model import artifact
+from askew_server.model.item_model import ItemModel
+from askew_server.model.mondays import text_of_edition, today
+
+PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
+DEVICES = 4
+
+pytestmark = pytest.mark.xdist_group("restarts")
+
+
+@pytest.fixture(scope="module")
+def model() -> ItemModel:
+    return demo_model()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, model: ItemModel) -> Path:
+    """A folder with a version that was in force long ago."""
+    artifact.save(model, tmp_path / "models" / "2026-01-05")
+    return tmp_path / "models"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine takes longer to start a server; and each device has connections of its own."""
+    monkeypatch.setattr(retries, "PATIENCE", PATIENCE)
+    own = ("grpc.use_local_subchannel_pool", 1)
+    monkeypatch.setattr(transport, "_OPTIONS", [*transport._OPTIONS, own])
+
+
+class Server:
+    """A server, or what keeps several, as a process."""
+
+    def __init__(self, process: Process, port: int) -> None:
+        self.process, self.port = process, port
+
+    @classmethod
+    async def started(cls, *words: object) -> Server:
+        command = [sys.executable, "-m", "askew_server", "serve", *map(str, words)]
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        assert process.stdout is not None
+        line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode()
+        assert line.startswith("listening on 127.0.0.1:"), line
+        return cls(process, int(line.split(":")[1].split(",")[0]))
+
+    @property
+    def children(self) -> list[int]:
+        """The processes that answer."""
+        pid = self.process.pid
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    async def says(self, wanted: str) -> None:
+        """Waits for a line with these words."""
+        assert self.process.stderr is not None
+        while wanted not in (line := (await self._line()).decode()):
+            assert line, f"it ended and never said {wanted}"
+
+    async def _line(self) -> bytes:
+        assert self.process.stderr is not None
+        return await asyncio.wait_for(self.process.stderr.readline(), PATIENCE)
+
+    async def stop(self) -> int:
+        if self.process.returncode is None:
+            self.process.terminate()
+        await asyncio.wait_for(self.process.communicate(), PATIENCE)
+        return int(self.process.returncode or 0)
+
+
+@asynccontextmanager
+async def running(*words: object) -> AsyncIterator[Server]:
+    server = await Server.started(*words)
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+class Devices:
+    """They ask all the time; a question that fails is raised where they are waited for."""
+
+    def __init__(self, port: int, model: ItemModel) -> None:
+        self._target, self._card = f"127.0.0.1:{port}", model.card
+        noise = Lattice.for_epsilon(Fraction(4))
+        zeros = (0,) * model.card.space.dimension
+        signal_ = Signal(model.card.space.version, noise, zeros)
+        self._query = Query(signal_, 4, edition=edition_of(today()))
+        self._answers, self._more = 0, asyncio.Condition()
+        self._tasks = [asyncio.create_task(self._ask()) for _ in range(DEVICES)]
+
+    async def _ask(self) -> None:
+        while True:
+            async with GrpcTransport(self._target, PATIENCE) as network:
+                for _ in range(50):
+                    slate = await network.retrieve(self._query, self._card)
+                    assert len(slate.item_ids) == 4
+                    async with self._more:
+                        self._answers += 1
+                        self._more.notify_all()
+
+    async def get(self, more: int = 40) -> None:
+        """Waits for more answers, or raises what a device got instead."""
+        waiting = asyncio.create_task(self._until(self._answers + more))
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.wait([waiting, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
+        for each in self._tasks:
+            if each.done():
+                each.result()
+        await waiting
+
+    async def _until(self, answers: int) -> None:
+        async with self._more:
+            await self._more.wait_for(lambda: self._answers >= answers)
+
+    async def stop(self) -> None:
+        for each in self._tasks:
+            each.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def asking(port: int, model: ItemModel) -> AsyncIterator[Devices]:
+    devices = Devices(port, model)
+    try:
+        await devices.get()
+        yield devices
+    finally:
+        await devices.stop()
+
+
+async def test_processes_that_reload_die_or_are_replaced_lose_no_question(
+    folder: Path, model: ItemModel
+) -> None:
+    """Planted bugs: the device sends nothing again; a hangup ends a server; the old process stops
+    before the new one answers.
+    """
+    async with (
+        running("--models", folder, "--port", 0, "--processes", 2) as server,
+        asking(server.port, model) as devices,
+    ):
+        first = server.children
+        coming = folder / text_of_edition(edition_of(today()) + PERIOD)
+        coming.mkdir()
+        server.process.send_signal(signal.SIGHUP)
+        for _ in first:
+            await server.says("is not taken")
+        assert server.children == first
+        coming.rmdir()
+
+        os.kill(first[0], signal.SIGKILL)
+        await server.says("answers again")
+        await devices.get()
+        second = server.children
+        assert first[1] in second
+        assert first[0] not in second
+
+        server.process.send_signal(signal.SIGUSR1)
+        await server.says("every process was replaced")
+        await devices.get()
+        assert not set(second) & set(server.children)
+
+
+async def test_a_server_that_stops_and_starts_again_loses_no_question(
+    folder: Path, model: ItemModel
+) -> None:
+    """Planted bugs: tries for .7 s alone; a server of tastes that a hangup ends."""
+    first = await Server.started("--models", folder, "--port", 0)
+    async with AsyncExitStack() as stack:
+        devices = await stack.enter_async_context(asking(first.port, model))
+        first.process.send_signal(signal.SIGHUP)
+        await devices.get()
+        assert await first.stop() == 0
+        second = await Server.started("--models", folder, "--port", first.port)
+        stack.push_async_callback(second.stop)
+        await devices.get()
+        await devices.stop()

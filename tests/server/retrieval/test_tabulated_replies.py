@@ -1,0 +1,245 @@
+"""A reply from a table is found at once, and only where the long way would answer too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
+from wire.hostility import altered
+from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
+
+from askew.break_even import BreakEven, Offer, Way
+from askew.editions import FIRST, PERIOD
+from askew.errors import Malformed, NotFound, OutOfRange, StaleSpace, WireError
+from askew.lattice import COORDINATE_LIMIT, Lattice
+from askew.randomized_response import ODDS_BITS, RandomizedResponse
+from askew.signal import Mechanism, Query, Signal
+from askew.wire import convert
+from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.model.answer_tables import AnswerTable
+from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.retrieval.tables.made import tables_of
+from askew_server.serving.services.call import Job
+from askew_server.serving.services.retrieval import RetrievalService
+
+K = 3
+TODAY = FIRST + 10 * PERIOD
+POINTS = Lattice.for_epsilon(Fraction(1))
+BUCKETS = RandomizedResponse.for_epsilon(4, Fraction(2))
+
+
+class Nobody:
+    """A caller without headers."""
+
+    def authorization(self) -> Sequence[str]:
+        """None at all."""
+        return ()
+
+
+def made() -> Retriever:
+    """Forty films and four buckets; points and buckets are published, for k = 3."""
+    space = made_space(made_encoder(d=2, ranking=3), made_buckets())
+    rows = np.random.default_rng(4).integers(-8, 8, size=(40, 3)) / 4
+    catalog = made_catalog(list(map(tuple, rows.tolist())), tuple(range(40))[::-1])
+    card = made_card(space, catalog, 20)
+    whole = Offer(Way.WHOLE, 40, 1, 1.0)
+    bucket = Offer(Way.SIGNAL, 0, 0, 0.5, mechanism="bucket_rr", epsilon=Fraction(2), k=K)
+    rule = replace(card.rule, epsilon=1.0, k=K)
+    return Retriever(replace(card, rule=rule, break_even=BreakEven((whole, bucket), 0)), catalog)
+
+
+RETRIEVER = made()
+TABLES = {type(each.mechanism): each for each in tables_of(RETRIEVER).tables}
+PLAIN = RETRIEVER.snapshot
+
+
+def service(*versions: Snapshot) -> RetrievalService:
+    return RetrievalService(SnapshotHolder(*versions, today=lambda: TODAY))
+
+
+TABULATED = service(replace(PLAIN, tables=tuple(TABLES.values())))
+UNTABULATED = service(PLAIN)
+
+
+def asked(asking: RetrievalService, request: bytes) -> bytes | Job | type[WireError]:
+    """What a service says, or as what it refuses."""
+    try:
+        return asking.methods["Retrieve"](request, Nobody())
+    except WireError as error:
+        return type(error)
+
+
+def in_full(asking: RetrievalService, request: bytes) -> bytes | type[WireError]:
+    """The same when its job is done."""
+    said = asked(asking, request)
+    return said.run() if isinstance(said, Job) else said
+
+
+def request_of(mechanism: Mechanism, values: tuple[int, ...], k: int = K) -> bytes:
+    signal = Signal(PLAIN.card.space.version, mechanism, values)
+    return convert.query_to_bytes(Query(signal, k, edition=FIRST))
+
+
+def at_its_center(request: bytes) -> bytes:
+    """The same request with the center of its signal's cell."""
+    message = pb.RetrieveRequest.FromString(request)
+    kind = Lattice if message.HasField("lattice") else RandomizedResponse
+    cells = TABLES[kind].cells
+    return altered(message, "values", cells.center(cells.find(message.values)))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "values"),
+    [
+        *[(POINTS, pair) for pair in [(0, 0), (1500, -300), (700, 800), (2**31 - 1, -5)]],
+        *[(BUCKETS, (bucket,)) for bucket in range(4)],
+    ],
+)
+def test_a_published_question_is_answered_at_once_as_its_cell(
+    mechanism: Mechanism, values: tuple[int, ...]
+) -> None:
+    request = request_of(mechanism, values)
+    reply = asked(TABULATED, request)
+    assert isinstance(reply, bytes)
+    assert in_full(UNTABULATED, at_its_center(request)) == reply
+    assert isinstance(asked(UNTABULATED, request), Job)
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        request_of(POINTS, (5, 5), k=K + 1),
+        request_of(Lattice.for_epsilon(Fraction(2)), (5, 5)),
+        request_of(replace(BUCKETS, odds=BUCKETS.odds + Fraction(1, 2**ODDS_BITS)), (1,)),
+    ],
+    ids=["another k", "another epsilon", "odds that differ by the least there is"],
+)
+def test_any_other_question_is_answered_as_without_tables(request_bytes: bytes) -> None:
+    assert isinstance(asked(TABULATED, request_bytes), Job)
+    assert in_full(UNTABULATED, request_bytes) == in_full(TABULATED, request_bytes)
+
+
+def test_nothing_is_encoded_answered_or_kept_for_a_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A reply that came sooner for having been asked for would tell what was asked."""
+    fresh = service(replace(PLAIN, tables=tuple(TABLES.values())))
+
+    def never(*_: object) -> bytes:
+        raise AssertionError("made for a question")
+
+    monkeypatch.setattr(convert, "slate_to_bytes", never)
+    monkeypatch.setattr(Retriever, "answer", never)
+    for cell in range(len(TABLES[Lattice].cells)):
+        assert isinstance(
+            asked(fresh, request_of(POINTS, TABLES[Lattice].cells.center(cell))), bytes
+        )
+    assert all(isinstance(asked(fresh, request_of(BUCKETS, (b,))), bytes) for b in range(4))
+
+
+def test_equal_slates_share_one_reply() -> None:
+    table: AnswerTable = TABLES[Lattice]
+    replies = [asked(TABULATED, request_of(POINTS, table.cells.center(c))) for c in range(625)]
+    assert len(set(map(id, replies))) == len(table.slates) < 625
+
+
+# -- refused --------------------------------------------------------------------------------------
+
+Hostile = tuple[bytes, str, object, type[WireError]]
+BY_POINT, BY_BUCKET = request_of(POINTS, (5, 5)), request_of(BUCKETS, (1,))
+HOSTILE: dict[str, Hostile] = {
+    **{name: (BY_POINT, *case) for name, case in REQUESTS.items()},
+    **{f"{name}, by bucket": (BY_BUCKET, *case) for name, case in BUCKET_REQUESTS.items()},
+    "a collection": (BY_POINT, "collection", "elsewhere", NotFound),
+    "a Tuesday": (BY_POINT, "edition", FIRST + 1, StaleSpace),
+    "a Monday that has not come": (BY_POINT, "edition", TODAY + 2 * PERIOD, StaleSpace),
+    "no edition, by bucket": (BY_BUCKET, "edition", 0, Malformed),
+    "k = 21 of 20": (BY_POINT, "k", 21, OutOfRange),
+}
+del HOSTILE["k = 6 of 5 items"]  # here are forty
+
+
+@pytest.mark.parametrize(("whole", "path", "value", "kind"), HOSTILE.values(), ids=HOSTILE)
+def test_what_is_refused_without_tables_is_refused_alike_with_them(
+    whole: bytes, path: str, value: object, kind: type[WireError]
+) -> None:
+    bad = altered(pb.RetrieveRequest.FromString(whole), path, value)
+    assert kind is asked(UNTABULATED, bad)
+    assert kind is asked(TABULATED, bad)
+
+
+numbers = st.integers(-COORDINATE_LIMIT - 1, COORDINATE_LIMIT)
+near = st.integers(-3000, 6000)
+requests = st.builds(
+    pb.RetrieveRequest,
+    space_version=st.sampled_from([b"", b"", b"", bytes(16), b"x"]),
+    k=st.sampled_from([K, K, K, 0, 5, 2**32 - 1]),
+    lattice=st.one_of(
+        st.just(pb.LatticeNoise(step_exponent=POINTS.step_exponent, inverse_rate=1024)),
+        st.builds(pb.LatticeNoise, step_exponent=st.integers(0, 22), inverse_rate=near.map(abs)),
+    ),
+    values=st.lists(st.one_of(near, numbers), min_size=1, max_size=3),
+    collection=st.sampled_from(["", "", "", "elsewhere"]),
+    edition=st.sampled_from([FIRST, FIRST, FIRST, TODAY, 0, 5, 2**32 - 1]),
+)
+by_bucket = st.builds(
+    pb.RetrieveRequest,
+    k=st.sampled_from([K, K, 0, 5]),
+    randomized_response=st.builds(
+        pb.RandomizedResponse,
+        buckets=st.sampled_from([4, 4, 5]),
+        odds=st.sampled_from([int(BUCKETS.odds * 2**ODDS_BITS)] * 2 + [0, 2**33, 2**64 - 1]),
+    ),
+    values=st.lists(st.integers(-1, 5), min_size=0, max_size=2),
+    edition=st.sampled_from([FIRST, FIRST, 0]),
+)
+
+
+@given(message=st.one_of(requests, by_bucket))
+@settings(max_examples=400, derandomize=True, database=None, deadline=None)
+def test_with_or_without_tables_the_same_is_refused_and_the_same_rule_answers(
+    message: pb.RetrieveRequest,
+) -> None:
+    request = message.SerializeToString()
+    said = asked(TABULATED, request)
+    if isinstance(said, bytes):
+        assert in_full(UNTABULATED, at_its_center(request)) == said
+        assert isinstance(asked(UNTABULATED, request), Job)
+    else:
+        assert in_full(UNTABULATED, request) == in_full(TABULATED, request)
+
+
+@given(data=st.binary(max_size=80))
+@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+def test_any_bytes_are_refused_alike(data: bytes) -> None:
+    assert in_full(UNTABULATED, data) == in_full(TABULATED, data)
+
+
+def test_each_version_answers_from_its_own_tables() -> None:
+    """The table of one catalog never answers for another."""
+    later = made_catalog([(1.0, 0.0, float(i % 7) / 4) for i in range(40)], tuple(range(40)))
+    card = replace(RETRIEVER.card, catalog_version=later.version)
+    other = Retriever(card, later)
+    monday = FIRST + 9 * PERIOD
+    both = service(
+        replace(PLAIN, tables=tuple(TABLES.values())),
+        replace(other.snapshot, since=monday, tables=tables_of(other).tables),
+    )
+    request = request_of(POINTS, (300, 300))
+    replies = {
+        edition: asked(both, altered(pb.RetrieveRequest.FromString(request), "edition", edition))
+        for edition in (FIRST, monday)
+    }
+    versions = {
+        edition: pb.RetrieveResponse.FromString(reply).catalog_version.hex()
+        for edition, reply in replies.items()
+        if isinstance(reply, bytes)
+    }
+    assert versions == {FIRST: RETRIEVER.catalog.version, monday: later.version}

@@ -1,0 +1,233 @@
+"""What goes wrong in a server is nobody's business: not its callers', and not its log's.
+
+The text of an exception may hold a request, its notes may, and so may what caused it. Whatever is
+raised in a method, a caller gets a status of the one table and, at most, a text that names limits.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import grpc
+import grpc.aio
+import pytest
+from grpc_health.v1 import health, health_pb2
+
+from askew.analyst import TopKQuestion
+from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
+from askew.wire import popularity_convert as popular
+from askew.wire.status import FIXED_TEXT
+from askew.wire.v1 import popularity_pb2, retrieval_pb2
+from askew_server.serving.configuration.observed import Log
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.observing.event_log import EventLog
+from askew_server.serving.observing.observer import Observer
+from askew_server.serving.services.analyst import AnalystService
+from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.call import Answer, Caller, Job, Lane, Service
+from askew_server.serving.services.popularity import PopularityService
+from askew_server.serving.services.principals import Principals, RateLimit
+from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.services.revocations import Revocations
+
+SECRET = "person 17 saw Alien"
+PATIENCE = 20
+KEY = BearerKey(bytes(32))
+
+
+def planted(kind: Callable[[], Exception]) -> NoReturn:
+    """Raises with the secret in every place that an exception has for text."""
+    try:
+        raise KeyError(SECRET)
+    except KeyError as cause:
+        error = kind()
+        error.add_note(SECRET)
+        raise error from cause
+
+
+KINDS: dict[str, Callable[[], Exception]] = {
+    "a bug": lambda: ValueError(SECRET),
+    "an error of ours": lambda: LedgerError(SECRET),
+    "several at once": lambda: ExceptionGroup(SECRET, [OSError(SECRET)]),
+    "a refusal with a note": lambda: NotFound("release"),
+    "no room": lambda: Overloaded("too many calls are under way"),
+}
+
+
+class Broken:
+    """Whatever is asked of it raises."""
+
+    def __init__(self, kind: Callable[[], Exception]) -> None:
+        self._kind = kind
+
+    versions = ()  # which a service looks at before its first call
+
+    def __getattr__(self, _: str) -> NoReturn:
+        planted(self._kind)
+
+
+class LateService:
+    """One whose jobs fail, each in a lane of its own."""
+
+    name = "askew.wire.v1.Late"
+
+    def __init__(self, kind: Callable[[], Exception]) -> None:
+        self._kind = kind
+
+    @property
+    def methods(self) -> Mapping[str, Answer]:
+        def in_lane(lane: Lane) -> Answer:
+            return lambda _, __: Job(lambda: planted(self._kind), lane)
+
+        return {lane.value.title(): in_lane(lane) for lane in Lane}
+
+
+def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:
+    """Every service that there is, with what it works with broken."""
+    broken: Any = Broken(kind)
+    revocations = Revocations(folder / "revoked")
+    principals = Principals(KEY, revocations, RateLimit(1000, time.monotonic))
+    return [
+        RetrievalService(broken),
+        PopularityService(broken),
+        AnalystService(broken, principals),
+        LateService(kind),
+    ]
+
+
+REQUESTS: dict[str, bytes] = {
+    "Retrieval/Retrieve": retrieval_pb2.RetrieveRequest(k=3).SerializeToString(),
+    "Retrieval/GetModelCard": b"",
+    "Retrieval/GetHeld": retrieval_pb2.GetHeldRequest(edition=20780).SerializeToString(),
+    "Popularity/GetRelease": popular.charge_to_bytes(1),
+    "Popularity/ListReleases": popular.page_request_to_bytes("films"),
+    "Analyst/TopK": popular.question_to_bytes(TopKQuestion("films", 1, "key")),
+    "Analyst/GetBudget": popular.budget_request_to_bytes("films"),
+    "Late/Answers": b"",
+    "Late/Analysts": b"",
+}
+
+
+@asynccontextmanager
+async def served(services: list[Service], told: io.StringIO) -> AsyncIterator[grpc.aio.Channel]:
+    log = EventLog(told, Log(level="debug"))
+    server = RunningServer(services, ServerConfig(), Observer(log))
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        yield channel
+    await server.stop(grace=0)
+
+
+async def failure_of(call: Any) -> tuple[grpc.StatusCode, str, str]:
+    """The status, its text, and all else that came with it."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    error = caught.value
+    rest = [error.debug_error_string(), error.initial_metadata(), error.trailing_metadata()]
+    return error.code(), error.details() or "", repr(rest)
+
+
+@pytest.fixture
+def heard(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Callable[[], str]]:
+    """All that was logged by any library, and written by anybody."""
+    with caplog.at_level(logging.DEBUG):
+        yield lambda: caplog.text + "".join(capfd.readouterr())
+
+
+def test_every_method_of_every_service_is_tried(tmp_path: Path) -> None:
+    """A service or a method that is added is not forgotten here."""
+    found = {
+        f"{service.name.rpartition('.')[2]}/{method}"
+        for service in services_of(KINDS["a bug"], tmp_path)
+        for method in service.methods
+    }
+    declared = {
+        f"{service.name}/{method.name}"
+        for file in (retrieval_pb2, popularity_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    }
+    assert found == set(REQUESTS) == declared | {"Late/Answers", "Late/Analysts"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", REQUESTS)
+async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
+    method: str, kind: str, tmp_path: Path, heard: Callable[[], str]
+) -> None:
+    """Planted bugs: str(error) as the status's text; an exception that gRPC itself answers; a
+    traceback in the log.
+    """
+    told, made = io.StringIO(), KINDS[kind]
+    token = "Bearer " + KEY.mint("ada", minutes=5, now=time.time())
+    async with served(services_of(made, tmp_path), told) as channel:
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+        call = channel.unary_unary(f"/askew.wire.v1.{method}")
+        metadata = (("authorization", token),)
+        code, text, rest = await failure_of(
+            call(REQUESTS[method], metadata=metadata, timeout=PATIENCE)
+        )
+    said = told.getvalue() + heard()
+    assert SECRET not in text + rest + said
+    assert "Alien" not in text + rest + said
+    error = made()
+    assert text == (str(error) if isinstance(error, WireError) else FIXED_TEXT)
+    is_ours = isinstance(error, AskewError) and not isinstance(error, LedgerError)
+    assert (code is grpc.StatusCode.INTERNAL) == (not is_ours)
+    assert (type(error).__name__ in told.getvalue()) == (not is_ours)
+
+
+@pytest.mark.parametrize("method", ["Check", "Watch"])
+async def test_what_the_health_service_raises_reaches_nobody(
+    method: str, monkeypatch: pytest.MonkeyPatch, heard: Callable[[], str]
+) -> None:
+    """It is gRPC's, and it has the one stream."""
+
+    async def broken(*_: object) -> NoReturn:
+        planted(KINDS["a bug"])
+
+    monkeypatch.setattr(health.aio.HealthServicer, method, broken)
+    told = io.StringIO()
+    async with served([], told) as channel:
+        request = health_pb2.HealthCheckRequest().SerializeToString()
+        path = f"/grpc.health.v1.Health/{method}"
+        if method == "Check":
+            call: Any = channel.unary_unary(path)(request, timeout=PATIENCE)
+        else:
+            call = channel.unary_stream(path)(request, timeout=PATIENCE).read()
+        code, text, rest = await failure_of(call)
+    assert (code, text) == (grpc.StatusCode.INTERNAL, FIXED_TEXT)
+    assert SECRET not in rest + told.getvalue() + heard()
+
+
+# -- tokens ---------------------------------------------------------------------------------------
+
+
+class Nosy:
+    """A caller whose credentials nobody may look at."""
+
+    def authorization(self) -> NoReturn:
+        raise AssertionError("a token on a question links a person's signals")
+
+
+@pytest.mark.parametrize("service", [RetrievalService, PopularityService])
+def test_no_public_service_reads_who_calls(service: type) -> None:
+    """Not even to refuse: whoever sends a token by mistake is answered as all are."""
+    public = service(Broken(KINDS["a refusal with a note"]))
+    caller: Caller = Nosy()
+    for name, answer in public.methods.items():
+        try:
+            reply = answer(REQUESTS[f"{public.name.rpartition('.')[2]}/{name}"], caller)
+            if isinstance(reply, Job):
+                reply.run()
+        except (NotFound, WireError):
+            pass

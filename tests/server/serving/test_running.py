@@ -1,0 +1,109 @@
+"""A server as a process: what it does before its first call, and what signals do to it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from askew.editions import PERIOD, edition_of
+from askew_server.model.mondays import text_of_edition, today
+from askew_server.serving.configuration.observed import Metrics
+from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.running import process
+from askew_server.serving.running.process import serve
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Nothing stays frozen, before or after."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("thawed")
+async def test_what_was_read_is_frozen_before_the_first_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bug: a collection that looks through a million items while calls wait."""
+    frozen, start = list[int](), RunningServer.start
+
+    async def noted(server: RunningServer) -> None:
+        frozen.append(gc.get_freeze_count())
+        await start(server)
+
+    monkeypatch.setattr(RunningServer, "start", noted)
+
+    def stop(_: int) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    await serve([], ServerConfig(), stop, with_parent=False)
+    assert frozen[0] > 1000
+
+
+@pytest.mark.usefixtures("thawed")
+async def test_a_hangup_ends_nothing_where_there_is_nothing_to_read_again() -> None:
+    """Planted bug: a server of releases that ends when somebody reloads everything. Without a
+    handler, this test ends too.
+    """
+
+    def stop(_: int) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    await serve([], ServerConfig(), stop, with_parent=False)
+
+
+def test_one_of_several_shares_the_port_and_has_numbers_of_its_own() -> None:
+    """Planted bug: the second one's port of numbers is taken by the first."""
+    several = ServerConfig(port=7571, processes=4, metrics=Metrics(port=9100))
+    found = [several.as_child(number) for number in range(4)]
+    assert {(each.port, each.processes, each.reuse_port) for each in found} == {(7571, 1, True)}
+    assert [each.metrics.port for each in found] == [9100, 9101, 9102, 9103]
+    for port in (0, None):
+        assert ServerConfig(metrics=Metrics(port=port)).as_child(3).metrics.port == port
+
+
+@pytest.fixture
+def _not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is read, and nothing is served."""
+
+    async def pretend(*_: object, **__: object) -> None:
+        return
+
+    monkeypatch.setattr(process, "serve", pretend)
+
+
+@pytest.mark.usefixtures("_not_served")
+def test_an_operator_is_warned_where_every_device_will_be_refused(
+    run: Run, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planted bug: a version to come that is served alone, without a word."""
+    now, coming = (text_of_edition(edition_of(today()) + each) for each in (0, PERIOD))
+    assert run("serve", "--model", f"{directory}@{coming}") == 0
+    assert capsys.readouterr().err == (
+        f"askew-server: no model is in force before {coming}; until then every device is refused\n"
+    )
+    assert run("serve", "--model", f"{directory}@{now}", "--model", f"{directory}@{coming}") == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("_not_served")
+def test_a_folder_without_a_model_is_an_error(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes").mkdir()
+    assert run("serve", "--models", tmp_path) == 1
+    said = "askew-server: there is no model named by a Monday, such as 2026-11-23\n"
+    assert capsys.readouterr().err == said
+    (tmp_path / "2026-11-24").mkdir()
+    assert run("serve", "--models", tmp_path) != 0
+    assert "a Monday: that is when devices look" in capsys.readouterr().err

@@ -1,0 +1,261 @@
+"""Several processes: started, said to be ready, replaced, started again, stopped.
+
+The processes are played by a few lines that tell us over a socket what happens to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from askew_server.serving.running.supervisor import Supervisor, pause_after
+
+_Value = TypeVar("_Value")
+PATIENCE = 20  # seconds; only ever waited for by what does not do what it should
+PLAYED = """
+import os, signal, socket, sys
+number, folder = sys.argv[1:]
+told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+told.connect(folder + "/told")
+def tell(what):
+    told.send(f"{what} {number} {os.getpid()}".encode())
+def end(*_):
+    tell("ends")
+    os._exit(0)
+def reload(*_):
+    tell("reloads")
+signal.signal(signal.SIGTERM, signal.SIG_IGN if os.path.exists(folder + "/stubborn") else end)
+signal.signal(signal.SIGHUP, reload)
+if os.path.exists(folder + "/broken"):
+    tell("fails")
+    sys.exit(7)
+if os.path.exists(folder + "/gate" + number):
+    tell("waits")
+    open(folder + "/gate" + number).read()
+tell("answers")
+print("process", number, "answers", flush=True)
+sys.stdin.read()
+end()
+"""
+
+
+class Stage:
+    """A supervisor of played processes, and what it and they say."""
+
+    def __init__(self, folder: Path, processes: int, grace: float = PATIENCE) -> None:
+        self.folder = folder
+        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.announced: asyncio.Queue[str] = asyncio.Queue()
+        self.stop = asyncio.Event()
+        self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._told.setblocking(False)
+        self._told.bind(str(folder / "told"))
+
+        def command(number: int) -> list[str]:
+            return [sys.executable, "-I", "-S", "-c", PLAYED, str(number), str(folder)]
+
+        keeper = Supervisor(command, processes, grace, self.said.put_nowait, lambda _: 0.0)
+        self.running = asyncio.create_task(keeper.run(self.announced.put_nowait, self.stop))
+
+    async def told(self) -> tuple[str, int, int]:
+        """What the next process says, its number and its id."""
+        loop = asyncio.get_running_loop()
+        what, number, pid = (await within(loop.sock_recv(self._told, 100))).decode().split()
+        return what, int(number), int(pid)
+
+    async def tellings(self, n: int) -> list[tuple[str, int]]:
+        """The next n, without ids."""
+        return [(await self.told())[:2] for _ in range(n)]
+
+    async def started(self, n: int) -> list[int]:
+        """The ids of processes that answer."""
+        found = [await self.told() for _ in range(n)]
+        assert {each[0] for each in found} == {"answers"}
+        return [pid for *_, pid in sorted(found, key=lambda each: each[1])]
+
+    async def close(self) -> int:
+        self.stop.set()
+        try:
+            return await within(self.running)
+        finally:
+            self._told.close()
+
+
+async def within(waiting: Awaitable[_Value]) -> _Value:
+    return await asyncio.wait_for(waiting, PATIENCE)
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a name that is short enough for a socket's."""
+    return tmp_path_factory.mktemp("s")
+
+
+@asynccontextmanager
+async def stage(folder: Path, processes: int = 2, grace: float = PATIENCE) -> AsyncIterator[Stage]:
+    played = Stage(folder, processes, grace)
+    try:
+        yield played
+    finally:
+        await played.close()
+
+
+async def test_it_is_said_once_and_only_when_all_answer(folder: Path) -> None:
+    """Planted bug: said when the first answers, or when all were started."""
+    os.mkfifo(folder / "gate2")
+    async with stage(folder, 3) as play:
+        found = await play.tellings(3)
+        assert sorted(found) == [("answers", 0), ("answers", 1), ("waits", 2)]
+        assert found[0] == ("answers", 0)
+        with pytest.raises(asyncio.QueueEmpty):
+            play.announced.get_nowait()
+        await asyncio.to_thread((folder / "gate2").write_text, "go on")
+        assert await play.tellings(1) == [("answers", 2)]
+        assert await within(play.announced.get()) == "process 0 answers"
+    assert play.announced.empty()
+    assert play.said.empty()
+
+
+async def test_all_stop_in_order_and_the_code_is_0(folder: Path) -> None:
+    async with stage(folder) as play:
+        await play.started(2)
+        await within(play.announced.get())
+        play.stop.set()
+        assert sorted(await play.tellings(2)) == [("ends", 0), ("ends", 1)]
+        assert await within(play.running) == 0
+
+
+async def test_one_that_does_not_stop_is_killed_when_its_time_is_over(folder: Path) -> None:
+    (folder / "stubborn").touch()
+    async with stage(folder, 1, grace=0.1) as play:
+        [pid] = await play.started(1)
+        await within(play.announced.get())
+        assert await play.close() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_one_that_dies_is_started_again_and_the_other_is_let_be(folder: Path) -> None:
+    async with stage(folder) as play:
+        pids = await play.started(2)
+        await within(play.announced.get())
+        os.kill(pids[1], signal.SIGKILL)
+        assert await within(play.said.get()) == "process 1 ended with -9 and is started again"
+        assert await play.tellings(1) == [("answers", 1)]
+        assert await within(play.said.get()) == "process 1 answers again"
+        os.kill(pids[0], 0)
+
+
+async def test_processes_are_replaced_one_by_one_when_the_next_answers(folder: Path) -> None:
+    """Planted bug: the old one stops before the new one answers."""
+    async with stage(folder) as play:
+        await play.started(2)
+        await within(play.announced.get())
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert await play.tellings(4) == [("answers", 0), ("ends", 0), ("answers", 1), ("ends", 1)]
+        assert await within(play.said.get()) == "every process was replaced"
+    assert play.announced.empty()
+
+
+async def test_where_the_next_does_not_start_the_old_ones_stay(folder: Path) -> None:
+    async with stage(folder) as play:
+        pids = await play.started(2)
+        await within(play.announced.get())
+        (folder / "broken").touch()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert await play.tellings(1) == [("fails", 0)]
+        line = "no more processes are replaced: it ended with 7 before it answered"
+        assert await within(play.said.get()) == line
+        for pid in pids:
+            os.kill(pid, 0)
+        assert not play.running.done()
+
+
+async def test_a_hangup_goes_on_to_all(folder: Path) -> None:
+    async with stage(folder) as play:
+        await play.started(2)
+        await within(play.announced.get())
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert sorted(await play.tellings(2)) == [("reloads", 0), ("reloads", 1)]
+
+
+async def test_a_first_one_that_does_not_start_ends_all_with_its_code(folder: Path) -> None:
+    """Planted bug: it is tried for ever; or all say the same, one after the other."""
+    (folder / "broken").touch()
+    async with stage(folder, 3) as play:
+        assert await within(play.running) == 7
+        assert await play.tellings(1) == [("fails", 0)]
+    assert play.announced.empty()
+
+
+async def test_where_nothing_answers_any_more_it_gives_up(folder: Path) -> None:
+    async with stage(folder) as play:
+        pids = await play.started(2)
+        await within(play.announced.get())
+        (folder / "broken").touch()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        assert await within(play.running) == 7
+
+
+async def test_while_another_answers_one_that_does_not_start_is_tried_on(folder: Path) -> None:
+    async with stage(folder) as play:
+        pids = await play.started(2)
+        await within(play.announced.get())
+        (folder / "broken").touch()
+        os.kill(pids[0], signal.SIGKILL)
+        assert await play.tellings(12) == [("fails", 0)] * 12
+        (folder / "broken").unlink()
+        while (found := await play.told())[0] == "fails":
+            pass
+        assert found[:2] == ("answers", 0)
+        os.kill(pids[1], 0)
+        assert not play.running.done()
+
+
+def test_the_pauses_before_another_start_grow_to_half_a_minute() -> None:
+    assert [pause_after(n) for n in range(9)] == [0, 0.5, 1, 2, 4, 8, 16, 30, 30]
+
+
+PARENT = """
+import asyncio, sys
+from askew_server.serving.running.supervisor import Supervisor
+played, folder = sys.argv[1:]
+def command(number):
+    return [sys.executable, "-I", "-S", "-c", played, str(number), folder]
+def announce(line):
+    print(line, flush=True)
+asyncio.run(Supervisor(command, 2, 5.0, print).run(announce, asyncio.Event()))
+"""
+
+
+def test_no_process_outlives_a_parent_that_was_killed(folder: Path) -> None:
+    """Planted bug: a process that only a signal of its parent would stop."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.settimeout(PATIENCE)
+        told.bind(str(folder / "told"))
+        command = [sys.executable, "-c", PARENT, PLAYED, str(folder)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+            assert parent.stdout is not None
+            assert parent.stdout.readline() == "process 0 answers\n"
+            parent.kill()
+        found = [told.recv(100).decode().rpartition(" ")[0] for _ in range(4)]
+    assert found[0] == "answers 0"
+    assert sorted(found[2:]) == ["ends 0", "ends 1"]
+
+
+def test_what_keeps_the_processes_brings_nothing_that_answers() -> None:
+    """Planted bug: an import of a configuration that brings gRPC or numpy."""
+    code = "import sys, askew_server.serving.running.several; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"grpc", "numpy", "google.protobuf", "click"} & set(run.stdout.split())
