@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-USUAL = ("posterior:1e5", "codebook:1e6", "buckets:1e6", "posterior:1e6")
+USUAL = ("posterior:1e5", "codebook:1e6", "buckets:1e6")  # the last weighs a prior, too
 FACTORS, DIMENSION, PEOPLE, SEEN, POOL, BUCKETS = 32, 2, 4_000, 50, 500, 64
 GOALS = {100_000: (3.0, 400), 1_000_000: (10.0, 400)}  # seconds of CPU, MB; by the items
 BARE = "bare"
