@@ -122,6 +122,10 @@ overload: $(STAMP)
 abuse: $(STAMP)
 	@$(BIN)/python -m benchmarks.abuse
 
+# What a server takes to start, and holds in memory: MODELS="posterior:1e5 codebook:1e6" for some.
+bench-start: $(STAMP)
+	@$(BIN)/python benchmarks/server_start.py $(MODELS)
+
 # The shipped codebooks, from their seeds: about 45 minutes on one core.
 codebooks: $(STAMP)
 	$(BIN)/python benchmarks/fit_codebooks.py

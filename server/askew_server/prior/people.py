@@ -111,15 +111,16 @@ class PriorPeople:
         return gains(self._scores(scoring, items).T, best)
 
     def pool_in(self, catalog: Catalog, held: int) -> NDArray[np.int64]:
-        """The pool of a catalog, ascending: where it is not known, by a look at every item."""
-        if self.pool is not None:
-            return self.pool
-        counts = np.zeros(len(catalog) - held, dtype=np.int64)
-        for rows in self._parts(len(catalog)):  # all of a large catalog at once would not fit
-            some = self.only(rows)
-            counts += favorites(some.gains(catalog.scoring, slice(held, len(catalog)), held).T)
-        shared = np.array(catalog.shared_slate, dtype=np.int64)
-        pool: NDArray[np.int64] = held + pool_of(counts, least=len(shared))
+        """The pool of a catalog, ascending, with its shared slate: where it is not known, by a look
+        at every item.
+        """
+        shared, pool = np.array(catalog.shared_slate, dtype=np.int64), self.pool
+        if pool is None:
+            counts = np.zeros(len(catalog) - held, dtype=np.int64)
+            for rows in self._parts(len(catalog)):  # all of a large catalog at once would not fit
+                some = self.only(rows)
+                counts += favorites(some.gains(catalog.scoring, slice(held, len(catalog)), held).T)
+            pool = held + pool_of(counts, least=len(shared))
         return np.union1d(pool, shared)
 
     def prior(self, catalog: Catalog, held: int = 0) -> Prior:

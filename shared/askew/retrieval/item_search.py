@@ -44,9 +44,7 @@ class ItemSearch:
         self._encoder, self._scoring = encoder, scoring
         self._largest = largest_score(encoder, scoring) if len(scoring) else 0.0
         self._left = dict(self._upper_layers())  # by the size of an answer
-        kept = list(self._pieces(np.float32))
-        numbers = np.concatenate([each.numbers for each in kept], axis=1)
-        self._all = LinearScores(numbers, np.arange(len(scoring)), kept[0].margin)
+        self._all = None if self._left else self._every_item()
 
     def best(self, points: Scores, k: int) -> NDArray[np.int64]:
         """The best item at each point (n, d) that no point before it has taken, and again from the
@@ -55,7 +53,7 @@ class ItemSearch:
         shifts = self._encoder.shifts(points)
         tastes = self._encoder.tastes(shifts)
         left = next((few for size, few in self._left.items() if k <= size), self._all)
-        few = left.leading(shifts, k)
+        few = (left or self._every_item()).leading(shifts, k)
 
         def exact(turn: int, rows: NDArray[np.int64]) -> int:
             return self._first_best(few.items, rows, tastes[turn])
@@ -87,6 +85,11 @@ class ItemSearch:
             if fewer is not None:
                 yield size, fewer
         yield SIZES[-1], most
+
+    def _every_item(self) -> LinearScores:
+        parts = list(self._pieces(np.float32))
+        numbers = np.concatenate([each.numbers for each in parts], axis=1)
+        return LinearScores(numbers, np.arange(len(self._scoring)), parts[0].margin)
 
     def _pieces(self, kind: type[np.floating[Any]]) -> Iterator[LinearScores]:
         """All items, some at a time: all at once in float64 are twice as large as their vectors."""

@@ -16,7 +16,8 @@ from safetensors.numpy import save as encode
 
 from askew.encoder import Buckets
 from askew.errors import ArtifactError
-from askew_server.model import artifact
+from askew.model_card import Item
+from askew_server.model import artifact, card_file
 from askew_server.model import directory as folder
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import RatingTable
@@ -370,3 +371,27 @@ def test_a_card_of_any_depth_is_refused(directory: Path, left: str, right: str) 
         except RecursionError:
             escaped.append(depth)
     assert not escaped
+
+
+@pytest.mark.parametrize("part", [1, 60, 1 << 20])
+def test_items_that_are_read_in_parts_are_the_items(
+    monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    """Of whatever length the parts are, and where a title looks like the end of a line."""
+    titles = ['"],', "[", "],\\n[", "Ünï", "a"]
+    items = tuple(Item(t, 1950 + i, ("x",) * (i % 3)) for i, t in enumerate(titles * 9))
+    keys = tuple(f"key {i}" for i in range(len(items)))
+    monkeypatch.setattr(card_file, "_PART", part)
+    data = card_file.encode_items(keys, items)
+    assert card_file.decode_items(data) == (keys, items)
+    assert card_file.decode_items(json.dumps(json.loads(data), indent=1).encode()) == (keys, items)
+
+
+def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(
+    monkeypatch: pytest.MonkeyPatch, model: ItemModel
+) -> None:
+    versions = set()
+    for at_once in (1, 7, 4096):
+        monkeypatch.setattr("askew.model_card._AT_ONCE", at_once)
+        versions.add(replace(model.catalog).version)
+    assert versions == {model.catalog.version}
