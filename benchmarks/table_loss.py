@@ -86,9 +86,9 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
     tables = tables_of(retriever)
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
     group = KeptAside.of(people, model.catalog, model.card.n_held)
-    of_points = [each for each in tables.tables if isinstance(each.mechanism, Lattice)]
-    for lattice in dict.fromkeys(each.mechanism for each in of_points):
-        asked = [each for each in of_points if each.mechanism == lattice]
+    mechanisms = dict.fromkeys(each.mechanism for each in tables.tables)
+    for lattice in [each for each in mechanisms if isinstance(each, Lattice)]:
+        asked = [each for each in tables.tables if each.mechanism == lattice]
         for table, found in zip(asked, losses(retriever, lattice, asked, group), strict=True):
             size = TabulatedReplies(replace(retriever.snapshot, tables=(table,))).size
             title = f"  d = {table.cells.axes}, epsilon {float(lattice.epsilon):g}"
