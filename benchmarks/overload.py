@@ -23,8 +23,8 @@ from statistics import median
 
 import grpc
 import numpy as np
+from benchmarks.serving.frames import message
 from benchmarks.serving.open_loop import Load, Window, offer, serve, served
-from benchmarks.serving.raw_http2 import message
 
 from askew_server.serving.services.call import Answer, Caller, Job
 

@@ -2,10 +2,7 @@
 
 A client of grpcio takes about as much of the machine as the server that it measures, and h2load
 never looks at the status of a call. Here a call is two frames that were made before, and of a reply
-everything is checked: its bytes, and `grpc-status 0` in its trailers. The table of header
-compression is set to no size, so that a block of headers is read without a state.
-
-Frames: RFC 9113. Blocks of headers: RFC 7541. Messages: gRPC over HTTP/2.
+everything is checked: its bytes, and `grpc-status 0` in its trailers.
 """
 
 from __future__ import annotations
@@ -17,9 +14,24 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from time import perf_counter
 
-DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
-ACK, END_STREAM, END_HEADERS = 1, 1, 4
-_HUGE = 2**31 - 1
+from benchmarks.serving.frames import (
+    ACK,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    LARGEST,
+    PING,
+    RST_STREAM,
+    SETTINGS,
+    frame,
+    headers,
+    message,
+    opened,
+    opening,
+)
+
 _REFILL = 1 << 29  # bytes of replies after which the connection's window is opened again
 _FINE = b"\x0bgrpc-status\x010"
 
@@ -36,37 +48,16 @@ class Tally:
     latencies: list[float] = field(default_factory=list)
 
 
-def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-    """One frame."""
-    head = len(payload).to_bytes(3, "big") + bytes((kind, flags))
-    return head + stream.to_bytes(4, "big") + payload
-
-
-def message(data: bytes) -> bytes:
-    """A gRPC message without compression."""
-    return b"\0" + len(data).to_bytes(4, "big") + data
-
-
-def _text(text: str) -> bytes:
-    return bytes((len(text),)) + text.encode()
-
-
 class Connection:
     """One connection, one call at a time."""
 
     def __init__(self, port: int, path: str) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), 30)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        named = [(":authority", 1, f"127.0.0.1:{port}"), (":path", 4, path)]
-        # :method POST and :scheme http of the static table, then literals that nobody remembers.
-        block = b"\x83\x86" + b"".join(bytes((index,)) + _text(text) for _, index, text in named)
-        block += b"\x0f\x10" + _text("application/grpc") + b"\x00" + _text("te") + _text("trailers")
-        self._headers = block + b"\x00" + _text("grpc-timeout") + _text("20S")
+        self._headers = headers(path, f"127.0.0.1:{port}", "20S")
         self._stream, self._left, self._seen = -1, b"", 0
         self.reply, self.asked = b"", 0.0
-        settings = b"\0\1\0\0\0\0" + b"\0\2\0\0\0\0" + b"\0\4" + _HUGE.to_bytes(4, "big")
-        opening = frame(SETTINGS, 0, 0, settings) + frame(WINDOW, 0, 0, _open(_HUGE - 65535))
-        self._socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + opening)
+        self._socket.sendall(opening(LARGEST))
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -101,7 +92,7 @@ class Connection:
             self.reply += payload
             self._seen += len(payload)
             if self._seen > _REFILL:
-                self._socket.sendall(frame(WINDOW, 0, 0, _open(self._seen)))
+                self._socket.sendall(opened(self._seen))
                 self._seen = 0
         elif kind == HEADERS and flags & END_STREAM:
             if _FINE not in payload:
@@ -109,13 +100,9 @@ class Connection:
             return True
         elif kind in {SETTINGS, PING} and not flags & ACK:
             self._socket.sendall(frame(kind, ACK, 0, payload if kind == PING else b""))
-        elif kind in {RESET, GOAWAY}:
+        elif kind in {RST_STREAM, GOAWAY}:
             raise WrongReply("the server gave a call up")
         return False
-
-
-def _open(size: int) -> bytes:
-    return size.to_bytes(4, "big")
 
 
 class ClosedLoop:

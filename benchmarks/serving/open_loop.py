@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
-from pathlib import Path
 
-from benchmarks.serving.raw_http2 import RawConnection, headers, message
+from benchmarks.serving.frames import headers, message
+from benchmarks.serving.raw_http2 import RawConnection
+from benchmarks.serving.windows import cpu_of
 
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
@@ -24,13 +25,6 @@ from askew_server.serving.services.call import Service
 HEALTH = "/grpc.health.v1.Health/Check"
 HEALTH_EVERY = 0.02
 CONNECTIONS = 64
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def cpu_of(pid: int) -> float:
-    """Seconds that a process has run, all its threads."""
-    after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(after[11]) + int(after[12])) / _TICKS
 
 
 async def serve(service: Service) -> None:
@@ -106,7 +100,7 @@ class _Callers:
 
     def __init__(self, load: Load, window: Window) -> None:
         self._load, self.window = load, window
-        self._head = headers(load.path, f"{round(1e3 * load.deadline)}m")
+        self._head = headers(load.path, timeout=f"{round(1e3 * load.deadline)}m")
         self._connections = [RawConnection(load.port) for _ in range(CONNECTIONS)]
         self._health = RawConnection(load.port)
         self._turn = cycle(self._connections)
@@ -131,7 +125,7 @@ class _Callers:
 
     def ask_health(self) -> None:
         self._began[self._health, self._health.next_stream] = time.perf_counter()
-        self._health.send(self._health.call(headers(HEALTH, "5000m"), message(b"")))
+        self._health.send(self._health.call(headers(HEALTH, timeout="5000m"), message(b"")))
 
     def take(self, wait: float) -> None:
         """Note the calls that ended."""
@@ -165,7 +159,7 @@ def offer(load: Load, seconds: float, *, callers: int = 0, rate: float = 0) -> W
     """
     window = Window(seconds)
     group = _Callers(load, window)
-    start, cpu, own = time.perf_counter(), cpu_of(load.pid), time.process_time()
+    start, cpu, own = time.perf_counter(), cpu_of([load.pid]), time.process_time()
     asked = asked_health = 0
     while (passed := time.perf_counter() - start) < seconds:
         due = callers - group.under_way if callers else int(passed * rate) - asked
@@ -176,7 +170,7 @@ def offer(load: Load, seconds: float, *, callers: int = 0, rate: float = 0) -> W
             group.ask_health()
             asked_health += 1
         group.take(0.001)
-    window.server_cores = (cpu_of(load.pid) - cpu) / seconds
+    window.server_cores = (cpu_of([load.pid]) - cpu) / seconds
     window.generator_cores = (time.process_time() - own) / seconds
     end = time.perf_counter() + 2 * load.deadline
     while group.under_way and time.perf_counter() < end:

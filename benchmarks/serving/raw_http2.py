@@ -1,7 +1,6 @@
 """A client of gRPC made of bare HTTP/2 frames: as fast as Python allows, and free to misbehave.
 
-Headers are literals without an index, and the table of the other side's is of size 0, so nothing
-has to be remembered between frames: a status is found by looking for its name.
+Nothing has to be remembered between frames: a status is found by looking for its name.
 """
 
 from __future__ import annotations
@@ -13,35 +12,23 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
-END_STREAM, END_HEADERS, ACK = 1, 4, 1
+from benchmarks.serving.frames import (
+    ACK,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    LARGEST,
+    PING,
+    RST_STREAM,
+    SETTINGS,
+    frame,
+    opening,
+)
+
 NO_ANSWER = -1  # instead of a status: the stream was reset, or the connection closed
 _STATUS = re.compile(rb"grpc-status[\x01\x02](\d\d?)")
-_TABLE_SIZE, _WINDOW = 1, 4  # settings
-_LARGEST = 2**31 - 1
-
-
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    return struct.pack(">IBI", len(payload) << 8 | kind, flags, stream) + payload
-
-
-def _literal(name: bytes, value: bytes) -> bytes:
-    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
-def headers(path: str, timeout: str = "") -> bytes:
-    """The headers of a call. timeout: as gRPC writes it, such as 1000m."""
-    pairs = {":path": path, ":authority": "a", "content-type": "application/grpc", "te": "trailers"}
-    if timeout:
-        pairs["grpc-timeout"] = timeout
-    fields = (_literal(name.encode(), value.encode()) for name, value in pairs.items())
-    return b"\x83\x86" + b"".join(fields)  # POST and http
-
-
-def message(data: bytes) -> bytes:
-    """As gRPC frames it."""
-    return b"\0" + len(data).to_bytes(4, "big") + data
 
 
 @dataclass(frozen=True)
@@ -55,13 +42,11 @@ class Done:
 class RawConnection:
     """One connection. window: bytes that a reply may bring before its reader takes any."""
 
-    def __init__(self, port: int, *, window: int = _LARGEST, tls: ssl.SSLContext | None = None):
+    def __init__(self, port: int, *, window: int = LARGEST, tls: ssl.SSLContext | None = None):
         plain = socket.create_connection(("127.0.0.1", port), timeout=20)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = tls.wrap_socket(plain, server_hostname="localhost") if tls else plain
-        settings = struct.pack(">HIHI", _TABLE_SIZE, 0, _WINDOW, window)
-        more = frame(WINDOW_UPDATE, 0, 0, (_LARGEST - 65535).to_bytes(4, "big"))
-        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, settings) + more)
+        self.socket.sendall(opening(window))
         self.next_stream = 1
         self.closed = False
         self._held = b""

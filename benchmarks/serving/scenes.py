@@ -23,7 +23,7 @@ WIDTH = 16  # calls at once
 @dataclass(frozen=True)
 class Ask:
     """A way to ask. rate, cpu: goals, beside the echo. kernel: a goal in milliseconds of CPU beyond
-    the echo's. beside: another way of this scene, and `twice` the goal of its CPU.
+    the echo's. beside: another way of this scene, whose CPU is compared.
     """
 
     name: str
@@ -34,7 +34,6 @@ class Ask:
     cpu: Goal | None = None
     kernel: Goal | None = None
     beside: str = ""
-    twice: Goal | None = None
 
 
 @dataclass(frozen=True)

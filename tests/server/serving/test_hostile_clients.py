@@ -11,7 +11,8 @@ from threading import Event
 import grpc
 import grpc.aio
 import pytest
-from benchmarks.serving.raw_http2 import RawConnection, headers, message
+from benchmarks.serving.frames import headers, message
+from benchmarks.serving.raw_http2 import RawConnection
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.serving.configuration.server import LaneLimits, Limits, ServerConfig
