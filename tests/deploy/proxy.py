@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import os
 import shutil
 import signal
@@ -17,10 +16,8 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+
+from askew_server.serving.front.issuing import Issuer
 
 SHIPPED = Path(__file__).parents[2] / "deploy/nginx.conf"
 CALLER = "127.0.0.1"  # servers of the tests have other addresses, so this one is a caller's
@@ -59,9 +56,12 @@ class Proxy:
 @contextmanager
 def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Iterator[Proxy]:
     """The shipped configuration, with paths, ports and addresses of this machine and no other."""
-    certificate, key = _certified()
+    issuer = Issuer(datetime.datetime.now(datetime.UTC), days=1)
+    certificate, key = issuer.server([CALLER])
     (folder / "tls.crt").write_bytes(certificate)
     (folder / "tls.key").write_bytes(key)
+    authority = folder / "authority.pem"
+    authority.write_bytes(issuer.authority[0])
     port = _free_port()
     text = SHIPPED.read_text(encoding="utf-8")
     changes = {
@@ -81,7 +81,7 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
     with output.open("wb") as written:  # it goes on by itself once it listens
         subprocess.run(command, stdout=written, stderr=written, check=True)
     try:
-        yield Proxy(f"{CALLER}:{port}", folder / "tls.crt", output)
+        yield Proxy(f"{CALLER}:{port}", authority, output)
     finally:
         os.kill(int((folder / "nginx.pid").read_text(encoding="utf-8")), signal.SIGTERM)
 
@@ -89,25 +89,3 @@ def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Itera
 def _free_port() -> int:
     with socket.create_server((CALLER, 0)) as each:
         return int(each.getsockname()[1])
-
-
-def _certified() -> tuple[bytes, bytes]:
-    """A certificate for this machine, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "proxy")])
-    now = datetime.datetime.now(datetime.UTC)
-    day = datetime.timedelta(days=1)
-    names = [x509.IPAddress(ipaddress.ip_address(CALLER))]
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM), private

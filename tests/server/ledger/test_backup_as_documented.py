@@ -27,10 +27,12 @@ BACKUP, RESTORE = re.findall(r"^```\n(.*?)^```", SECTION, re.MULTILINE | re.DOTA
 UNFREEZE = ("unfreeze", "--reason", "restored")
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("sqlite3"),
-    reason="sqlite3 is not installed; get it by: apt-get install sqlite3",
-)
+if not shutil.which("sqlite3"):
+    if os.environ.get("ASKEW_ENGINES") == "require":
+        raise RuntimeError("ASKEW_ENGINES=require, but sqlite3 is not installed")
+    pytest.skip(
+        "sqlite3 is not installed; get it by: apt-get install sqlite3", allow_module_level=True
+    )
 
 
 def typed(folder: Path, commands: str) -> subprocess.CompletedProcess[str]:
