@@ -8,6 +8,7 @@ It imports neither gRPC nor numpy, so it takes little memory beside the processe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
@@ -24,6 +25,7 @@ from askew_server.serving.running.supervisor import Supervisor
 if TYPE_CHECKING:
     from askew_server.serving.configuration.server import ServerConfig
 
+_PYTHON = (sys.executable, "-P")  # else code of the working directory would come first
 _MARGIN = 5.0  # seconds beyond the grace of calls, until a process that stops is killed
 
 
@@ -45,7 +47,7 @@ class Several:
 
     def become(self) -> None:
         """This process goes on as the one that keeps them, and as nothing else."""
-        words = [sys.executable, "-m", __spec__.name, *self.words()]
+        words = [*_PYTHON, "-m", __spec__.name, *self.words()]
         os.execv(sys.executable, words)  # noqa: S606 (the same interpreter)
 
     def words(self) -> list[str]:
@@ -67,7 +69,7 @@ class Several:
 
         def of_number(number: int) -> list[str]:
             own = ["--child", str(number), "--port", str(port)]
-            return [sys.executable, "-m", "askew_server", *self.command, *own]
+            return [*_PYTHON, "-m", "askew_server", *self.command, *own]
 
         keeper = Supervisor(of_number, self.processes, self.grace + _MARGIN, _say)
         return await keeper.run(lambda line: print(line, flush=True), stop)  # noqa: T201
@@ -89,7 +91,9 @@ def main(words: Sequence[str]) -> int:
 
 
 def _say(line: str) -> None:
-    print(f"askew-server: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    """A line for the operator; a disk that is full ends nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"askew-server: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _why_not(error: OSError) -> str:
