@@ -88,6 +88,11 @@ class SnapshotHolder:
         today, versions = self._today(), self._all
         return next((each for each in reversed(versions) if each.since <= today), versions[0])
 
+    @property
+    def in_force(self) -> bool:
+        """Whether any is; else what comes first is still to come."""
+        return self._all[0].since <= self._today()
+
     def at(self, edition: int) -> Snapshot:
         """What was in force on a Monday. Raises StaleSpace where that is answered no more, or is no
         Monday that has come.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from askew.errors import NotFound
+from askew.errors import NotFound, StaleSpace
 from askew.held_file import piece_of
 from askew.model_card import ModelCard
 from askew.wire import convert
@@ -35,6 +35,11 @@ class RetrievalService:
             "GetModelCard": self._model_card,
             "GetHeld": self._held,
         }
+
+    def check(self) -> None:
+        """Raises StaleSpace while no model is in force: every device is refused."""
+        if not self._holder.in_force:
+            raise StaleSpace
 
     def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
         """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
