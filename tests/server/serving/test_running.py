@@ -65,13 +65,14 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
 
 
 @pytest.mark.usefixtures("thawed")
-async def test_a_hangup_ends_nothing_where_there_is_nothing_to_read_again() -> None:
-    """Planted bug: a server of releases that ends when somebody reloads everything. Without a
-    handler, this test ends too.
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+async def test_no_signal_to_another_part_of_a_server_ends_it(number: signal.Signals) -> None:
+    """A hangup where there is nothing to read again, as for releases; the parent's signal, sent to
+    every process of a service. Without a handler, this test ends too.
     """
 
     def stop(_: int) -> None:
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
 
     await serve([], ServerConfig(), stop, with_parent=False)
