@@ -16,7 +16,7 @@ from time import monotonic
 from askew_server.serving.running.child import Child, DidNotStart
 
 _LONG = 10.0  # seconds: what ended sooner is started again after a pause
-_START = 900.0  # seconds until one that does not answer is killed; a large model takes a minute
+_START = 900.0  # seconds until one that does not answer is killed, whatever its model
 _MOST = 5  # starts that fail one after the other, when nothing answers any more
 
 
