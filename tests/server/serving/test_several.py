@@ -43,7 +43,7 @@ def test_no_code_of_the_working_directory_is_executed(
     for name in ("asyncio", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')")
     asked = Several(
-        "no-such-host.invalid", 0, 2, 5.0, with_parent=False, command=["serve", "--help"]
+        "no-such-host.invalid", 0, HERE, 0, 2, 5.0, with_parent=False, command=["serve", "--help"]
     )
     for command in commands_of(asked, monkeypatch):
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
