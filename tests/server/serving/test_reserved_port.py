@@ -75,10 +75,16 @@ def test_ports_of_numbers_are_held_too(
     assert capsys.readouterr() == ("", line)
 
 
-def test_a_host_that_is_none_is_named_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = Several("no-such-host.invalid", 0, HERE, 0, 2, 5.0, with_parent=False, command=[])
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "no..host"])
+async def test_a_host_that_is_none_is_named_with_the_reason(
+    host: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With several processes and with one. Planted bug: a traceback for what is no name at all."""
+    asked = Several(host, 0, HERE, 0, 2, 5.0, with_parent=False, command=[])
     assert main(asked.words()) == 1
     assert capsys.readouterr().err.endswith(": this machine knows no such host\n")
+    with pytest.raises(OSError, match="this machine knows no such host"):
+        RunningServer([], ServerConfig(host=host, plain_text=True))
 
 
 def test_a_port_that_is_taken_is_refused() -> None:

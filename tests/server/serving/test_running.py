@@ -7,11 +7,13 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from askew.editions import PERIOD, edition_of
+from askew.errors import ParameterError
 from askew_server.model.mondays import text_of_edition, today
 from askew_server.serving.configuration.observed import Metrics
 from askew_server.serving.configuration.server import ServerConfig
@@ -86,6 +88,8 @@ def test_one_of_several_shares_the_port_and_has_numbers_of_its_own() -> None:
     assert [each.metrics.port for each in found] == [9100, 9101, 9102, 9103]
     for port in (0, None):
         assert ServerConfig(metrics=Metrics(port=port)).as_child(3).metrics.port == port
+    with pytest.raises(ParameterError, match="at most 65532, with 4 processes"):
+        replace(several, metrics=Metrics(port=65533))
 
 
 @pytest.fixture

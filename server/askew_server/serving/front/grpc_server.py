@@ -184,7 +184,7 @@ def _why_not(address: str) -> str:
             with socket.socket(family, kind, protocol) as trial:
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(place)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):
         return "this machine knows no such host"
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

@@ -107,7 +107,7 @@ def main(words: Sequence[str]) -> int:
 def _reserved(host: str, port: int, flag: str) -> contextlib.closing[ReservedPort]:
     try:
         return contextlib.closing(ReservedPort(host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         why = _why_not(error, flag)
         raise AccessError(f"cannot listen on {host}:{port}: {why}") from None
 
@@ -118,8 +118,8 @@ def _say(line: str) -> None:
         print(f"askew-server: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _why_not(error: OSError, flag: str) -> str:
-    if isinstance(error, socket.gaierror):
+def _why_not(error: OSError | UnicodeError, flag: str) -> str:
+    if isinstance(error, socket.gaierror | UnicodeError):
         return "this machine knows no such host"
     if error.errno == errno.EADDRINUSE:
         return f"the port is taken by another program; {flag} names another"
