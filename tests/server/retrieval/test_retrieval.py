@@ -27,7 +27,7 @@ def retriever_of(
     encoder = made_encoder(d=2, ranking=2, width=8.0, unit=8.0)
     space = made_space(encoder, made_buckets(ranking=2))
     catalog = made_catalog(vectors, tuple(range(len(vectors)))[::-1])
-    card = made_card(space, catalog, len(vectors))
+    card = made_card(space, catalog, min(len(vectors), 64))
     return Retriever(replace(card, rule=replace(card.rule, kind=rule)), catalog)
 
 
