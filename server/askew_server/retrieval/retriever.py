@@ -61,6 +61,9 @@ class Retriever:
         payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
         return Slate.of_catalog(self.catalog, chosen, payloads)
 
+    def picked(self, _: Query) -> None:
+        """Items of tastes are in no columns."""
+
     def cost(self, query: Query) -> int:
         """A place, and one more for each 16 results: of 10^5 items 64 take six times what 9 do."""
         return 1 + query.k // 16
