@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
 from threading import Event
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -21,7 +22,7 @@ from askew_server.serving.services.call import Answer, Job
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
 LARGE = 1 << 18
 LIMITS, ANSWERS = Limits(), LaneLimits()
-OK, MALFORMED, TOO_SLOW, EXHAUSTED = 0, 3, 4, 8
+OK, MALFORMED, TOO_SLOW, EXHAUSTED, UNKNOWN = 0, 3, 4, 8, 12
 
 
 class Studio:
@@ -71,6 +72,11 @@ class Wired:
         reply: health_pb2.HealthCheckResponse
         reply = await check(health_pb2.HealthCheckRequest(), timeout=PATIENCE)
         return int(reply.status)
+
+    def watched(self) -> Any:
+        """The states of the server from now on."""
+        watch = health_pb2_grpc.HealthStub(self._channel).Watch
+        return watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE)
 
     async def at_rest(self) -> None:
         """No call is under way any more."""
@@ -204,6 +210,19 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
         assert await wired.ask("Echo") == b"hello"
         wired.studio.go_on.set()
         assert await waiting == b"waited"
+
+
+async def test_a_watcher_of_health_who_reads_nothing_holds_up_nobody(wired: Wired) -> None:
+    """Planted bug: a state is written under the lock that the next change needs. Then others who
+    watch are told nothing, and a server that is asked to stop does not.
+    """
+    with closing(RawConnection(wired.server.port, window=0)) as silent:
+        silent.send(silent.call(headers("/grpc.health.v1.Health/Watch"), message(b"")))
+        assert await asyncio.to_thread(asked, silent, "Nothing", 1, message(b"")) == {UNKNOWN: 1}
+        watched = wired.watched()
+        assert (await watched.read()).status == health_pb2.HealthCheckResponse.SERVING
+        wired.server.health.stop()
+        assert (await watched.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 async def test_callers_who_reset_their_calls_make_no_room() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 import pytest
-from grpc_health.v1 import health, health_pb2
+from grpc_health.v1 import health_pb2
 
 from askew.analyst import TopKQuestion
 from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
@@ -27,6 +27,7 @@ from askew.wire.v1 import popularity_pb2, retrieval_pb2
 from askew_server.serving.configuration.observed import Log
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.front.quiet_health import QuietHealth
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.analyst import AnalystService
@@ -190,12 +191,12 @@ async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
 async def test_what_the_health_service_raises_reaches_nobody(
     method: str, monkeypatch: pytest.MonkeyPatch, heard: Callable[[], str]
 ) -> None:
-    """It is gRPC's, and it has the one stream."""
+    """It has the one stream."""
 
     async def broken(*_: object) -> NoReturn:
         planted(KINDS["a bug"])
 
-    monkeypatch.setattr(health.aio.HealthServicer, method, broken)
+    monkeypatch.setattr(QuietHealth, f"_{method.lower()}ed", broken)
     told = io.StringIO()
     async with served([], told) as channel:
         request = health_pb2.HealthCheckRequest().SerializeToString()

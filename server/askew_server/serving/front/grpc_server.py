@@ -75,7 +75,6 @@ class RunningServer:
 
     async def start(self) -> None:
         """Serve, and say so to health checks."""
-        await self.health.begin()
         await self._server.start()
         self._giving_back = asyncio.create_task(give_back())
         await self.health.ready()
@@ -84,7 +83,7 @@ class RunningServer:
         """Turn new calls away, finish those under way within `grace` seconds."""
         if self._giving_back is not None:
             self._giving_back.cancel()
-        await self.health.stop()
+        self.health.stop()
         await self._server.stop(self._config.grace if grace is None else grace)
         for admission in self.admissions.values():
             admission.stop()
