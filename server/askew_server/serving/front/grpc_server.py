@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2_grpc
 
 from askew.errors import Malformed, TooSlow, TransportError, WireError
 from askew.wire import status
@@ -61,7 +60,7 @@ class RunningServer:
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._giving_back: asyncio.Task[None] | None = None
         self.health = Health(services, self._observer)
-        health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
+        self._server.add_generic_rpc_handlers([self.health.told.handlers()])
         self._credentials = credentials_of(config, self._observer.certificates_refused)
         try:
             if self._credentials is None:

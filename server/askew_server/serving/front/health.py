@@ -29,7 +29,7 @@ class Health:
     """The state of each service: none answers before the server does, nor while it stops."""
 
     def __init__(self, services: Sequence[Service], observer: Observer) -> None:
-        self.servicer = QuietHealth()
+        self.told = QuietHealth()
         self._observer = observer
         self._checked = {each.name: each for each in services if isinstance(each, Checked)}
         self._serving = {each.name: False for each in services}
@@ -68,6 +68,6 @@ class Health:
 
     def _publish(self) -> None:
         states = {**self._serving, ALL: all(self._serving.values())}
-        self.servicer.tell(
+        self.told.tell(
             {name: State.SERVING if good else State.NOT_SERVING for name, good in states.items()}
         )
