@@ -105,6 +105,11 @@ def asked(connection: RawConnection, method: str, number: int, body: bytes | Non
     """The statuses with which so many calls end that begin together."""
     head = headers(f"/Studio/{method}")
     connection.send(b"".join(connection.call(head, body) for _ in range(number)))
+    return ended_of(connection, number)
+
+
+def ended_of(connection: RawConnection, number: int) -> Counter[int]:
+    """The statuses of the next calls that end."""
     ended = Counter[int]()
     while ended.total() < number and not connection.closed:
         ended.update(done.status for done in connection.received())
@@ -210,6 +215,26 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
         assert await wired.ask("Echo") == b"hello"
         wired.studio.go_on.set()
         assert await waiting == b"waited"
+
+
+async def test_health_waits_in_a_line_of_its_own() -> None:
+    """While as many calls wait as may: the loop stands still until gRPC has turned the rest away.
+
+    Planted bug: a generic handler, for which health waits with all others.
+    """
+    async with running(Limits(pending=4)) as wired:
+        with ExitStack() as open_:
+            crowd, prober = (
+                open_.enter_context(closing(RawConnection(wired.server.port))) for _ in range(2)
+            )
+            head = headers("/Studio/Echo")
+            crowd.send(b"".join(crowd.call(head, message(b"me")) for _ in range(30)))
+            turned_away = 0
+            while turned_away < 20:  # and one was taken, and 8 wait at most
+                turned_away += len(list(crowd.received()))
+            head = headers("/grpc.health.v1.Health/Check")
+            prober.send(b"".join(prober.call(head, message(b"")) for _ in range(4)))
+            assert await asyncio.to_thread(ended_of, prober, 4) == {OK: 4}
 
 
 async def test_a_watcher_of_health_who_reads_nothing_holds_up_nobody(wired: Wired) -> None:

@@ -60,7 +60,7 @@ class RunningServer:
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._giving_back: asyncio.Task[None] | None = None
         self.health = Health(services, self._observer)
-        self._server.add_generic_rpc_handlers([self.health.told.handlers()])
+        self.health.told.answer_on(self._server)
         self._credentials = credentials_of(config, self._observer.certificates_refused)
         try:
             if self._credentials is None:
