@@ -64,6 +64,9 @@ class Retriever:
         payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
         return Slate.of_catalog(self.catalog, chosen, payloads)
 
+    def picked(self, _: Query) -> None:
+        """Items of tastes are in no columns."""
+
     def cost(self, query: Query) -> int:
         """Nothing for what is looked up, or found among few items, which takes less than to hand it
         to a thread. Else a place, and one more for each 16 results.
