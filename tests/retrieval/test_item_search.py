@@ -217,7 +217,8 @@ def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(size: fl
     rng = np.random.default_rng(9)
     encoder, vectors = encoder_of(rng, 5, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
     if size > 1:
-        encoder = replace(encoder, directions=encoder.directions.astype("f8") / size)
+        smaller = (encoder.directions.astype("f8") / size).astype("f4")
+        encoder = replace(encoder, directions=smaller)
         vectors *= np.float32(2.0**20)
     else:
         vectors *= np.float32(size)
