@@ -45,12 +45,14 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
     message, and a large one is three times in memory while it is serialized.
     """
     small = pb.HeldCatalog(card=card_to_message(card), shared_slate=catalog.shared_slate)
-    words = _part(pb.HeldCatalog, "words", _packed(catalog.items))
+    words = _packed(catalog.items)
+    size = sum(map(len, words))
     boosts = _part(pb.HeldCatalog, "boosts", encode_boosts(catalog.boosts))
     codes = _part(
         pb.HeldCatalog, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
-    return [small.SerializeToString(), *words, *boosts, *codes]
+    opening = _opening(pb.HeldCatalog, "words", size)
+    return [small.SerializeToString(), opening, *words, *boosts, *codes]
 
 
 def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
@@ -121,30 +123,30 @@ def _varint(number: int) -> bytes:
     return bytes([*written, number])
 
 
-def _packed(items: Sequence[Item]) -> bytes:
+def _packed(items: Sequence[Item]) -> list[bytes]:
     """As small as can be, or not packed at all where devices would not unpack as much as that."""
     size, small = _compressed(items, _LEVEL)
-    return small if size < _most(small) else _compressed(items, 0)[1]
+    return small if size < _most(sum(map(len, small))) else _compressed(items, 0)[1]
 
 
-def _compressed(items: Sequence[Item], level: int) -> tuple[int, bytes]:
-    """How many bytes the words of these items have, and those bytes, packed."""
+def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
+    """How many bytes the words of these items have, and those bytes, packed, in pieces."""
     work, size, packed = zlib.compressobj(level), 0, []
     for part in _words_of(items):
         size += len(part)
         packed.append(work.compress(part))
-    return size, b"".join([*packed, work.flush()])
+    return size, [*packed, work.flush()]
 
 
-def _most(packed: bytes) -> int:
-    return (1 << 16) + _LARGEST_FACTOR * len(packed)
+def _most(packed: int) -> int:
+    return (1 << 16) + _LARGEST_FACTOR * packed
 
 
 def _unpacked(packed: bytes) -> pb.HeldWords:
     """Raises Malformed for words that unpack to far more than any words do."""
     work = zlib.decompressobj()
     try:
-        words = work.decompress(packed, _most(packed))
+        words = work.decompress(packed, _most(len(packed)))
     except zlib.error:
         raise Malformed("the words of a held file cannot be unpacked") from None
     if not work.eof or work.unused_data:
