@@ -28,6 +28,7 @@ import grpc.aio
 
 from askew.editions import edition_of
 from askew.lattice import Lattice
+from askew.randomness import SystemBits
 from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_client.transport.retries import PATIENCE, persistent
@@ -93,7 +94,7 @@ class Callers:
             while True:
                 try:
                     if self._again:
-                        await persistent(self._sent_by(call), SECONDS)
+                        await persistent(self._sent_by(call), SECONDS, SystemBits())
                     else:
                         await self._sent_by(call)(SECONDS)
                     self.answered += 1

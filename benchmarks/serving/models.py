@@ -89,7 +89,9 @@ def made_tastes(count: int, rule: RuleKind, dimension: int) -> Tastes:
     vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
     directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
     knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (dimension, 1))
-    encoder = Encoder(directions, np.zeros(_FACTORS, np.float32), knots, 0.005, 20, 1.5)
+    # The mean taste, half as far from none as tastes are from it: so it is in the demo's films.
+    origin = (0.01 / np.sqrt(_FACTORS) * rng.choice([-1, 1], _FACTORS)).astype(np.float32)
+    encoder = Encoder(directions, origin, knots, 0.005, 20, 1.5)
     scales, buckets = scales_of(vectors), made_buckets(_FACTORS) if rule.needs_prior else None
     space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales, buckets)
     genres, years = rng.integers(0, _GENRES, count), rng.integers(1930, 2026, count)

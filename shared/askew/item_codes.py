@@ -64,8 +64,8 @@ def encode(vectors: Vectors, scales: Vectors) -> Codes:
         codes = _steps(vectors[part], scales)
         if not np.array_equal(_numbers(codes, scales), vectors[part]):
             raise OutOfRange("an item vector", "one that 4-bit codes of its space can say")
-        even = np.pad(codes, ((0, 0), (0, codes.shape[1] % 2)))
-        packed[part] = even[:, ::2] | (even[:, 1::2] << 4)
+        packed[part] = codes[:, ::2]
+        packed[part, : len(scales) // 2] |= codes[:, 1::2] << 4
     return packed
 
 

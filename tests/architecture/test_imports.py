@@ -123,6 +123,11 @@ VIOLATIONS = [
         "from askew_server.serving.front import admission",
     ),
     ("serving-layers", "askew_server/serving/surprise.py", "VALUE = 1"),
+    (
+        "observing-is-blind",
+        "askew_server/serving/observing/observer.py",
+        "from askew.signal import Signal",
+    ),
     ("screens-apart", "askew_client/device/device.py", "from textual.app import App"),
     ("screens-apart", "askew_client/cli/tui.py", "def late() -> None:\n    import textual"),
     ("screens-apart", "askew_server/cli/main.py", "import textual_serve.server"),

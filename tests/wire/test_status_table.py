@@ -65,6 +65,7 @@ KINDS = {
     Code.UNAVAILABLE: errors.Unreachable,
     Code.DEADLINE_EXCEEDED: errors.TooSlow,
     Code.RESOURCE_EXHAUSTED: errors.Overloaded,
+    Code.CANCELLED: errors.Overloaded,  # by gRPC itself, of what waits in it
 }
 
 

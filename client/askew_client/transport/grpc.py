@@ -19,6 +19,7 @@ from askew.errors import AskewError, Malformed, NotFound, OtherKind, ParameterEr
 from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
 from askew.model_card import MAX_PAYLOAD
+from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire import convert, status
@@ -98,7 +99,7 @@ class GrpcTransport:
             return await call(request, timeout=seconds)
 
         try:
-            reply = await persistent(send, self._timeout)
+            reply = await persistent(send, self._timeout, SystemBits())
         except grpc.aio.AioRpcError as error:
             raise status.error_of(error.code(), self._target, error.details()) from None
         if reply is None:  # a status of success without a message

@@ -8,16 +8,18 @@ the same moment must not all come back at the same moment.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import grpc
 import grpc.aio
 
+from askew.randomness import RandomBits
+
 PATIENCE = 5.0  # seconds after which a call that fails is not sent again
 _FIRST, _LONGEST = 0.1, 1.0  # seconds of a pause; each is twice the one before
 _JITTER = (0.75, 1.25)
+_STEPS = 1 << 16  # of what is drawn between the two
 # A server that drains answers CANCELLED for calls that it had not accepted yet.
 _PASSING = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 _Reply = TypeVar("_Reply")
@@ -26,6 +28,7 @@ _Reply = TypeVar("_Reply")
 async def persistent(
     send: Callable[[float], Awaitable[_Reply]],
     timeout: float,  # noqa: ASYNC109 (gRPC's own, for what is left of it)
+    bits: RandomBits,
 ) -> _Reply:
     """The reply of `send(seconds left)`, which is called again while a failure may pass.
 
@@ -37,8 +40,13 @@ async def persistent(
         try:
             return await send(began + timeout - clock())
         except grpc.aio.AioRpcError as error:
-            passed, wait = clock() - began, pause * random.uniform(*_JITTER)  # noqa: S311 (no secret)
+            passed, wait = clock() - began, pause * _jitter(bits)
             if error.code() not in _PASSING or passed >= PATIENCE or passed + wait >= timeout:
                 raise
         await asyncio.sleep(wait)
         pause = min(2 * pause, _LONGEST)
+
+
+def _jitter(bits: RandomBits) -> float:
+    least, most = _JITTER
+    return least + (most - least) * bits.below(_STEPS) / _STEPS

@@ -15,6 +15,7 @@ from askew_server.cli.served_models import in_folder, named
 from askew_server.published.reader import GlancingReader
 from askew_server.serving.configuration.configuration import Configuration
 from askew_server.serving.configuration.findings import Finding
+from askew_server.serving.configuration.keys import PORT
 from askew_server.serving.configuration.served import Analysts, Models, Releases
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.configuration.tls import Tls
@@ -41,8 +42,13 @@ def _listening(config: ServerConfig) -> Iterator[Finding]:
     metrics = config.metrics
     if metrics.port is None:
         return
-    if metrics.port == config.port and metrics.port:
-        yield Finding("fail", "metrics", f"port {metrics.port} is the server's own")
+    last = metrics.port + (config.processes - 1 if metrics.port else 0)
+    ports = f"{metrics.port} to {last}"
+    if last > PORT.most:
+        yield Finding("fail", "metrics", f"there are no ports {ports}")
+    elif metrics.port and metrics.port <= config.port <= last:
+        which = f"one of the ports {ports}" if last > metrics.port else f"port {last}"
+        yield Finding("fail", "metrics", f"{which} is the server's own")
     else:
         yield from _place("metrics", metrics.host, metrics.port, "numbers")
 
@@ -50,9 +56,7 @@ def _listening(config: ServerConfig) -> Iterator[Finding]:
 def _place(name: str, host: str, port: int, words: str) -> Iterator[Finding]:
     """Whether this machine has the address; the port itself may be in use by a server that runs."""
     try:
-        (family, kind, _, _, place), *_ = socket.getaddrinfo(
-            host.strip("[]"), 0, type=socket.SOCK_STREAM
-        )
+        (family, kind, _, _, place), *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
         with socket.socket(family, kind) as trial:
             trial.bind(place)
     except OSError:

@@ -114,10 +114,10 @@ class Reading:
 
 def warn_of_silence(holder: SnapshotHolder) -> None:
     """Say so where the first version is still to come."""
-    first = holder.versions[0].since
-    if first > today():
+    if not holder.in_force:
+        first = text_of_edition(holder.versions[0].since)
         click.echo(
-            f"askew-server: no model is in force before {text_of_edition(first)}; until then every "
+            f"askew-server: no model is in force before {first}; until then every "
             "device is refused",
             err=True,
         )

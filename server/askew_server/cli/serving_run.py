@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -> None:
     """Serve what was chosen, until it is stopped. child: its number, where it is one of several."""
+    for number in (signal.SIGHUP, signal.SIGUSR1):  # until there is something that they are for
+        signal.signal(number, signal.SIG_IGN)
     if child is not None:
         chosen, with_parent = replace(chosen, server=chosen.server.as_child(child)), True
     elif chosen.server.processes > 1:
         from askew_server.serving.running.several import Several
 
         Several.of_config(chosen.server, sys.argv[1:], with_parent=with_parent).become()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
     from askew_server.cli.served_models import models_of, warn_of_silence
     from askew_server.retrieval.snapshot import SnapshotHolder
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.listing import Attribute, Listing
+from askew.listing import Attribute, Listing, Value
 from askew.metric_card import CollectionCard
 from askew.vectors import VERSION_BYTES
-from askew_server.collections.columns import Column, Titles, is_of_kind, named
+from askew_server.collections.columns import Column, Rows, Titles, is_of_kind, named
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +47,16 @@ class Collection:
 
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
         """The items of these ids, whole, in the given order."""
-        rows = np.fromiter(items, np.int64)
+        return self.each(np.fromiter(items, np.int64), Listing)
+
+    def each(
+        self, rows: Rows, make: Callable[[int, str, tuple[float, ...], tuple[Value, ...]], _Made]
+    ) -> tuple[_Made, ...]:
+        """What `make` makes of the parts of each listing: of checked ones, without a check."""
         coordinates = map(tuple, self.coordinates[rows].tolist())
         columns = [column.take(rows) for column in self.columns]
         values = zip(*columns, strict=True) if columns else repeat((), len(rows))
-        return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
+        return tuple(map(make, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def check(self) -> None:
         """Raises OutOfRange for a title or a value that no reply could carry, and for a version
@@ -73,6 +80,13 @@ class Collection:
         names = [each.name for each in self.card.attributes]
         pairs = zip(names, self.columns, strict=True)
         return replace(self, columns=tuple([columns.get(name, old) for name, old in pairs]))
+
+
+class Picked(NamedTuple):
+    """Some items of a collection, in order of id."""
+
+    collection: Collection
+    rows: Rows
 
 
 def collection_of(  # noqa: PLR0913 - what a collection is made of

@@ -49,11 +49,15 @@ def describe(data: bytes) -> FileFields:
 
 
 def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
-    """A file that a card names, with the digest that it gives. Raises ArtifactError."""
-    data = read(directory / name, limit)
-    if files.get(name) != describe(data):
-        raise ArtifactError(f"{directory / name} is not the file that its card names")
-    return data
+    """A file that a card names, with the digest that it gives; one of another size is not read.
+    Raises ArtifactError.
+    """
+    path, named = directory / name, files.get(name)
+    if named is not None and named.bytes == size_of(path, limit):
+        data = read(path, limit)
+        if describe(data) == named:
+            return data
+    raise ArtifactError(f"{path} is not the file that its card names")
 
 
 def pieces_named(
@@ -78,20 +82,24 @@ def pieces_named(
 
 def read(path: Path, limit: int) -> bytes:
     """A regular file of at most `limit` bytes. Raises ArtifactError."""
+    size_of(path, limit)
     try:
-        check(path, limit)
         return path.read_bytes()
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def check(path: Path, limit: int) -> None:
-    """Raises ArtifactError unless it is a regular file of at most `limit` bytes; OSError."""
-    found = path.stat()
+def size_of(path: Path, limit: int) -> int:
+    """Of a regular file of at most `limit` bytes. Raises ArtifactError for anything else."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(found.st_mode):  # a pipe would block, a device never end
         raise ArtifactError(f"{path} is no regular file")
     if found.st_size > limit:
         raise ArtifactError(f"{path} has {found.st_size} bytes, the limit is {limit}")
+    return found.st_size
 
 
 def write_durably(path: Path, data: bytes) -> None:

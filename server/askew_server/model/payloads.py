@@ -165,7 +165,7 @@ class _OpenFile:
         """Raises ArtifactError."""
         self.path = path
         try:
-            folder.check(path, LIMIT)
+            folder.size_of(path, LIMIT)
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None

@@ -17,6 +17,7 @@ from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_server.collections.collection import Picked
 from askew_server.model.answer_tables import AnswerTable
 from askew_server.model.mondays import today
 
@@ -26,6 +27,9 @@ class Answers(Protocol):
 
     def answer(self, query: Query) -> Slate:
         """The k items of a query."""
+
+    def picked(self, query: Query) -> Picked | None:
+        """The same by row, where items are held in columns: a reply of those is made faster."""
 
     def cost(self, query: Query) -> int:
         """What an answer takes now, in places of a lane; 0 for so little that it needs none."""
@@ -87,6 +91,11 @@ class SnapshotHolder:
         """What is in force today, or else what comes first."""
         today, versions = self._today(), self._all
         return next((each for each in reversed(versions) if each.since <= today), versions[0])
+
+    @property
+    def in_force(self) -> bool:
+        """Whether any is; else what comes first is still to come."""
+        return self._all[0].since <= self._today()
 
     def at(self, edition: int) -> Snapshot:
         """What was in force on a Monday. Raises StaleSpace where that is answered no more, or is no

@@ -46,20 +46,27 @@ class ItemSearch:
         self._left = dict(self._upper_layers())  # by the size of an answer
         self._all = None if self._left else self._every_item()
 
+    def looked_at(self, k: int) -> int:
+        """How many items an answer of k looks at."""
+        left = self._left_for(k)
+        return len(self._scoring) if left is None else len(left)
+
     def best(self, points: Scores, k: int) -> NDArray[np.int64]:
         """The best item at each point (n, d) that no point before it has taken, and again from the
         first point until there are k, (k,). 1 <= k <= n_items.
         """
         shifts = self._encoder.shifts(points)
         tastes = self._encoder.tastes(shifts)
-        left = next((few for size, few in self._left.items() if k <= size), self._all)
-        few = (left or self._every_item()).leading(shifts, k)
+        few = (self._left_for(k) or self._every_item()).leading(shifts, k)
 
         def exact(turn: int, rows: NDArray[np.int64]) -> int:
             return self._first_best(few.items, rows, tastes[turn])
 
         found = few.at(shifts, slice(None))
         return few.items[_taken(found, k, 2 * few.margin, exact)]
+
+    def _left_for(self, k: int) -> LinearScores | None:
+        return next((few for size, few in self._left.items() if k <= size), self._all)
 
     def _first_best(self, items: NDArray[np.int64], rows: NDArray[np.int64], taste: Scores) -> int:
         """Which of these rows of items has the best exact score, the first of equals."""

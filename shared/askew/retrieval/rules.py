@@ -88,6 +88,10 @@ class OffsetRule:
         chosen = self._search.best(self.probes(signal, k), k)
         return tuple((self._held + np.sort(chosen)).tolist())
 
+    def scores(self, k: int) -> int:
+        """How many scores of items at probes an answer of k computes, at most."""
+        return k * self._search.looked_at(k)
+
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
         """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
         offsets, epsilon = self._placed(k), float(signal.lattice.epsilon)

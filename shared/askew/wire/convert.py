@@ -20,6 +20,7 @@ from askew.rule_kind import SERVED, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal
 from askew.wire import metric
 from askew.wire.break_even import break_even_from_message, break_even_to_message
+from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
 from askew.wire.mechanisms import read_mechanism, write_mechanism
 from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -67,10 +68,10 @@ def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
 
 def slate_to_bytes(slate: Slate, card: Card) -> bytes:
     """The reply on the wire. It has the size of its items' words, which follow from the signal."""
-    message = pb.RetrieveResponse(catalog_version=bytes.fromhex(slate.catalog_version))
     if isinstance(card, MetricCard):
-        metric.add_listings(message, slate.listings)
-        return message.SerializeToString()
+        whole = [listing_to_bytes(i.id, i.title, i.coordinates, i.values) for i in slate.listings]
+        return listings_to_bytes(slate.catalog_version, whole)
+    message = pb.RetrieveResponse(catalog_version=bytes.fromhex(slate.catalog_version))
     message.item_ids.extend(slate.item_ids)
     message.boosts = encode_boosts(slate.boosts)
     message.codes = encode(slate.vectors, card.space.scales).tobytes()

@@ -41,14 +41,6 @@ def card_from_message(message: pb.GetModelCardResponse) -> MetricCard:
     )
 
 
-def add_listings(message: pb.RetrieveResponse, listings: Iterable[Listing]) -> None:
-    """Puts items into a reply, whole; made in place, since a message is copied into another."""
-    for each in listings:
-        made = message.listings.add(item=each.id, title=each.title, coordinates=each.coordinates)
-        for value in each.values:
-            _set(made.values.add(), value)
-
-
 def listings_from_messages(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
     """Items whole; what belongs to their collection is checked by its card."""
     return tuple(
@@ -120,15 +112,6 @@ def _attribute(message: pb.Attribute) -> Attribute:
     if message.kind not in list(AttributeKind):
         raise OutOfRange("the kind of an attribute", f"one of {', '.join(AttributeKind)}")
     return Attribute(message.name, AttributeKind(message.kind), message.live, message.unit)
-
-
-def _set(message: pb.AttributeValue, value: Value) -> None:
-    if isinstance(value, str):
-        message.text = value
-    elif isinstance(value, bool):
-        message.flag = value
-    elif value is not None:
-        message.number = value
 
 
 def _value(message: pb.AttributeValue) -> Value:

@@ -105,7 +105,8 @@ def error_of(
             return Unreachable(f"no connection to {server}" + (f": {why}" if why else ""))
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow(f"{server} did not answer in time")
-        case grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # CANCELLED is gRPC's own, where too many wait in it.
+        case grpc.StatusCode.RESOURCE_EXHAUSTED | grpc.StatusCode.CANCELLED:
             return Overloaded("the server is too busy, or a message was over the limit")
         case grpc.StatusCode.UNIMPLEMENTED:
             return ServerFailed(f"{server} does not answer this kind of question")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
+from hashlib import shake_256
 
 import grpc
 import grpc.aio
 import pytest
 from virtual_time import VirtualSelector, in_virtual_time
 
+from askew.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.transport import retries
 from askew_client.transport.retries import PATIENCE, persistent
 
@@ -37,13 +38,23 @@ class Stopped:
         return "a reply"
 
 
-def asked(server: Stopped, timeout: float = LONG) -> str:
+class Always(RandomBits):
+    """Draws that are all the same."""
+
+    def __init__(self, byte: bytes) -> None:
+        self._byte = byte
+
+    def read(self, count: int) -> bytes:
+        return self._byte * count
+
+
+def asked(server: Stopped, bits: RandomBits, timeout: float = LONG) -> str:
     """What comes of it: a reply, or the name of a status."""
     outcome = []
 
     async def play() -> None:
         try:
-            outcome.append(await persistent(server.send, timeout))
+            outcome.append(await persistent(server.send, timeout, bits))
         except grpc.aio.AioRpcError as error:
             outcome.append(error.code().name)
 
@@ -51,48 +62,50 @@ def asked(server: Stopped, timeout: float = LONG) -> str:
     return outcome[0]
 
 
-@pytest.fixture(params=[0.75, 1.0, 1.25], ids=["early", "on time", "late"])
-def jitter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+@pytest.fixture(params=[b"\x00", b"\x80", b"\xff"], ids=["early", "on time", "late"])
+def bits(request: pytest.FixtureRequest) -> RandomBits:
     """The ends of what is drawn, and its middle."""
-    monkeypatch.setattr(random, "uniform", lambda least, most: request.param)
-    return float(request.param)
+    return Always(request.param)
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
 @pytest.mark.parametrize("down", [0.05, 0.7, 2.5, PATIENCE])
-@pytest.mark.usefixtures("jitter")
 def test_a_server_that_is_back_within_five_seconds_answers(
-    code: grpc.StatusCode, down: float
+    code: grpc.StatusCode, down: float, bits: RandomBits
 ) -> None:
     """Planted bug: four tries within .7 s."""
-    assert asked(Stopped(down, code)) == "a reply"
+    assert asked(Stopped(down, code), bits) == "a reply"
 
 
-def test_one_that_stays_away_is_told_after_little_more_than_that(jitter: float) -> None:
+def test_one_that_stays_away_is_told_after_little_more_than_that(bits: RandomBits) -> None:
     server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
-    assert asked(server) == "UNAVAILABLE"
-    assert PATIENCE <= server.came[-1] <= PATIENCE + jitter
+    assert asked(server, bits) == "UNAVAILABLE"
+    assert PATIENCE <= server.came[-1] <= PATIENCE + 1.25
     assert 8 <= len(server.came) <= 11
 
 
-@pytest.mark.parametrize("code", set(grpc.StatusCode) - retries._PASSING - {grpc.StatusCode.OK})
+LASTING = [code for code in grpc.StatusCode if code not in retries._PASSING | {grpc.StatusCode.OK}]
+
+
+@pytest.mark.parametrize("code", LASTING)
 def test_what_does_not_pass_is_told_at_once(code: grpc.StatusCode) -> None:
     """Too many calls are refused to be fewer: sent again at once, they would be more."""
     server = Stopped(LONG, code)
-    assert asked(server) == code.name
+    assert asked(server, ReplayBits(bytes(8))) == code.name
     assert server.came == [0.0]
 
 
 @pytest.mark.parametrize("slowly", [0.0, 0.4], ids=["at once", "slowly"])
 @pytest.mark.parametrize("timeout", [0.05, 0.3, 2.0])
-@pytest.mark.usefixtures("jitter")
-def test_the_deadline_of_the_call_holds_for_all_tries(timeout: float, slowly: float) -> None:
+def test_the_deadline_of_the_call_holds_for_all_tries(
+    timeout: float, slowly: float, bits: RandomBits
+) -> None:
     """Planted bug: a whole timeout for each try."""
     server, clock = Stopped(LONG, grpc.StatusCode.UNAVAILABLE, slowly), VirtualSelector()
 
     async def play() -> None:
         with pytest.raises(grpc.aio.AioRpcError):
-            await persistent(server.send, timeout)
+            await persistent(server.send, timeout, bits)
 
     in_virtual_time(play, clock)
     assert clock.now <= timeout + 1e-9
@@ -101,15 +114,12 @@ def test_the_deadline_of_the_call_holds_for_all_tries(timeout: float, slowly: fl
     )
 
 
-def test_the_pauses_grow_and_differ_from_device_to_device(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_pauses_grow_and_differ_from_device_to_device() -> None:
     """Planted bug: no jitter, so that all devices come back at the same moment."""
     pauses = []
-    for seed in range(50):
-        monkeypatch.setattr(random, "uniform", random.Random(seed).uniform)
+    for device in range(50):
         server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
-        asked(server)
+        asked(server, ReplayBits(shake_256(bytes([device])).digest(64)))
         pauses.append([b - a for a, b in zip(server.came, server.came[1:], strict=False)])
     for place, middle in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
         here = [each[place] for each in pauses]
@@ -117,12 +127,12 @@ def test_the_pauses_grow_and_differ_from_device_to_device(
         assert 1.2 * middle < max(here) <= 1.25 * middle
 
 
-def test_cancelling_the_call_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_the_call_ends_it() -> None:
     """A person who goes away is no server that drains."""
     server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
 
     async def play() -> None:
-        task = asyncio.create_task(persistent(server.send, LONG))
+        task = asyncio.create_task(persistent(server.send, LONG, SystemBits()))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

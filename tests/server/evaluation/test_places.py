@@ -158,8 +158,9 @@ def test_other_results_than_the_optimal_ones_would_not_agree(
 
     def planted(kind: MetricRuleKind, index: Any, **given: Any) -> Any:
         rule = near_rule_of(kind, index, **given)
-        true = rule._placed  # type: ignore[attr-defined]
-        rule._placed = lambda *law: 1.5 * true(*law)  # type: ignore[attr-defined]
+        placed = rule._placed  # type: ignore[attr-defined]
+        true = placed.of
+        placed.of = lambda *law: 1.5 * true(*law)
         return rule
 
     monkeypatch.setattr(agreement, "near_rule_of", planted)

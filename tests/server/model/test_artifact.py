@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -223,6 +224,23 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(
     size = (directory / name).stat().st_size
     monkeypatch.setitem(artifact._LIMITS, name, size - 1)
     assert f"{name} has {size} bytes, the limit is {size - 1}" in refusal(directory)
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_file_of_another_size_than_its_card_says_is_not_read(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[[Path], str]
+) -> None:
+    """Planted bug: a file of holes, within the limit, takes more memory than the server has."""
+    opened, read_bytes = list[str](), Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        opened.append(path.name)
+        return read_bytes(path)
+
+    os.truncate(directory / name, 1 << 20)
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    assert "is not the file that its card names" in refusal(directory)
+    assert name not in opened
 
 
 @pytest.mark.parametrize("name", FILES)

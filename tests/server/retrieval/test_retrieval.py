@@ -27,7 +27,7 @@ def retriever_of(
     encoder = made_encoder(d=2, ranking=2, width=8.0, unit=8.0)
     space = made_space(encoder, made_buckets(ranking=2))
     catalog = made_catalog(vectors, tuple(range(len(vectors)))[::-1])
-    card = made_card(space, catalog, len(vectors))
+    card = made_card(space, catalog, min(len(vectors), 64))
     return Retriever(replace(card, rule=replace(card.rule, kind=rule)), catalog)
 
 
@@ -113,13 +113,11 @@ def test_the_farthest_signal_of_the_wire_is_answered(far: int, expected: tuple[i
     assert expected == retriever.answer(query).item_ids
 
 
-def test_many_results_take_the_places_that_they_are_worth() -> None:
-    """Planted bug: a place, whatever is asked."""
-    retriever = retriever_of(MANY)
-    assert [retriever.cost(query_at(retriever, (0, 0), k)) for k in (1, 8, 15, 16, 64)] == [
-        1,
-        1,
-        1,
-        2,
-        5,
-    ]
+def test_an_answer_takes_the_places_that_it_is_worth() -> None:
+    """Planted bugs: a place, whatever is asked; none, however many items are looked at."""
+    few, many = retriever_of(MANY), retriever_of([MANY[i % 12] for i in range(4000)])
+    sizes = (1, 4, 5, 15, 16, 64)
+    assert [few.cost(query_at(few, (0, 0), k)) for k in sizes] == [0] * 6
+    assert [many.cost(query_at(many, (0, 0), k)) for k in sizes] == [0, 0, 1, 1, 2, 5]
+    nobody = retriever_of([MANY[i % 12] for i in range(4000)], RuleKind.NONE)
+    assert not nobody.cost(query_at(nobody, (0, 0), 64))

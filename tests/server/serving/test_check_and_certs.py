@@ -152,6 +152,15 @@ def test_every_fault_is_found_in_one_run(
         ([], "fail  served: nothing: name a model, a demo, or a ledger of releases"),
         (["--demo", "--host", "0.0.0.0"], "fail  configuration: plain text is not spoken on"),
         (["--demo", "--host", "no.invalid", "--plain-text"], "fail  listening: this machine has"),
+        (["--demo", "--host", "[::1]"], "fail  listening: this machine has no address [::1]"),
+        (
+            ["--demo", "--metrics-port", 7570, "--processes", 2],
+            "fail  metrics: one of the ports 7570 to 7571 is the server's own",
+        ),
+        (
+            ["--demo", "--metrics-port", 65535, "--processes", 2],
+            "fail  metrics: there are no ports 65535 to 65536",
+        ),
     ],
 )
 def test_what_no_server_could_start_with_is_wrong(
@@ -267,6 +276,9 @@ def test_no_file_is_overwritten_and_then_none_is_made(
         (("--days", 0), "from 1 to 397"),
         (("--days", 398), "from 1 to 397"),
         (("--host", "bücher.test"), "a host name or an address"),
+        (("--host", "localhost:7571"), "without a port"),
+        (("--host", "a b"), "a host name or an address"),
+        (("--host", ""), "a host name or an address"),
         (("--client", ""), "a name of 1 to 64 characters"),
     ],
 )

@@ -119,6 +119,26 @@ def test_lines_alike_come_once_a_minute_with_the_number_of_those_left_out() -> N
     ]
 
 
+@pytest.mark.parametrize("told", ["swap_refused", "certificates_refused"])
+def test_another_reason_is_told_at_once_and_the_same_one_once_a_minute(told: str) -> None:
+    """Planted bug: an operator who mends one thing hears nothing of the next for a minute."""
+    written = Written()
+    for second, reason in enumerate(["one", "one", "two", "one"]):
+        written.now = 1_800_000_000.0 + second
+        getattr(Observer(written.log), told)(reason=reason)
+    assert [line["reason"] for line in written.lines] == ["one", "two"]
+
+
+def test_lines_that_are_long_ago_are_forgotten() -> None:
+    """Planted bug: a file that is wrong in another way each second fills the memory."""
+    written = Written()
+    for second in range(1000):
+        written.now = 1_800_000_000.0 + second
+        Observer(written.log).swap_refused(reason=f"at line {second}")
+    assert len(written.lines) == 1000
+    assert len(written.log._told) <= 120
+
+
 def test_what_is_below_the_level_is_not_written() -> None:
     written = Written("warning")
     written.log.tell("ready", port=1)

@@ -104,7 +104,7 @@ async def test_a_check_asks_for_what_is_kept_and_never_looks_itself(checked: Che
 
 async def test_nothing_is_serving_from_the_moment_when_it_stops(checked: Checked) -> None:
     """Planted bug: a look that comes late says serving again."""
-    await checked.server.health.stop()
+    checked.server.health.stop()
     await checked.server.health.look()
     assert set((await checked.states()).values()) == {"NOT_SERVING"}
 

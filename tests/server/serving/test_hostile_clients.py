@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
 from threading import Event
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -21,7 +22,7 @@ from askew_server.serving.services.call import Answer, Job
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
 LARGE = 1 << 18
 LIMITS, ANSWERS = Limits(), LaneLimits()
-OK, MALFORMED, TOO_SLOW, EXHAUSTED = 0, 3, 4, 8
+OK, MALFORMED, TOO_SLOW, EXHAUSTED, UNKNOWN = 0, 3, 4, 8, 12
 
 
 class Studio:
@@ -72,6 +73,11 @@ class Wired:
         reply = await check(health_pb2.HealthCheckRequest(), timeout=PATIENCE)
         return int(reply.status)
 
+    def watched(self) -> Any:
+        """The states of the server from now on."""
+        watch = health_pb2_grpc.HealthStub(self._channel).Watch
+        return watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE)
+
     async def at_rest(self) -> None:
         """No call is under way any more."""
         async with asyncio.timeout(PATIENCE):
@@ -99,6 +105,11 @@ def asked(connection: RawConnection, method: str, number: int, body: bytes | Non
     """The statuses with which so many calls end that begin together."""
     head = headers(f"/Studio/{method}")
     connection.send(b"".join(connection.call(head, body) for _ in range(number)))
+    return ended_of(connection, number)
+
+
+def ended_of(connection: RawConnection, number: int) -> Counter[int]:
+    """The statuses of the next calls that end."""
     ended = Counter[int]()
     while ended.total() < number and not connection.closed:
         ended.update(done.status for done in connection.received())
@@ -204,6 +215,39 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
         assert await wired.ask("Echo") == b"hello"
         wired.studio.go_on.set()
         assert await waiting == b"waited"
+
+
+async def test_health_waits_in_a_line_of_its_own() -> None:
+    """While as many calls wait as may: the loop stands still until gRPC has turned the rest away.
+
+    Planted bug: a generic handler, for which health waits with all others.
+    """
+    async with running(Limits(pending=4)) as wired:
+        with ExitStack() as open_:
+            crowd, prober = (
+                open_.enter_context(closing(RawConnection(wired.server.port))) for _ in range(2)
+            )
+            head = headers("/Studio/Echo")
+            crowd.send(b"".join(crowd.call(head, message(b"me")) for _ in range(30)))
+            turned_away = 0
+            while turned_away < 20:  # and one was taken, and 8 wait at most
+                turned_away += len(list(crowd.received()))
+            head = headers("/grpc.health.v1.Health/Check")
+            prober.send(b"".join(prober.call(head, message(b"")) for _ in range(4)))
+            assert await asyncio.to_thread(ended_of, prober, 4) == {OK: 4}
+
+
+async def test_a_watcher_of_health_who_reads_nothing_holds_up_nobody(wired: Wired) -> None:
+    """Planted bug: a state is written under the lock that the next change needs. Then others who
+    watch are told nothing, and a server that is asked to stop does not.
+    """
+    with closing(RawConnection(wired.server.port, window=0)) as silent:
+        silent.send(silent.call(headers("/grpc.health.v1.Health/Watch"), message(b"")))
+        assert await asyncio.to_thread(asked, silent, "Nothing", 1, message(b"")) == {UNKNOWN: 1}
+        watched = wired.watched()
+        assert (await watched.read()).status == health_pb2.HealthCheckResponse.SERVING
+        wired.server.health.stop()
+        assert (await watched.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 async def test_callers_who_reset_their_calls_make_no_room() -> None:

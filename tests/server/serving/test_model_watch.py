@@ -133,6 +133,15 @@ def test_a_version_of_a_monday_to_come_is_taken_and_the_one_before_answers_on(
     assert list(shop.models.servings) == [coming]
 
 
+def test_the_service_can_answer_from_its_first_monday_on(folder: Path) -> None:
+    """Planted bug: ready, with a model that every device is refused."""
+    shop = Shop(folder, today=MONDAY - 1)
+    with pytest.raises(StaleSpace):
+        shop.service.check()
+    shop.day = MONDAY
+    shop.service.check()
+
+
 def test_a_version_that_was_retired_before_the_start_is_not_even_read(
     folder: Path, model: ItemModel
 ) -> None:

@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 import pytest
-from grpc_health.v1 import health, health_pb2
 
 from askew.analyst import TopKQuestion
 from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
@@ -27,6 +26,7 @@ from askew.wire.v1 import popularity_pb2, retrieval_pb2
 from askew_server.serving.configuration.observed import Log
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.front.quiet_health import QuietHealth
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.analyst import AnalystService
@@ -190,23 +190,38 @@ async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
 async def test_what_the_health_service_raises_reaches_nobody(
     method: str, monkeypatch: pytest.MonkeyPatch, heard: Callable[[], str]
 ) -> None:
-    """It is gRPC's, and it has the one stream."""
+    """It has the one stream."""
 
     async def broken(*_: object) -> NoReturn:
         planted(KINDS["a bug"])
 
-    monkeypatch.setattr(health.aio.HealthServicer, method, broken)
+    monkeypatch.setattr(QuietHealth, f"_{method.lower()}ed", broken)
     told = io.StringIO()
-    async with served([], told) as channel:
-        request = health_pb2.HealthCheckRequest().SerializeToString()
-        path = f"/grpc.health.v1.Health/{method}"
-        if method == "Check":
-            call: Any = channel.unary_unary(path)(request, timeout=PATIENCE)
-        else:
-            call = channel.unary_stream(path)(request, timeout=PATIENCE).read()
-        code, text, rest = await failure_of(call)
+    code, text, rest = await failed_health(method, b"", told)
     assert (code, text) == (grpc.StatusCode.INTERNAL, FIXED_TEXT)
     assert SECRET not in rest + told.getvalue() + heard()
+
+
+@pytest.mark.parametrize("method", ["Check", "Watch"])
+async def test_a_health_check_that_is_none_is_told_so_in_our_words(
+    method: str, heard: Callable[[], str]
+) -> None:
+    """Planted bug: gRPC parses it, and tells what its parser said."""
+    told = io.StringIO()
+    code, text, rest = await failed_health(method, b"\xff\xff", told)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert text == "not a message of the expected type"
+    assert "DecodeError" not in rest + told.getvalue() + heard()
+
+
+async def failed_health(
+    method: str, request: bytes, told: io.StringIO
+) -> tuple[grpc.StatusCode, str, str]:
+    async with served([], told) as channel:
+        path = f"/grpc.health.v1.Health/{method}"
+        open_: Any = channel.unary_unary if method == "Check" else channel.unary_stream
+        call = open_(path)(request, timeout=PATIENCE)
+        return await failure_of(call if method == "Check" else call.read())
 
 
 # -- tokens ---------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from askew.editions import PERIOD, edition_of
+from askew.errors import ParameterError
 from askew_server.model.mondays import text_of_edition, today
 from askew_server.serving.configuration.observed import Metrics
 from askew_server.serving.configuration.server import ServerConfig
@@ -65,13 +67,14 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
 
 
 @pytest.mark.usefixtures("thawed")
-async def test_a_hangup_ends_nothing_where_there_is_nothing_to_read_again() -> None:
-    """Planted bug: a server of releases that ends when somebody reloads everything. Without a
-    handler, this test ends too.
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+async def test_no_signal_to_another_part_of_a_server_ends_it(number: signal.Signals) -> None:
+    """A hangup where there is nothing to read again, as for releases; the parent's signal, sent to
+    every process of a service. Without a handler, this test ends too.
     """
 
     def stop(_: int) -> None:
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
 
     await serve([], ServerConfig(), stop, with_parent=False)
@@ -85,6 +88,8 @@ def test_one_of_several_shares_the_port_and_has_numbers_of_its_own() -> None:
     assert [each.metrics.port for each in found] == [9100, 9101, 9102, 9103]
     for port in (0, None):
         assert ServerConfig(metrics=Metrics(port=port)).as_child(3).metrics.port == port
+    with pytest.raises(ParameterError, match="at most 65532, with 4 processes"):
+        replace(several, metrics=Metrics(port=65533))
 
 
 @pytest.fixture

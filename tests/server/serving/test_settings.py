@@ -18,6 +18,7 @@ from askew_server.serving.configuration.file import read_file
 from askew_server.serving.configuration.keys import BY_NAME, KEYS, Key
 from askew_server.serving.configuration.kinds import Choice, Kind, Network, Number, Switch, Whole
 from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.grpc_server import RunningServer
 
 ALL = [pytest.param(key, id=key.name) for key in KEYS]
 CHECK = cli.commands["check"]
@@ -245,7 +246,7 @@ def test_no_server_starts_with_a_file_that_is_wrong_anywhere(
     assert run(command, "--config", path) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "models.demo must be one of films, places, got 'film'" in told
-    assert "analysts.threads must be a whole number of at least 1, got 0" in told
+    assert "analysts.threads must be a whole number from 1 to 1000000000, got 0" in told
     assert "'servr.port' is no setting; did you mean server.port?" in told
 
 
@@ -348,6 +349,14 @@ def test_plain_text_is_spoken_on_this_machine(host: str) -> None:
 def test_plain_text_is_spoken_anywhere_to_a_proxy_in_front() -> None:
     said = {"server.host": "0.0.0.0", "server.plain_text": True}
     assert configuration_of(said).server.tls is None
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.name.startswith("limits.")])
+async def test_grpc_takes_the_largest_of_every_limit(key: Key) -> None:
+    """Planted bug: what is no limit here is one too many there, once the models are read."""
+    assert isinstance(key.kind, Whole | Number)
+    server = RunningServer([], configuration_of({key.name: key.kind.most}).server)
+    await server.stop(grace=0)
 
 
 # -- documents ------------------------------------------------------------------------------------

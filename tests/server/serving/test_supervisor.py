@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import pytest
 
+from askew_server.serving.running import supervisor
 from askew_server.serving.running.supervisor import Supervisor, pause_after
 
 _Value = TypeVar("_Value")
@@ -181,6 +182,27 @@ async def test_where_the_next_does_not_start_the_old_ones_stay(folder: Path) -> 
         assert not play.running.done()
 
 
+async def test_where_the_next_never_answers_it_is_killed_and_the_old_one_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: it is waited for without end, and the old one is not started again when it dies
+    meanwhile.
+    """
+    async with stage(folder, 1) as play:
+        (old,) = await play.started(1)
+        await within(play.announced.get())
+        monkeypatch.setattr(supervisor, "_START", 0.2)
+        os.mkfifo(folder / "gate0")
+        os.kill(os.getpid(), signal.SIGUSR1)
+        why = "it ended with -9 before it answered"
+        assert await within(play.said.get()) == f"no more processes are replaced: {why}"
+        (folder / "gate0").unlink()
+        monkeypatch.setattr(supervisor, "_START", PATIENCE)
+        os.kill(old, signal.SIGKILL)
+        assert await within(play.said.get()) == "process 0 ended with -9 and is started again"
+        assert await within(play.said.get()) == "process 0 answers again"
+
+
 async def test_a_hangup_goes_on_to_all(folder: Path) -> None:
     async with stage(folder) as play:
         await play.started(2)
@@ -229,6 +251,7 @@ def test_the_pauses_before_another_start_grow_to_half_a_minute() -> None:
 
 PARENT = """
 import asyncio, sys
+from askew_server.serving.running import supervisor
 from askew_server.serving.running.supervisor import Supervisor
 played, folder = sys.argv[1:]
 def command(number):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import datetime
 import io
 import json
@@ -36,6 +37,7 @@ from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer
 
 PATIENCE = 20
+EC_KEY = bytes.fromhex("2a8648ce3d0201")  # the algorithm's name in a key
 LONG_AGO = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=40)
 AHEAD = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=40)
 MakeFiles = Callable[..., Tls]
@@ -267,6 +269,21 @@ def cut_off(tls: Tls, issuer: Issuer) -> None:
     tls.certificate.write_bytes(tls.certificate.read_bytes()[:100])
 
 
+def damaged(tls: Tls, issuer: Issuer) -> None:
+    """In the name of its host alone, which is read last."""
+    der = ssl.PEM_cert_to_DER_cert(tls.certificate.read_text())
+    at = der.rindex(bytes([127, 0, 0, 1]))
+    tls.certificate.write_text(ssl.DER_cert_to_PEM_cert(der[: at - 1] + b"\x7f" + der[at:]))
+
+
+def of_no_kind(tls: Tls, issuer: Issuer) -> None:
+    """A key of an algorithm that nobody has."""
+    lines = tls.key.read_text().splitlines()
+    der = ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}\n{''.join(lines[1:-1])}\n{ssl.PEM_FOOTER}")
+    other = base64.b64encode(der.replace(EC_KEY, EC_KEY[:-1] + b"\x7f")).decode()
+    tls.key.write_text("\n".join([lines[0], other, lines[-1]]))
+
+
 def taken_away(tls: Tls, issuer: Issuer) -> None:
     tls.key.unlink()
 
@@ -280,6 +297,8 @@ def laid_open(tls: Tls, issuer: Issuer) -> None:
     [
         (half_exchanged, "is not that of the certificate"),
         (cut_off, "holds no certificate in PEM"),
+        (damaged, "holds no certificate in PEM"),
+        (of_no_kind, "holds no private key in PEM"),
         (taken_away, "cannot be read: No such file or directory"),
         (laid_open, "must be a regular file of mode 0600"),
     ],

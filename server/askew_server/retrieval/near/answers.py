@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from askew.listing import AttributeKind
 from askew.ranking import Slate
 from askew.signal import Query
-from askew_server.collections.collection import Collection
+from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Words
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.density import Density
@@ -35,9 +35,13 @@ class MetricAnswers:
 
     def answer(self, query: Query) -> Slate:
         """The k items of a collection, in order of id."""
-        collection = self._model.collections[query.collection]
+        collection, rows = self.picked(query)
+        return Slate.of_listings(collection.card.version, collection.listings(rows))
+
+    def picked(self, query: Query) -> Picked:
+        """The same by row."""
         chosen = self._rules[query.collection].choose(query.signal, query.k)
-        return Slate.of_listings(collection.card.version, collection.listings(chosen))
+        return Picked(self._model.collections[query.collection], chosen)
 
     def cost(self, query: Query) -> int:
         """What the answer takes by the rule of its collection."""

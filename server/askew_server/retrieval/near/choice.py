@@ -40,9 +40,9 @@ def cost(costs: Costs, items: Items) -> float:
 
 def choose(costs: Costs, k: int) -> Items:
     """k distinct items, (k,), 1 <= k <= c."""
-    items = _greedy(costs, k)
+    items, by_person = _greedy(costs, k), np.ascontiguousarray(costs)
     for _ in range(_SWAPS):
-        if not _swap(costs, items):
+        if not _swap(by_person, items):
             break
     return items
 

@@ -85,18 +85,19 @@ class MetricIndex(_Tree):
         return np.sort(np.asarray(found, np.int64))
 
     def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
-        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords.
+        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords. An item's
+        stand together in memory: there are more people than items, and long rows are fast.
 
         Each entry by the same operations in the same order, whatever the number of threads.
         """
         items, points = self.points[rows], self.frame.tree(grid)
         middle = points[0]  # differences are small numbers, which float32 holds well
-        points = (points - middle).astype(np.float32)
-        items = (items - middle).T.astype(np.float32, order="C")
-        total = np.zeros((len(grid), len(rows)), np.float32)
+        points = (points - middle).T.astype(np.float32, order="C")
+        items = (items - middle).astype(np.float32)
+        total = np.zeros((len(rows), len(grid)), np.float32)
         away = np.empty_like(total)
-        for axis, item in enumerate(items):
-            np.subtract(points[:, axis : axis + 1], item, out=away)
+        for axis, point in enumerate(points):
+            np.subtract(point, items[:, axis : axis + 1], out=away)
             if self.frame.norm == 2:
                 np.multiply(away, away, out=away)
             else:
@@ -105,4 +106,6 @@ class MetricIndex(_Tree):
                     around = np.float32(self.frame.extent[axis])
                     np.minimum(away, np.abs(around - away), out=away)
             total += away
-        return np.sqrt(total, out=total) if self.frame.norm == 2 else total
+        if self.frame.norm == 2:
+            np.sqrt(total, out=total)
+        return total.T

@@ -24,7 +24,7 @@ from askew_server.serving.configuration.served import Analysts, Models, Releases
 from askew_server.serving.configuration.server import ServerConfig
 
 PORT = Whole(0, 65535)
-_DAY = 86_400
+_DAY = 86_400  # gRPC counts milliseconds, and no more than 24 days of them
 _PLAIN = ServerConfig()
 _LIMITS = {"limits": _PLAIN.limits, "answers": _PLAIN.answers, "analysts": _PLAIN.analysts}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -220,7 +220,7 @@ def _limits(table: str) -> Iterator[Key]:
     """A key for each limit of a table, by the type of its default."""
     for name, default in vars(_LIMITS[table]).items():
         least = 0 if name == "waiting" else 1
-        kind = Number(0.001, 30 * _DAY) if isinstance(default, float) else Whole(least)
+        kind = Number(0.001, 20 * _DAY) if isinstance(default, float) else Whole(least)
         yield Key(f"{table}.{name}", kind)
 
 

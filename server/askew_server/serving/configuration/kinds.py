@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-_LARGEST = (1 << 31) - 1  # what gRPC takes
+_LARGEST = 1_000_000_000  # gRPC takes twice as many
 
 
 class Kind(Protocol):
@@ -33,13 +33,11 @@ class Whole:
     """A whole number."""
 
     least: int
-    most: int | None = None
+    most: int = _LARGEST
 
     @property
     def words(self) -> str:
-        """With its ends."""
-        if self.most is None:
-            return f"a whole number of at least {self.least}"
+        """With both ends."""
         return f"a whole number from {self.least} to {self.most}"
 
     def of_text(self, text: str) -> int:
@@ -50,7 +48,7 @@ class Whole:
 
     def checked(self, value: object) -> int:
         """No bool, which is a number to Python."""
-        if type(value) is not int or not self.least <= value <= (self.most or _LARGEST):
+        if type(value) is not int or not self.least <= value <= self.most:
             raise ValueError
         return value
 

@@ -91,6 +91,9 @@ class ServerConfig:
             raise ParameterError("grace", self.grace, "at least 0")
         if self.processes < 1:
             raise ParameterError("processes", self.processes, "at least 1")
+        if (self.metrics.port or 0) + self.processes > 65536:
+            most = f"at most {65536 - self.processes}, with {self.processes} processes"
+            raise ParameterError("metrics.port", self.metrics.port, most)
         if self.tls is not None and self.plain_text:
             raise ConfigError("--plain-text and a certificate exclude each other: name one")
         if self.tls is None and not (self.plain_text or is_loopback(self.host)):

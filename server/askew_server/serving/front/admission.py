@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 
-from askew.errors import Overloaded, TooSlow
+from askew.errors import Overloaded, TooSlow, Unreachable
 from askew_server.serving.configuration.server import LaneLimits
 from askew_server.serving.services.call import Job
 
@@ -44,8 +44,8 @@ class Admission:
     async def run(self, job: Job, remaining: float | None) -> bytes:
         """The reply that a job makes. remaining: seconds until its caller's deadline.
 
-        Raises Overloaded where no place is free, or none in time, and TooSlow for a deadline that
-        passes first: no work begins after it.
+        Raises Overloaded where no place is free, or none in time, TooSlow for a deadline that
+        passes first, as no work begins after it, and Unreachable where the lane stops.
         """
         longest = self._limits.longest
         seconds = longest if remaining is None else min(remaining, longest)
@@ -55,7 +55,7 @@ class Admission:
             future = self._threads.submit(self._run, job, ends)
         except RuntimeError:  # it stops
             self._free(job.cost)
-            raise Overloaded("the server is stopping") from None
+            raise Unreachable("the server is stopping") from None
         future.add_done_callback(lambda _: self._free(job.cost))
         return await _awaited(future, seconds)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +14,7 @@ from askew_server.serving.configuration.private_file import read_private
 from askew_server.serving.configuration.tls import Tls
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
     from cryptography.x509 import Certificate
 
 
@@ -33,22 +36,33 @@ def read_identity(tls: Tls) -> Identity:
     """The files of a configuration. Raises AccessError for the first that is no use, or a key that
     others can read or that is another certificate's.
     """
-    from cryptography.hazmat.primitives import serialization
-
     chain, key = _read(tls.certificate), read_private(tls.key)
-    leaf = _certificates(tls.certificate, chain)[0]
-    try:
-        private = serialization.load_pem_private_key(key, None)
-    except (ValueError, TypeError):  # or it needs a passphrase
-        raise AccessError(f"{tls.key} holds no private key in PEM without a passphrase") from None
-    if private.public_key() != leaf.public_key():
+    with _parsing(f"{tls.certificate} holds no certificate in PEM"):
+        leaf = _certificates(chain)[0]
+        public, names = leaf.public_key(), _names(leaf)
+    with _parsing(f"{tls.key} holds no private key in PEM without a passphrase"):
+        fits = _public_key(key) == public
+    if not fits:
         raise AccessError(f"the key {tls.key} is not that of the certificate {tls.certificate}")
     authority = None if tls.client_authority is None else _read(tls.client_authority)
-    if authority is not None and tls.client_authority is not None:
-        _certificates(tls.client_authority, authority)
+    if authority is not None:
+        with _parsing(f"{tls.client_authority} holds no certificate in PEM"):
+            _certificates(authority)
     return Identity(
-        chain, key, authority, _names(leaf), leaf.not_valid_before_utc, leaf.not_valid_after_utc
+        chain, key, authority, names, leaf.not_valid_before_utc, leaf.not_valid_after_utc
     )
+
+
+@contextmanager
+def _parsing(problem: str) -> Iterator[None]:
+    """Whatever a parser raises becomes an AccessError; its own text may hold a part of a key."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.x509 import InvalidVersion
+
+    try:
+        yield
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion):
+        raise AccessError(problem) from None
 
 
 def _read(path: Path) -> bytes:
@@ -58,13 +72,16 @@ def _read(path: Path) -> bytes:
         raise AccessError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _certificates(path: Path, data: bytes) -> list[Certificate]:
+def _certificates(data: bytes) -> list[Certificate]:
     from cryptography import x509
 
-    try:
-        return x509.load_pem_x509_certificates(data)
-    except ValueError:
-        raise AccessError(f"{path} holds no certificate in PEM") from None
+    return x509.load_pem_x509_certificates(data)
+
+
+def _public_key(key: bytes) -> PublicKeyTypes:
+    from cryptography.hazmat.primitives import serialization
+
+    return serialization.load_pem_private_key(key, None).public_key()
 
 
 def _names(leaf: Certificate) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2_grpc
 
 from askew.errors import Malformed, TooSlow, TransportError, WireError
 from askew.wire import status
@@ -61,7 +60,7 @@ class RunningServer:
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._giving_back: asyncio.Task[None] | None = None
         self.health = Health(services, self._observer)
-        health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
+        self.health.told.answer_on(self._server)
         self._credentials = credentials_of(config, self._observer.certificates_refused)
         try:
             if self._credentials is None:
@@ -75,7 +74,6 @@ class RunningServer:
 
     async def start(self) -> None:
         """Serve, and say so to health checks."""
-        await self.health.begin()
         await self._server.start()
         self._giving_back = asyncio.create_task(give_back())
         await self.health.ready()
@@ -84,7 +82,7 @@ class RunningServer:
         """Turn new calls away, finish those under way within `grace` seconds."""
         if self._giving_back is not None:
             self._giving_back.cancel()
-        await self.health.stop()
+        self.health.stop()
         await self._server.stop(self._config.grace if grace is None else grace)
         for admission in self.admissions.values():
             admission.stop()
@@ -184,7 +182,7 @@ def _why_not(address: str) -> str:
             with socket.socket(family, kind, protocol) as trial:
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(place)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):
         return "this machine knows no such host"
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

@@ -9,9 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from grpc_health.v1 import health_pb2
-
-from askew_server.serving.front.quiet_health import QuietHealth
+from askew_server.serving.front.quiet_health import QuietHealth, State
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Service
 
@@ -31,21 +29,18 @@ class Health:
     """The state of each service: none answers before the server does, nor while it stops."""
 
     def __init__(self, services: Sequence[Service], observer: Observer) -> None:
-        self.servicer = QuietHealth()
+        self.told = QuietHealth()
         self._observer = observer
         self._checked = {each.name: each for each in services if isinstance(each, Checked)}
         self._serving = {each.name: False for each in services}
         self._stopping = False
         observer.healths = lambda: self._serving
-
-    async def begin(self) -> None:
-        """Nothing is said to be serving yet."""
-        await self._publish()
+        self._publish()
 
     async def ready(self) -> None:
         """The server answers: look at what each service needs, and say so."""
         self._serving = {name: await self._is_good(name) for name in self._serving}
-        await self._publish()
+        self._publish()
 
     async def look(self) -> None:
         """Tells what has changed since the last look. To be called every few seconds."""
@@ -54,13 +49,13 @@ class Health:
             if good != self._serving[name] and not self._stopping:
                 self._serving[name] = good
                 self._observer.log.tell("health_changed", service=name, serving=good)
-                await self._publish()
+                self._publish()
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """Nothing is serving any more, whatever is found later."""
         self._stopping = True
         self._serving = dict.fromkeys(self._serving, False)
-        await self.servicer.enter_graceful_shutdown()
+        self._publish()
 
     async def _is_good(self, name: str) -> bool:
         service = self._checked.get(name)
@@ -71,7 +66,8 @@ class Health:
                 return False
         return True
 
-    async def _publish(self) -> None:
-        states = health_pb2.HealthCheckResponse
-        for name, good in [*self._serving.items(), (ALL, all(self._serving.values()))]:
-            await self.servicer.set(name, states.SERVING if good else states.NOT_SERVING)
+    def _publish(self) -> None:
+        states = {**self._serving, ALL: all(self._serving.values())}
+        self.told.tell(
+            {name: State.SERVING if good else State.NOT_SERVING for name, good in states.items()}
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, CertificateBuilder, GeneralName
 
 MAX_DAYS = 397  # what browsers and many libraries take
+_HOST = r"(\*\.)?[\w-]+(\.[\w-]+)*"
 
 
 class Issuer:
@@ -117,11 +119,9 @@ def _name(host: str) -> GeneralName:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         pass
-    try:
-        return x509.DNSName(host)
-    except ValueError:
-        limit = "a host name or an address, without a port"
-        raise ParameterError("host", host, limit) from None
+    if not re.fullmatch(_HOST, host, re.ASCII):
+        raise ParameterError("host", host, "a host name or an address, without a port")
+    return x509.DNSName(host)
 
 
 def _pem(certificate: Certificate, key: EllipticCurvePrivateKey) -> tuple[bytes, bytes]:

@@ -1,39 +1,80 @@
 """gRPC's health service, which tells a caller no more of a failure than ours do.
 
-gRPC itself would send the text of whatever a handler raises.
+gRPC's own would send the text of whatever is raised, by a parser too. It also writes to one watcher
+under the lock that the next change needs, so one who reads nothing would hold up all others, and
+the stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Mapping
 
 import grpc.aio
-from grpc_health.v1 import health, health_pb2
+from grpc_health.v1 import health_pb2
 
-from askew.wire import status
+from askew.wire import convert, status
 
-Context = grpc.aio.ServicerContext[health_pb2.HealthCheckRequest, health_pb2.HealthCheckResponse]
+State = health_pb2.HealthCheckResponse.ServingStatus
+Context = grpc.aio.ServicerContext[bytes, bytes]
+_SERVICE: str = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
 
-class QuietHealth(health.aio.HealthServicer):  # type: ignore[misc]
-    """The states of services, asked for once or watched."""
+class QuietHealth:
+    """The states of services by name, asked for once or watched. For one thread."""
 
-    async def Check(  # noqa: N802 as gRPC calls it
-        self, request: health_pb2.HealthCheckRequest, context: Context
-    ) -> health_pb2.HealthCheckResponse | None:
+    def __init__(self) -> None:
+        self._states: Mapping[str, int] = {}
+        self._changed = asyncio.Event()  # of these states; the next ones have one of their own
+
+    def tell(self, states: Mapping[str, int]) -> None:
+        """What each service is from now on."""
+        changed, self._changed = self._changed, asyncio.Event()
+        self._states = states
+        changed.set()
+
+    def answer_on(self, server: grpc.aio.Server) -> None:
+        """As registered methods, which wait in a line of their own: no others crowd them out."""
+        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            "Check": grpc.unary_unary_rpc_method_handler(self.check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self.watch),
+        }
+        server.add_registered_method_handlers(_SERVICE, methods)
+
+    async def check(self, request: bytes, context: Context) -> bytes | None:
         """The state now."""
-        return await _quiet(super().Check(request, context), context)
+        return await _quiet(self._checked(request, context), context)
 
-    async def Watch(  # noqa: N802
-        self, request: health_pb2.HealthCheckRequest, context: Context
-    ) -> None:
+    async def watch(self, request: bytes, context: Context) -> None:
         """The state now, and whenever it changes."""
-        await _quiet(super().Watch(request, context), context)
+        await _quiet(self._watched(request, context), context)
+
+    async def _checked(self, request: bytes, context: Context) -> bytes:
+        name = _name(request)
+        if name not in self._states:
+            await context.abort(grpc.StatusCode.NOT_FOUND)
+        return _reply(self._states[name])
+
+    async def _watched(self, request: bytes, context: Context) -> None:
+        name = _name(request)
+        told: int | None = None
+        while True:
+            changed, state = self._changed, self._states.get(name, State.SERVICE_UNKNOWN)
+            if state != told:
+                await context.write(_reply(state))
+            told = state
+            await changed.wait()
 
 
-async def _quiet(
-    answer: Awaitable[health_pb2.HealthCheckResponse | None], context: Context
-) -> health_pb2.HealthCheckResponse | None:
+def _name(request: bytes) -> str:
+    return str(convert.parse(health_pb2.HealthCheckRequest(), request).service)
+
+
+def _reply(state: int) -> bytes:
+    return bytes(health_pb2.HealthCheckResponse(status=state).SerializeToString())
+
+
+async def _quiet(answer: Awaitable[bytes | None], context: Context) -> bytes | None:
     try:
         return await answer
     except grpc.aio.AbortError:

@@ -61,10 +61,16 @@ class EventLog:
         if last is not None and 0 <= now - last < _QUIET:
             self._told[key] = (last, left_out + 1)
             return False
-        self._told[key] = (now, 0)
         if left_out:
             kept["suppressed"] = left_out
+        self._told[key] = (now, 0)
+        self._told = {each: told for each, told in self._told.items() if _counts(*told, now)}
         return True
+
+
+def _counts(last: float, left_out: int, now: float) -> bool:
+    """Whether a line that was told still matters for the next one alike."""
+    return left_out > 0 or 0 <= now - last < _QUIET
 
 
 def _shown(now: float) -> str:

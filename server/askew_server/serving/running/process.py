@@ -30,7 +30,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
     """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
 
     announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
-    nothing where nothing does. Raises OSError for a taken port.
+    nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
     server = RunningServer(services, config, observer)
@@ -39,6 +39,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
+    loop.add_signal_handler(signal.SIGUSR1, lambda: None)  # a supervisor's; others may get it too
     async with watched(server, config, observer) as pages:
         _settle()
         await server.start()

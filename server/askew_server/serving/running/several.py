@@ -1,6 +1,9 @@
 """The program that keeps several processes of a server: what `serve --processes N` becomes.
 
-    python -m askew_server.serving.running.several HOST PORT PROCESSES GRACE WITH_PARENT COMMAND ...
+    python -m askew_server.serving.running.several \
+        HOST PORT METRICS_HOST METRICS_PORT PROCESSES GRACE WITH_PARENT COMMAND ...
+
+METRICS_PORT is 0 where no ports of numbers are held: each process takes a free one, or none.
 
 It imports neither gRPC nor numpy, so it takes little memory beside the processes that answer.
 """
@@ -8,6 +11,7 @@ It imports neither gRPC nor numpy, so it takes little memory beside the processe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
@@ -16,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from askew.errors import AskewError
+from askew.errors import AccessError, AskewError
 from askew_server.serving.running.parent import when_input_closes
 from askew_server.serving.running.port import ReservedPort
 from askew_server.serving.running.supervisor import Supervisor
@@ -24,15 +28,20 @@ from askew_server.serving.running.supervisor import Supervisor
 if TYPE_CHECKING:
     from askew_server.serving.configuration.server import ServerConfig
 
+_PYTHON = (sys.executable, "-P")  # else code of the working directory would come first
 _MARGIN = 5.0  # seconds beyond the grace of calls, until a process that stops is killed
 
 
 @dataclass(frozen=True)
 class Several:
-    """Processes of a command on one port. command: the arguments of askew-server."""
+    """Processes of a command on one port, each with a port of its numbers. command: the arguments
+    of askew-server.
+    """
 
     host: str
     port: int
+    metrics_host: str
+    metrics_port: int
     processes: int
     grace: float
     with_parent: bool
@@ -41,23 +50,34 @@ class Several:
     @classmethod
     def of_config(cls, config: ServerConfig, command: Sequence[str], *, with_parent: bool) -> Self:
         """As configured."""
-        return cls(config.host, config.port, config.processes, config.grace, with_parent, command)
+        pages = config.metrics
+        ports = (config.host, config.port, pages.host, pages.port or 0)
+        return cls(*ports, config.processes, config.grace, with_parent, command)
 
     def become(self) -> None:
         """This process goes on as the one that keeps them, and as nothing else."""
-        words = [sys.executable, "-m", __spec__.name, *self.words()]
+        words = [*_PYTHON, "-m", __spec__.name, *self.words()]
         os.execv(sys.executable, words)  # noqa: S606 (the same interpreter)
 
     def words(self) -> list[str]:
         """As the program is told."""
-        fields = (self.host, self.port, self.processes, self.grace, int(self.with_parent))
+        ports = (self.host, self.port, self.metrics_host, self.metrics_port)
+        fields = (*ports, self.processes, self.grace, int(self.with_parent))
         return [*map(str, fields), *self.command]
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Self:
         """What such words mean."""
-        host, port, processes, grace, with_parent, *command = words
-        return cls(host, int(port), int(processes), float(grace), bool(int(with_parent)), command)
+        host, port, pages, page, processes, grace, with_parent, *command = words
+        ports = (host, int(port), pages, int(page))
+        return cls(*ports, int(processes), float(grace), bool(int(with_parent)), command)
+
+    def reserve(self, held: contextlib.ExitStack) -> int:
+        """Holds the port, which it gives, and those of numbers. Raises AccessError."""
+        pages = range(self.metrics_port, self.metrics_port + self.processes)
+        for page in pages if self.metrics_port else ():
+            held.enter_context(_reserved(self.metrics_host, page, "--metrics-port"))
+        return held.enter_context(_reserved(self.host, self.port, "--port")).number
 
     async def run(self, port: int) -> int:
         """Until it is stopped: the code to exit with."""
@@ -67,7 +87,7 @@ class Several:
 
         def of_number(number: int) -> list[str]:
             own = ["--child", str(number), "--port", str(port)]
-            return [sys.executable, "-m", "askew_server", *self.command, *own]
+            return [*_PYTHON, "-m", "askew_server", *self.command, *own]
 
         keeper = Supervisor(of_number, self.processes, self.grace + _MARGIN, _say)
         return await keeper.run(lambda line: print(line, flush=True), stop)  # noqa: T201
@@ -77,26 +97,32 @@ def main(words: Sequence[str]) -> int:
     """Runs it; a deliberate error is one line."""
     asked = Several.of_words(words)
     try:
-        reserved = ReservedPort(asked.host, asked.port)
-    except OSError as error:
-        _say(f"cannot listen on {asked.host}:{asked.port}: {_why_not(error)}")
-        return 1
-    try:
-        return asyncio.run(asked.run(reserved.number))
+        with contextlib.ExitStack() as held:
+            return asyncio.run(asked.run(asked.reserve(held)))
     except AskewError as error:
         _say(str(error))
         return 1
 
 
+def _reserved(host: str, port: int, flag: str) -> contextlib.closing[ReservedPort]:
+    try:
+        return contextlib.closing(ReservedPort(host, port))
+    except (OSError, UnicodeError) as error:
+        why = _why_not(error, flag)
+        raise AccessError(f"cannot listen on {host}:{port}: {why}") from None
+
+
 def _say(line: str) -> None:
-    print(f"askew-server: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    """A line for the operator; a disk that is full ends nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"askew-server: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _why_not(error: OSError) -> str:
-    if isinstance(error, socket.gaierror):
+def _why_not(error: OSError | UnicodeError, flag: str) -> str:
+    if isinstance(error, socket.gaierror | UnicodeError):
         return "this machine knows no such host"
     if error.errno == errno.EADDRINUSE:
-        return "the port is taken by another program; --port names another"
+        return f"the port is taken by another program; {flag} names another"
     return os.strerror(error.errno or 0).lower()
 
 

@@ -16,6 +16,7 @@ from time import monotonic
 from askew_server.serving.running.child import Child, DidNotStart
 
 _LONG = 10.0  # seconds: what ended sooner is started again after a pause
+_START = 900.0  # seconds until one that does not answer is killed, whatever its model
 _MOST = 5  # starts that fail one after the other, when nothing answers any more
 
 
@@ -91,7 +92,12 @@ class Supervisor:
         self._places.append(_Place(number, await self._begun(number)))
 
     async def _begun(self, number: int) -> Child:
-        child = await Child.started(self._command(number))
+        """Raises DidNotStart."""
+        try:
+            async with asyncio.timeout(_START):
+                child = await Child.started(self._command(number))
+        except TimeoutError:
+            raise DidNotStart(-signal.SIGKILL) from None
         self._alive.add(child)
         return child
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from askew.errors import NotFound
+from askew.errors import NotFound, StaleSpace
 from askew.held_file import piece_of
 from askew.model_card import ModelCard
+from askew.signal import Query
 from askew.wire import convert
 from askew.wire.held import held_files
+from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.services.call import Answer, Caller, Job
@@ -36,6 +38,11 @@ class RetrievalService:
             "GetHeld": self._held,
         }
 
+    def check(self) -> None:
+        """Raises StaleSpace while no model is in force: every device is refused."""
+        if not self._holder.in_force:
+            raise StaleSpace
+
     def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
         """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
         files that devices hold.
@@ -52,7 +59,7 @@ class RetrievalService:
         query = convert.query_from_message(message, snapshot.card)
 
         def made() -> bytes:
-            return convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card)
+            return _reply(snapshot, query)
 
         cost = snapshot.answers.cost(query)
         return Job(made, cost=cost) if cost else made()
@@ -75,6 +82,14 @@ class RetrievalService:
         if found is None:
             found = self._encoded[snapshot] = _Encoded(snapshot)
         return found
+
+
+def _reply(snapshot: Snapshot, query: Query) -> bytes:
+    picked = snapshot.answers.picked(query)
+    if picked is None:
+        return convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card)
+    collection, rows = picked
+    return listings_to_bytes(collection.card.version, collection.each(rows, listing_to_bytes))
 
 
 class _Encoded:
