@@ -66,17 +66,17 @@ def pieces_named(
     """The same, piece by piece. Only at the end is it known whether they are that file's: whoever
     uses what came before has to come there. Raises ArtifactError.
     """
-    path, digest, size = directory / name, hashlib.sha256(), 0
-    try:
-        check(path, limit)
-        with path.open("rb") as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-                size += len(piece)
-                yield piece
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
-    if files.get(name) != FileFields(size, digest.hexdigest()):
+    path, named, digest, size = directory / name, files.get(name), hashlib.sha256(), 0
+    if named is not None and named.bytes == size_of(path, limit):
+        try:
+            with path.open("rb") as file:
+                while piece := file.read(_PIECE):
+                    digest.update(piece)
+                    size += len(piece)
+                    yield piece
+        except OSError as error:
+            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+    if FileFields(size, digest.hexdigest()) != named:
         raise ArtifactError(f"{path} is not the file that its card names")
 
 

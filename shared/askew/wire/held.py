@@ -20,7 +20,7 @@ from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, pa
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
-_AT_ONCE = 1 << 15  # items
+_AT_ONCE = 1 << 12  # items
 _LARGEST_FACTOR = 16  # of the words' size to their packed size; titles reach about 4
 
 
