@@ -45,9 +45,9 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
     message, and a large one is three times in memory while it is serialized.
     """
     small = pb.HeldCatalog(card=card_to_message(card), shared_slate=catalog.shared_slate)
+    boosts = _part(pb.HeldCatalog, "boosts", encode_boosts(catalog.boosts))
     words = _packed(catalog.items)
     size = sum(map(len, words))
-    boosts = _part(pb.HeldCatalog, "boosts", encode_boosts(catalog.boosts))
     codes = _part(
         pb.HeldCatalog, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
