@@ -89,7 +89,8 @@ def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> N
     with BlockingClient(QUICK, server=demo_address, directory=tmp_path) as client:
         client.rate("Alien (1979)", 5)
         assert isinstance(client.ask(), Answer)
-    nowhere = BlockingClient(QUICK, server="127.0.0.1:1", directory=tmp_path)
+    hasty = replace(QUICK, timeout=0.5)
+    nowhere = BlockingClient(hasty, server="127.0.0.1:1", directory=tmp_path)
     with nowhere as client, pytest.raises(TransportError):
         client.ask()
 

@@ -31,6 +31,7 @@ from askew.wire import convert, status
 from askew.wire.held import held_files, held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
+from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.snapshot import SnapshotHolder
@@ -405,7 +406,11 @@ HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
 
 
 @pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
-async def test_no_text_of_the_server_is_shown_to_the_device(code: grpc.StatusCode) -> None:
+async def test_no_text_of_the_server_is_shown_to_the_device(
+    code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "PATIENCE", 0.0)
+
     async def abort(_: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         await context.abort(code, HOSTILE_TEXT)
 

@@ -11,3 +11,9 @@ import pytest
 def by_signal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # it comes first
     """The demo's catalog fits every device, which by itself would ask nothing."""
     monkeypatch.setenv("ASKEW_WAY", "signal")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that gives a server up at once: for tests of what it says then."""
+    monkeypatch.setenv("ASKEW_TIMEOUT", "0.5")

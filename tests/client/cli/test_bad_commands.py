@@ -238,6 +238,7 @@ def charges(data: Path) -> tuple[Charge, ...]:
     return SignalStore(path, Caps(Fraction(192))).charges() if path.exists() else ()
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("command", [("ask", "--ratings", "-"), ("catalog",)], ids=str)
 def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[str, ...]) -> None:
     with socket.socket() as holder:

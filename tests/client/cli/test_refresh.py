@@ -48,10 +48,11 @@ def test_a_refresh_fetches_once_and_then_says_when_it_looks_again(
 
 
 def test_a_quiet_refresh_says_nothing_but_errors(
-    askew: Askew, demo_address: str, tmp_path: Path
+    askew: Askew, demo_address: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     found = askew("refresh", "--quiet", "--server", demo_address, "--data", tmp_path)
     assert (found.code, found.out, found.err) == (0, "", "")
+    request.getfixturevalue("impatient")
     gone = askew("refresh", "--quiet", "--server", "127.0.0.1:1", "--data", tmp_path / "other")
     assert (gone.code, gone.out) == (4, "")
     assert gone.err.startswith("askew: ")

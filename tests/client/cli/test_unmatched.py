@@ -83,6 +83,7 @@ def test_nothing_is_looked_for_or_written_before_the_connection_is_closed(
     assert [each for each in order if each != "signals.json"] == ["closed", "unmatched.csv"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_question_that_fails_lists_nothing(askew: Askew, tmp_path: Path, file: Path) -> None:
     """No catalog, so nothing is known of it; the exit code is the one of any profile."""
     where = ("--server", "127.0.0.1:1", "--data", tmp_path / "data")

@@ -43,6 +43,13 @@ class Nobody:
         return ()
 
 
+class Weighed(Retriever):
+    """Each answer is a job, so that what a table answers can be told from what is found out."""
+
+    def cost(self, _: Query) -> int:
+        return 1
+
+
 def made() -> Retriever:
     """Forty films and four buckets; points and buckets are published, for k = 3."""
     space = made_space(made_encoder(d=2, ranking=3), made_buckets())
@@ -52,7 +59,7 @@ def made() -> Retriever:
     whole = Offer(Way.WHOLE, 40, 1, 1.0)
     bucket = Offer(Way.SIGNAL, 0, 0, 0.5, mechanism="bucket_rr", epsilon=Fraction(2), k=K)
     rule = replace(card.rule, epsilon=1.0, k=K)
-    return Retriever(replace(card, rule=rule, break_even=BreakEven((whole, bucket), 0)), catalog)
+    return Weighed(replace(card, rule=rule, break_even=BreakEven((whole, bucket), 0)), catalog)
 
 
 RETRIEVER = made()

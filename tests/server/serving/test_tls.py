@@ -24,6 +24,7 @@ from askew.errors import AccessError, ParameterError, Unreachable
 from askew.held_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy
+from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.configuration.tls import Tls
@@ -37,6 +38,14 @@ from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer
 
 PATIENCE = 20
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a device is told of a server is told at once: here none that fails comes back."""
+    monkeypatch.setattr(retries, "PATIENCE", 0.0)
+
+
 EC_KEY = bytes.fromhex("2a8648ce3d0201")  # the algorithm's name in a key
 LONG_AGO = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=40)
 AHEAD = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=40)
