@@ -54,10 +54,12 @@ class Head:
             raise Malformed("what was fetched is not what its head says")
 
 
-def file_of(body: bytes) -> bytes:
-    """The file of a body."""
-    length = len(body).to_bytes(8, "little")
-    return _MAGIC + length + hashlib.sha256(body).digest() + body
+def file_of(*parts: bytes | memoryview) -> bytes:
+    """The file of a body, which is these parts one after the other."""
+    length, digest = sum(map(len, parts)).to_bytes(8, "little"), hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return b"".join([_MAGIC, length, digest.digest(), *parts])
 
 
 def piece_of(file: bytes, start: int) -> bytes:

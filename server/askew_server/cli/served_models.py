@@ -98,6 +98,7 @@ class Reading:
         from threadpoolctl import threadpool_limits
 
         from askew_server.retrieval.served import serving_of
+        from askew_server.serving.front.heap import give_back_now
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
@@ -105,6 +106,7 @@ class Reading:
         if self.popular is not None:
             model = _popular_first(of_tastes(model), *self.popular)
         serving = serving_of(model, directory, since)
+        give_back_now()
         serving.refresh(lambda line: click.echo(line, err=True))
         self.words[since] = model.words
         return serving

@@ -168,7 +168,7 @@ def _vectors(model: Path | None) -> VectorSource:
     if model is None:
         return LearnedVectors()
     given = of_tastes(load(model))
-    return FixedVectors(given.keys, given.catalog.vectors, given.card.space)
+    return FixedVectors(tuple(given.keys), given.catalog.vectors, given.card.space)
 
 
 def _least_count(like_from: float | None) -> float:

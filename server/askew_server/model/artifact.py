@@ -85,9 +85,10 @@ def load(directory: Path) -> ItemModel:
     """Read a model back, with every check. Raises ArtifactError with the reason."""
     fields = decode_card(folder.read(directory / CARD, _LIMITS[CARD]), CardFields)
     try:
-        arrays = decode_arrays(_ARRAYS, _read(directory, _ARRAYS, fields), _KINDS, _OPTIONAL_KINDS)
+        arrays = decode_arrays(_ARRAYS, _read(directory, fields), _KINDS, _OPTIONAL_KINDS)
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        keys, items = decode_items(_read(directory, _ITEMS, fields))
+        files, limit = fields.files, _LIMITS[_ITEMS]
+        keys, items = decode_items(folder.pieces_named(directory, _ITEMS, files, limit))
         slate = tuple(arrays["shared_slate"].tolist())
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate)
         card = fields.model_card(catalog, arrays)
@@ -111,9 +112,9 @@ def load(directory: Path) -> ItemModel:
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 
 
-def _read(directory: Path, name: str, fields: CardFields) -> bytes:
-    """A file's bytes, for which there is no name: they are as large as what is made of them."""
-    return folder.read_named(directory, name, fields.files, _LIMITS[name])
+def _read(directory: Path, fields: CardFields) -> bytes:
+    """The arrays' bytes, for which there is no name: they are as large as what is made of them."""
+    return folder.read_named(directory, _ARRAYS, fields.files, _LIMITS[_ARRAYS])
 
 
 def _payloads_of(directory: Path, arrays: Arrays, fields: CardFields) -> StoredPayloads | None:

@@ -7,7 +7,7 @@ boosts and the shared slate are made anew. Nothing is trained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -93,7 +93,7 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
 
 
 def _known(
-    keys: tuple[str, ...], old_keys: tuple[str, ...]
+    keys: tuple[str, ...], old_keys: Iterable[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The places of the known items in the new catalog, and in the old one."""
     places = {key: place for place, key in enumerate(old_keys)}

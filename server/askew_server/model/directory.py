@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from askew.errors import ArtifactError
@@ -19,6 +19,7 @@ from askew_server.model.signed_card import FileFields
 Files = Mapping[str, bytes]
 Parts = Callable[[], Iterable[bytes]]  # of a file that is too large to be in memory
 CARD_LIMIT = 1 << 20  # bytes
+_PIECE = 1 << 20
 
 
 def save(directory: Path, files: Files, large: Mapping[str, Parts] | None = None) -> None:
@@ -57,6 +58,26 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
         if describe(data) == named:
             return data
     raise ArtifactError(f"{path} is not the file that its card names")
+
+
+def pieces_named(
+    directory: Path, name: str, files: Mapping[str, FileFields], limit: int
+) -> Iterator[bytes]:
+    """The same, piece by piece. Only at the end is it known whether they are that file's: whoever
+    uses what came before has to come there. Raises ArtifactError.
+    """
+    path, named, digest, size = directory / name, files.get(name), hashlib.sha256(), 0
+    if named is not None and named.bytes == size_of(path, limit):
+        try:
+            with path.open("rb") as file:
+                while piece := file.read(_PIECE):
+                    digest.update(piece)
+                    size += len(piece)
+                    yield piece
+        except OSError as error:
+            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
+    if FileFields(size, digest.hexdigest()) != named:
+        raise ArtifactError(f"{path} is not the file that its card names")
 
 
 def read(path: Path, limit: int) -> bytes:

@@ -6,7 +6,7 @@ what a model tells about them is in `training.disclosure`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -56,7 +56,7 @@ class ItemModel:
 
     card: ModelCard
     catalog: Catalog
-    keys: tuple[str, ...]
+    keys: Sequence[str]
     training: TrainingOptions
     counts: Mapping[str, int]
     prior: PriorPeople | None = None

@@ -52,4 +52,6 @@ def slates_of_arrays(arrays: Arrays, card: ModelCard) -> BucketRule | None:
         raise ArtifactError("a slate of a bucket has an item twice")
     if not all(np.isfinite(each).all() for each in (own, general, masses)):
         raise ArtifactError("the worth of slates of buckets must be finite")
+    if (masses < 0).any():  # by which shares of senders are divided
+        raise ArtifactError("the masses of buckets must be at least 0")
     return BucketRule(orders, own, general, masses)

@@ -17,7 +17,8 @@ with u = 2**-53 and s the unit roundoff of the type that F is computed in:
 so |F_i - s_i| < margin := (2 (D + d + 8) u + (d + 8) s) V R + 2**-80, where the rest of 8 covers
 the second order (D, d <= 256) and the rounding of one threshold F - 2 margin, and 2**-80 underflow.
 So an item whose F is more than 2 margin below another's has the lower exact score. Where V R is
-beyond 2**80, F is 0 for all, which tells nothing and is never wrong.
+beyond 2**80, F is 0 for all, which tells nothing and is never wrong, whatever the margin: it is
+that of 2**80, which float32 can say.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def margin_of(encoder: Encoder, largest: float, kind: type[np.floating[Any]]) ->
     """How far F can be off where no score is above `largest`, in this type."""
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
     unit, own = 2.0**-53, float(np.finfo(kind).eps) / 2
-    return (2 * (sizes + 8) * unit + (d + 8) * own) * largest + 2.0**-80
+    return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
 
 
 def is_measurable(largest: float) -> bool:

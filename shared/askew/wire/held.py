@@ -7,9 +7,10 @@ are as long as the items are many.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from google.protobuf.message import Message
 
 from askew.errors import Malformed, OutOfRange
 from askew.held_file import Part, file_of
@@ -19,6 +20,7 @@ from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, pa
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
+_AT_ONCE = 1 << 12  # items
 _LARGEST_FACTOR = 16  # of the words' size to their packed size; titles reach about 4
 
 
@@ -35,14 +37,22 @@ def held_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
 
     Raises OutOfRange for vectors or boosts that codes cannot say.
     """
-    message = pb.HeldCatalog(
-        card=card_to_message(card),
-        words=_packed(_words_of(catalog.items).SerializeToString()),
-        boosts=encode_boosts(catalog.boosts),
-        codes=encode(catalog.vectors, card.space.scales).tobytes(),
-        shared_slate=catalog.shared_slate,
+    return file_of(*_body_of(card, catalog))
+
+
+def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
+    """A `HeldCatalog`, part by part: of a message in parts, the parts one after the other are the
+    message, and a large one is three times in memory while it is serialized.
+    """
+    small = pb.HeldCatalog(card=card_to_message(card), shared_slate=catalog.shared_slate)
+    boosts = _part(pb.HeldCatalog, "boosts", encode_boosts(catalog.boosts))
+    words = _packed(catalog.items)
+    size = sum(map(len, words))
+    codes = _part(
+        pb.HeldCatalog, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
-    return file_of(message.SerializeToString())
+    opening = _opening(pb.HeldCatalog, "words", size)
+    return [small.SerializeToString(), opening, *words, *boosts, *codes]
 
 
 def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
@@ -63,14 +73,19 @@ def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     return card, catalog
 
 
-def _words_of(items: Sequence[Item]) -> pb.HeldWords:
+def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
+    """A `HeldWords`, part by part as well, some items at a time."""
+    size = sum(len(i.title.encode()) + 1 for i in items) - 1
+    yield _opening(pb.HeldWords, "titles", size)
+    for start in range(0, len(items), _AT_ONCE):
+        titles = "\n".join([i.title for i in items[start : start + _AT_ONCE]])
+        yield ("\n" * (start > 0) + titles).encode()
     lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
-    return pb.HeldWords(
-        titles="\n".join(i.title for i in items),
-        years=[i.year or 0 for i in items],
-        lists=[pb.Genres(names=genres) for genres in lists],
-        genres=[lists[i.genres] for i in items],
-    )
+    yield pb.HeldWords(lists=[pb.Genres(names=genres) for genres in lists]).SerializeToString()
+    for start in range(0, len(items), _AT_ONCE):
+        some = items[start : start + _AT_ONCE]
+        years, genres = [i.year or 0 for i in some], [lists[i.genres] for i in some]
+        yield pb.HeldWords(years=years, genres=genres).SerializeToString()
 
 
 def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
@@ -87,21 +102,51 @@ def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
     )
 
 
-def _packed(words: bytes) -> bytes:
+def _part(
+    message: type[Message], name: str, value: bytes | memoryview
+) -> tuple[bytes, bytes | memoryview]:
+    """A field of bytes as it is on the wire."""
+    return _opening(message, name, len(value)), value
+
+
+def _opening(message: type[Message], name: str, size: int) -> bytes:
+    """What comes before so many bytes of a field: its number and kind, and their length."""
+    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size)
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; all but the last have the eighth."""
+    written = bytearray()
+    while number > 127:
+        written.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*written, number])
+
+
+def _packed(items: Sequence[Item]) -> list[bytes]:
     """As small as can be, or not packed at all where devices would not unpack as much as that."""
-    small = zlib.compress(words, _LEVEL)
-    return small if len(words) < _most(small) else zlib.compress(words, 0)
+    size, small = _compressed(items, _LEVEL)
+    return small if size < _most(sum(map(len, small))) else _compressed(items, 0)[1]
 
 
-def _most(packed: bytes) -> int:
-    return (1 << 16) + _LARGEST_FACTOR * len(packed)
+def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
+    """How many bytes the words of these items have, and those bytes, packed, in pieces."""
+    work, size, packed = zlib.compressobj(level), 0, []
+    for part in _words_of(items):
+        size += len(part)
+        packed.append(work.compress(part))
+    return size, [*packed, work.flush()]
+
+
+def _most(packed: int) -> int:
+    return (1 << 16) + _LARGEST_FACTOR * packed
 
 
 def _unpacked(packed: bytes) -> pb.HeldWords:
     """Raises Malformed for words that unpack to far more than any words do."""
     work = zlib.decompressobj()
     try:
-        words = work.decompress(packed, _most(packed))
+        words = work.decompress(packed, _most(len(packed)))
     except zlib.error:
         raise Malformed("the words of a held file cannot be unpacked") from None
     if not work.eof or work.unused_data:

@@ -33,7 +33,7 @@ def same(expected: ItemModel, actual: ItemModel) -> bool:
     return (
         expected.card == actual.card
         and expected.catalog.version == actual.catalog.version
-        and expected.keys == actual.keys
+        and tuple(expected.keys) == tuple(actual.keys)
         and expected.training == actual.training
         and dict(expected.counts) == dict(actual.counts)
     )
@@ -392,17 +392,16 @@ def test_a_card_of_any_depth_is_refused(directory: Path, left: str, right: str) 
 
 
 @pytest.mark.parametrize("part", [1, 60, 1 << 20])
-def test_items_that_are_read_in_parts_are_the_items(
-    monkeypatch: pytest.MonkeyPatch, part: int
-) -> None:
+def test_items_that_are_read_in_parts_are_the_items(part: int) -> None:
     """Of whatever length the parts are, and where a title looks like the end of a line."""
     titles = ['"],', "[", "],\\n[", "Ünï", "a"]
     items = tuple(Item(t, 1950 + i, ("x",) * (i % 3)) for i, t in enumerate(titles * 9))
     keys = tuple(f"key {i}" for i in range(len(items)))
-    monkeypatch.setattr(card_file, "_PART", part)
     data = card_file.encode_items(keys, items)
-    assert card_file.decode_items(data) == (keys, items)
-    assert card_file.decode_items(json.dumps(json.loads(data), indent=1).encode()) == (keys, items)
+    for text in (data, json.dumps(json.loads(data), indent=1).encode()):
+        pieces = [text[start : start + part] for start in range(0, len(text), part)]
+        found, read = card_file.decode_items(pieces)
+        assert (tuple(found), read) == (keys, items)
 
 
 def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(

@@ -116,7 +116,7 @@ def test_an_update_is_deterministic(
 def test_an_updated_model_is_saved_and_loaded(tmp_path: Path, updated: ItemModel) -> None:
     artifact.save(updated, tmp_path / "updated")
     loaded = artifact.load(tmp_path / "updated")
-    assert (loaded.card, loaded.keys) == (updated.card, updated.keys)
+    assert (loaded.card, tuple(loaded.keys)) == (updated.card, updated.keys)
 
 
 def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:

@@ -292,6 +292,10 @@ def _worth_that_is_no_number(arrays: Arrays) -> None:
     arrays["bucket_own_worth"][0, 0, 0] = np.nan
 
 
+def _masses_below_zero(arrays: Arrays) -> None:
+    arrays["bucket_masses"][0] = -0.5
+
+
 def _slates_too_short(arrays: Arrays) -> None:
     for name in ("bucket_slates", "bucket_own_worth", "bucket_general_worth"):
         arrays[name] = arrays[name][:, :, :-1].copy()
@@ -299,7 +303,8 @@ def _slates_too_short(arrays: Arrays) -> None:
 
 FORGED = [_pool_backwards, _pool_beyond, _pool_without_what_all_are_shown, _no_pool]
 FORGED += [_slates_of_half_the_buckets, _no_slates, _slates_without_masses, _an_item_twice]
-FORGED += [_an_item_of_no_catalog, _worth_that_is_no_number, _slates_too_short]
+FORGED += [_an_item_of_no_catalog, _worth_that_is_no_number, _masses_below_zero]
+FORGED += [_slates_too_short]
 
 
 @pytest.mark.parametrize("change", [_cut, _beyond, _backwards, _short, _nan, _gone, *FORGED])

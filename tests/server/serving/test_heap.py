@@ -42,3 +42,12 @@ async def test_an_allocator_without_the_call_is_left_alone(
 ) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
     await asyncio.wait_for(heap.give_back(), PATIENCE)
+
+
+def test_what_reading_a_model_freed_is_given_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=asked.append))
+    heap.give_back_now()
+    assert asked == [0]
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
+    heap.give_back_now()

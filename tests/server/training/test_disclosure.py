@@ -232,7 +232,7 @@ def marked(before: NDArray[np.float32], after: NDArray[np.float32], newcomer: in
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:
     """Items and vectors stay to the bit; boosts change by a class of likes at most."""
-    given = FixedVectors(trained().keys, trained().catalog.vectors, trained().card.space)
+    given = FixedVectors(tuple(trained().keys), trained().catalog.vectors, trained().card.space)
     models = [train(people(n), {}, OPTIONS, source="s", vectors=given) for n in (None, PEOPLE + 3)]
     before, after = (model.catalog for model in models)
     assert models[0].keys == models[1].keys == trained().keys
@@ -253,7 +253,7 @@ def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
     names = tuple("another" if key == backwards[4] else key for key in table.item_keys)
     others = RatingTable(table.person, table.item, table.rating, PEOPLE, names)
     vectors = trained().catalog.vectors[::-1].copy()
-    given = FixedVectors(backwards, vectors, trained().card.space)
+    given = FixedVectors(tuple(backwards), vectors, trained().card.space)
     model = train(others, {}, OPTIONS, source="s", vectors=given)
     assert model.keys == backwards
     assert model.training.ranking_dimension == 8
@@ -263,6 +263,6 @@ def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
 
 
 def test_another_scale_than_that_of_the_given_vectors_is_refused() -> None:
-    given = FixedVectors(trained().keys, trained().catalog.vectors, trained().card.space)
+    given = FixedVectors(tuple(trained().keys), trained().catalog.vectors, trained().card.space)
     with pytest.raises(ParameterError, match="as in the model that the vectors are from"):
         train(people(), {}, replace(OPTIONS, like_from=3.0), source="s", vectors=given)

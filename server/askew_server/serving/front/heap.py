@@ -18,3 +18,10 @@ async def give_back(every: float = EVERY) -> None:
     while trim is not None:
         await asyncio.sleep(every)
         await asyncio.to_thread(trim, 0)
+
+
+def give_back_now() -> None:
+    """As after a model was read, and before the files of it that devices hold are made."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
