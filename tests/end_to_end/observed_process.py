@@ -71,6 +71,10 @@ class Moody(Retriever):
 
     loop: asyncio.AbstractEventLoop
 
+    def cost(self, _: Query) -> int:
+        """What dawdles must not hold up other calls."""
+        return 1
+
     def answer(self, query: Query) -> Slate:
         text = f"{WORDS} {query.signal.values} {self.catalog.items[0].title}"
         if query.k == EXPLODES:

@@ -159,7 +159,7 @@ def test_every_fault_is_found_in_one_run(
         ),
         (
             ["--demo", "--metrics-port", 65535, "--processes", 2],
-            "fail  metrics: there are no ports 65535 to 65536",
+            "fail  configuration: metrics.port must be at most 65534, with 2 processes",
         ),
     ],
 )
