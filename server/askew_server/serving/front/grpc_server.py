@@ -34,7 +34,7 @@ from askew_server.serving.services.call import Answer, Job, Lane, Service
 Context = grpc.aio.ServicerContext[bytes, bytes]
 TURN = 0.0005
 """Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
-needs it four times until it is answered, a health check too.
+waits for it several times until it is answered, and so does a health check.
 """
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
 Handler = Callable[[object, Context], Awaitable[bytes]]
