@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from askew.break_even import BreakEven
 from askew.errors import DimensionMismatch, NotFound, OutOfRange, StaleSpace
 from askew.meanings import Meanings
+from askew.plain_text import check_text
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query
 from askew.vectors import VERSION_BYTES, FeatureSpace
 
-MAX_TEXT = 500
 MAX_YEAR = 9999
 MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
@@ -195,12 +195,6 @@ class Catalog:
             digest.update(np.ascontiguousarray(array, dtype="<f4").data)
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
-
-
-def check_text(name: str, text: str) -> None:
-    """Raises OutOfRange unless the text is short and plain: control characters steer terminals."""
-    if not (0 < len(text) <= MAX_TEXT and text.isprintable()):
-        raise OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
 
 
 def _lines(items: Sequence[Item]) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from askew.errors import AskewError, PlaceError, ProfileError
-from askew.model_card import MAX_TEXT, check_text
+from askew.plain_text import MAX_TEXT, check_text
 from askew.titles import title_key
 from askew.vectors import MAX_RATING
 from askew_client.profile.met import Met, MetItem
