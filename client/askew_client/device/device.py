@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from askew.errors import ProfileError
-from askew.titles import title_key
+from askew.title_key import title_key
 from askew_client.device import present, what_if
 from askew_client.device.budget_view import budget_of
 from askew_client.device.questions import QuestionDesk

@@ -21,8 +21,8 @@ from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
-from askew.titles import title_key
-from askew_client.exchange import Question, ask
+from askew.title_key import title_key
+from askew_client.asking import Question, ask
 from askew_client.forecast.place_forecast import place_forecast
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker

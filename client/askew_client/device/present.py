@@ -12,8 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from askew.item import Item
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalLoss
 from askew.ranking import Ranking, Slate
 from askew.signal import Signal, TasteMechanism

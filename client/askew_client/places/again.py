@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from askew.listing import Attribute, Listing
-from askew.titles import title_key
+from askew.title_key import title_key
 from askew_client.places.pick import judged, missing, stars
 from askew_client.places.wishes import Wishes
 from askew_client.views.near import NearAnswer

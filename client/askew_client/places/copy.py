@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from askew.errors import AskewError, PlaceError
 from askew.signal import ANY_SPACE, Signal
-from askew.vectors import VERSION_BYTES
+from askew.sizes import VERSION_BYTES
 from askew_client.ledger.record import decode_signal, encode_signal
 from askew_client.ledger.slots import check_slot
 from askew_client.profile.named_place import NamedPlace, check_name

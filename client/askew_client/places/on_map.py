@@ -15,7 +15,7 @@ from askew.metric.region import Region
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits
 from askew.signal import ANY_SPACE, Signal
-from askew_client.exchange import SignalMemory, ask
+from askew_client.asking import SignalMemory, ask
 from askew_client.ledger.account import Account
 from askew_client.views.near import MAP_AXES, PlaceCost
 

@@ -14,8 +14,8 @@ from math import isfinite
 
 from askew.errors import AskewError, PlaceError, ProfileError
 from askew.plain_text import MAX_TEXT, check_text
-from askew.titles import title_key
-from askew.vectors import MAX_RATING
+from askew.sizes import MAX_RATING
+from askew.title_key import title_key
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
 from askew_client.views.values import PastAnswer

@@ -11,10 +11,11 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from askew.errors import Malformed, OtherKind, OutOfRange
+from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.metric.map_noise import MapNoise
 from askew.metric_card import Card, MetricCard
-from askew.model_card import MAX_PAYLOAD, Item, ModelCard, ServingRule
+from askew.model_card import MAX_PAYLOAD, ModelCard, ServingRule
 from askew.ranking import Slate
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import ANY_SPACE, Query, Signal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askew.errors import ProfileError
-from askew.model_card import Item
+from askew.item import Item
 from askew.randomness import SystemBits
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileDesk

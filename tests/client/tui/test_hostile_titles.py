@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from textual.widgets import OptionList
 
 from askew.errors import OutOfRange
-from askew.model_card import Item
+from askew.item import Item
 from askew.plain_text import MAX_TEXT
 from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
