@@ -19,10 +19,11 @@ from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
 from askew.metric_card import MetricCard
 from askew.model_card import Catalog, ModelCard, ServingRule
+from askew.privacy import ANY_SPACE
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import MetricRuleKind, RuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 from askew_server.collections.model import MetricModel, model_of

@@ -105,6 +105,9 @@ class BoundedRange:
     neighbors: NeighboringRelation
 
 
+ANY_SPACE: Final = ""
+"""The space of a place's signal, which is no server's."""
+
 PrivacyLoss = PureDP | ApproximateDP
 
 

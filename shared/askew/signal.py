@@ -9,6 +9,7 @@ from askew.errors import DimensionMismatch, OutOfRange
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import MICRODEGREES, Position
+from askew.privacy import ANY_SPACE
 from askew.randomized_response import RandomizedResponse
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 TasteMechanism = Lattice | RandomizedResponse
 Mechanism = TasteMechanism | MapNoise
-ANY_SPACE = ""  # of a place's signal, which is no server's
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew.title_key import title_key
 from askew_client.asking import Question, ask
-from askew_client.forecast.place_forecast import place_forecast
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
@@ -119,6 +118,8 @@ class Nearby(PlaceDesk):
         """
         settings = replace(self._settings, level=level)
         law, region = settings.map_noise, settings.plane
+        from askew_client.forecast.place_forecast import place_forecast
+
         return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
 
     async def _fetch(self) -> MetricCard:

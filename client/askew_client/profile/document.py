@@ -18,7 +18,7 @@ from askew.sizes import MAX_RATING
 from askew.title_key import title_key
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 Liking = float | None  # None is a like without a number
 # What an edit makes of a title: nothing at all, or one liking.

@@ -11,7 +11,7 @@ from typing import overload
 from askew.item import Item
 from askew.model_card import Catalog
 from askew.title_key import plain_text
-from askew_client.views.values import Title
+from askew_client.views.rated import Title
 
 _END = "\n"  # in no title: they are printable
 _SAMPLE = 1 << 16  # characters

@@ -14,7 +14,7 @@ from askew.model_card import Catalog
 from askew.title_key import plain_text, title_key
 from askew.titles import TitleIndex
 from askew_client.profile.title_search import TitleSearch
-from askew_client.views.values import Title
+from askew_client.views.rated import Title
 
 if TYPE_CHECKING:
     from client.conftest import Pair
