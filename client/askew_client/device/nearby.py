@@ -116,10 +116,10 @@ class Nearby(PlaceDesk):
 
         Raises PlaceError for a position outside the region, ParameterError where none is set.
         """
-        settings = replace(self._settings, level=level)
-        law, region = settings.map_noise, settings.plane
         from askew_client.forecast.place_forecast import place_forecast
 
+        settings = replace(self._settings, level=level)
+        law, region = settings.map_noise, settings.plane
         return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
 
     async def _fetch(self) -> MetricCard:
