@@ -60,13 +60,20 @@ class Spent:
         """After one more charge."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
-            return replace(
-                self,
+            return Spent(
+                epsilon=self.epsilon,
+                delta=self.delta,
                 range_epsilon=self.range_epsilon + epsilon,
-                range_delta=self.range_delta + delta,
+                range_delta=self.range_delta + delta if delta else self.range_delta,
                 rho=self.rho + rho_of(loss),
             )
-        return replace(self, epsilon=self.epsilon + epsilon, delta=self.delta + delta)
+        return Spent(
+            epsilon=self.epsilon + epsilon,
+            delta=self.delta + delta if delta else self.delta,
+            range_epsilon=self.range_epsilon,
+            range_delta=self.range_delta,
+            rho=self.rho,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -198,7 +198,7 @@ def exact_rational(name: str, value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
         limit = "an int or a Fraction; write Fraction('0.1') or Fraction(1, 10), not 0.1"
         raise ParameterError(name, value, limit)
-    return Fraction(value)
+    return value if isinstance(value, Fraction) else Fraction(value)
 
 
 def positive_rational(name: str, value: object) -> Fraction:
