@@ -100,7 +100,6 @@ bench-grpcio: $(STAMP)
 	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
-# CPU of commands that show what is stored, and of a question.
 bench-start-up: $(STAMP)
 	@$(BIN)/python -m benchmarks.start_up
 

@@ -30,5 +30,8 @@ def without_article(key: str) -> str:
 
 def plain_text(text: str) -> str:
     """Lower case without accents, so that "amelie" finds "Amélie"."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    folded = text.casefold()
+    if folded.isascii():  # nothing to take apart: most titles, of which there may be a million
+        return folded
+    decomposed = unicodedata.normalize("NFKD", folded)
     return "".join(each for each in decomposed if not unicodedata.combining(each))
