@@ -85,6 +85,11 @@ class Draws:
         """A uniform integer in [0, limit), exactly."""
         return self.bits.below(limit)
 
+    def below_each(self, limits: Sequence[int]) -> list[int]:
+        """Independent draws of `below`, one for each limit, read at once."""
+        drawn: list[int] = self.bits.below_each(np.array(limits, dtype=np.int64)).tolist()
+        return drawn
+
     def choose(self, classes: Classes) -> int:
         """The key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))

@@ -10,7 +10,7 @@ import numpy as np
 
 from askew.exact import Draws
 from askew.mechanisms.contest import Contest
-from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
+from askew.mechanisms.joint_classes import ALL, JointClasses, enter_by_loss
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -20,6 +20,7 @@ from askew.mechanisms.parameters import (
     halved,
     ln,
 )
+from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.urn import Urn
@@ -102,9 +103,8 @@ class Joint:
         classes = JointClasses(losses, self.rate, self.truncation)
         key = draws.choose(classes)
         everyone = np.full(self.k, len(tally))
-        sizes = everyone if key == ALL else losses.choices(classes.begin(key))
-        urn = Urn()
-        return tally.items_at([urn.take(size, draws) for size in sizes.tolist()])
+        sizes = everyone if key == ALL else losses.choices(key)
+        return tally.items_at(Urn().take_each(sizes.tolist(), draws))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +181,9 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
         mark -= sizes[first]
         first += 1
     urn = Urn()
-    ranks = [urn.take(before[r], draws) for r in range(first)]
+    ranks = urn.take_each(before[:first], draws)
     ranks.append(urn.take_fresh(before[first], now[first], draws))
-    return ranks + [urn.take(now[r], draws) for r in range(first + 1, losses.k)]
+    return ranks + urn.take_each(now[first + 1 :], draws)
 
 
 def _rate(mechanism: Joint | PNFJoint) -> Fraction:

@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
 _LIMIT = 1 << 61
-_TABLE = 1 << 20
+_LOW = (1 << 16) - 1
 _WHOLE = (int, np.integer)
 _ADVICE = (
     "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
@@ -62,31 +62,45 @@ class Tally:
         asked = np.asarray(ranks, dtype=np.int64)
         groups = np.searchsorted(self.ends, asked, side="right")
         wanted = np.unique(groups)
-        holders = np.flatnonzero(self._mask(wanted))  # ascending ids
-        by_value = holders[np.argsort(-self.counts[holders], kind="stable")]
+        holders, which = self._holders(wanted)
+        by_value = holders[np.argsort(which, kind="stable")]  # ascending ids, value by value
         first = np.cumsum(self.sizes[wanted]) - self.sizes[wanted]
         within = asked - (self.ends - self.sizes)[groups]
         places = first[np.searchsorted(wanted, groups)] + within
         return tuple(by_value[places].tolist())
 
-    def _mask(self, wanted: Integers) -> NDArray[np.bool_]:
+    def _holders(self, wanted: Integers) -> tuple[Integers, NDArray[np.integer]]:
+        """The items with one of these values, ascending, and the index in `wanted` of each."""
         values = self.values[wanted]
+        if len(values) == 1:
+            only = np.flatnonzero(self.counts == values[0])
+            return only, np.zeros(len(only), dtype=np.int64)
         if int(wanted[-1]) == len(wanted) - 1:  # the highest values, without gaps
-            mask: NDArray[np.bool_] = self.counts >= values[-1]
-        elif len(values) == 1:
-            mask = self.counts == values[0]
-        else:
-            mask = self._members(values)
-        return mask
+            among = np.flatnonzero(self.counts >= values[-1])
+            places, which = _marked(self.counts[among], values)
+            return among[places], which
+        return _marked(self.counts, values)
 
-    def _members(self, values: Integers) -> NDArray[np.bool_]:
-        """Which items have one of these values; by a table where the range is short enough."""
-        high, low = int(self.values[0]), int(self.values[-1])  # of all items
-        if high - low > _TABLE + 2 * len(self):
-            return np.isin(self.counts, values)
-        table = np.zeros(high - low + 1, dtype=np.bool_)
-        table[values - low] = True
-        return table[self.counts - low]
+
+def _marked(counts: Integers, values: Integers) -> tuple[Integers, NDArray[np.integer]]:
+    """Where counts are one of these values, and which; values in descending order.
+
+    A table of their low bits finds them in one pass, and others that share these bits: each count
+    found is compared, and where it is another than the table names, it is searched for.
+    """
+    marks = np.zeros(_LOW + 1, dtype=np.min_scalar_type(len(values)))
+    marks[values & _LOW] = np.arange(1, len(values) + 1)
+    found = marks[counts & _LOW]
+    places = np.flatnonzero(found)
+    which = found[places] - 1
+    held = counts[places]
+    others = np.flatnonzero(values[which] != held)
+    if len(others):
+        nearest = np.searchsorted(-values, -held[others])
+        which[others] = np.minimum(nearest, len(values) - 1)
+        real = values[which] == held
+        places, which = places[real], which[real]
+    return places, which
 
 
 def tally(counts: Counts, least: int) -> Tally:
