@@ -63,7 +63,7 @@ bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py
 
 bench-selection: $(STAMP)
-	@$(BIN)/python benchmarks/selection.py $(COUNTS)
+	@$(BIN)/python -m benchmarks.selection $(COUNTS)
 
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py

@@ -36,6 +36,7 @@ VIEWS: dict[str, Classes] = {
     "values": ValueClasses(DENSE, HALF),
     "values, wide": ValueClasses(WIDE, TINY),
     "canonical": canonical(DENSE, 40, HALF, Fraction(1, 20)),
+    "canonical, large epsilon": canonical(DENSE, 200, HALF, Fraction(4)),
     "canonical, tied": canonical(TIED, 200, HALF, ONE),
     "canonical, wide": canonical(WIDE, 20, HALF, TINY),
     "canonical, gamma 1": canonical(DENSE, 40, ONE, Fraction(1, 20)),

@@ -23,7 +23,7 @@ import numpy as np
 from askew.exact import Chunk, Listing, enclose
 from askew.mechanisms.contest import Contest, Groups
 from askew.mechanisms.joint_segments import Segment, segments_of
-from askew.mechanisms.noise import Floats, Link, Noisy
+from askew.mechanisms.noise import Link, Noisy
 from askew.mechanisms.sequence_losses import SequenceLosses
 
 ALL = -1  # the key of the last step, where every sequence qualifies
@@ -96,9 +96,10 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
     found = segments_of(losses, step, 1, losses.largest + 1, _RARE)
     for each in found.near:
         steps = losses.steps(each.low.at, each.high.at)
-        log_sizes: Floats = steps.log_counts + np.log(-np.expm1(-steps.rises))
+        log_sizes = steps.log_counts + np.log(-np.expm1(-steps.rises))
         log_error = 2.0**-46 * (each.high.log_count + 40) + _rounding(each, losses)
-        contest.enter(steps.begins, -step * steps.begins, log_sizes, log_error)
+        scores = -step * steps.begins.astype(np.float64)
+        contest.enter(steps.begins, scores, log_sizes, log_error)
     if found.far:
         contest.enter_groups(_groups(found.far, losses, rate, contest))
 

@@ -53,13 +53,14 @@ class Urn:
 def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
     """One fresh uniform item for each group named; a group named n times gives n of its items."""
     named, urns = [*groups], defaultdict[int, Urn](Urn)
+    known = tally.down_to_group(max(named))
     earlier, limits = defaultdict[int, int](int), []
     for group in named:
-        limits.append(int(tally.sizes[group]) - earlier[group])
+        limits.append(int(known.sizes[group]) - earlier[group])
         earlier[group] += 1
     places = [urns[g].pick(mark) for g, mark in zip(named, draws.below_each(limits), strict=True)]
     asked = np.array(named)
-    return tally.items_at(tally.ends[asked] - tally.sizes[asked] + places)
+    return tally.items_at(known.ends[asked] - known.sizes[asked] + places)
 
 
 def subset(size: int, count: int, draws: Draws) -> list[int]:
