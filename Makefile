@@ -57,7 +57,7 @@ bench: $(STAMP)
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
 bench-scale: $(STAMP)
-	@$(BIN)/python benchmarks/selection_scale.py
+	@$(BIN)/python -m benchmarks.selection_scale
 
 bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py

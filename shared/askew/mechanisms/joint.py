@@ -50,8 +50,9 @@ class Joint:
 
     select(counts): counts (d,), integers, d >= k. Item ids in rank order, never repeated; any k,
     counts below 2**61. Raises ParameterError.
-    Complexity: O(d) or one sort, then k times the number of distinct counts within
-    (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; O(d) memory.
+    Complexity: O(d) or one sort, then at most k times the number of distinct counts within
+    (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; of these only such as lie between
+    losses that can matter, told by O(k log d) for each of few losses. O(d) memory.
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.
     """
 
