@@ -20,6 +20,7 @@ from math import expm1, inf, log
 from askew.mechanisms.sequence_losses import Edge, SequenceLosses
 
 _MOST = 1 << 16  # pairs in a segment that is wider than one loss
+_FEW = 1 << 12  # pairs, with 16 a position, that are listed about as soon as two edges are found
 _LOOSE = 24.0  # nats between the bounds of a segment that is worth halving
 
 
@@ -94,7 +95,7 @@ def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: 
 
 def _is_worth_halving(segment: Segment, rate: float, k: int) -> bool:
     """Whether a half may be left out, or else it is too much for one piece."""
-    if segment.width == 1 or segment.pairs <= 2048 + 4 * k:  # as long as to find an edge
+    if segment.width == 1 or segment.pairs <= _FEW + 16 * k:
         return False
     return segment.pairs > _MOST or segment.rise + rate * segment.width > _LOOSE
 

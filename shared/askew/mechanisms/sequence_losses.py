@@ -46,9 +46,10 @@ class SequenceLosses:
     def __init__(self, tally: Tally, k: int) -> None:
         self.k, self.items = k, len(tally)
         self.tops = tally.top(k)
-        self._values, self._ends = tally.values, tally.ends
+        self._values = tally.values
+        self._holders = np.append(0, tally.ends)  # of the highest 0, 1, 2, ... distinct counts
         self._sizes = tally.sizes.astype(np.float64)
-        self._above = tally.ends - self._sizes
+        self._above = self._holders[:-1].astype(np.float64)
         self._ascending = np.ascontiguousarray(tally.values[::-1])
         self._positions = np.arange(k)
         self.largest = int(self.tops[0] - tally.values[-1])
@@ -57,14 +58,15 @@ class SequenceLosses:
 
     def _reached(self, e: int) -> Integers:
         """For every position, how many of the distinct counts lose at most e there."""
-        return len(self._ends) - np.searchsorted(self._ascending, self.tops - e, side="left")
+        return len(self._values) - np.searchsorted(self._ascending, self.tops - e, side="left")
 
     def choices(self, e: int) -> Integers:
         """t_r(e) for every position r, shape (k,)."""
         return self._choices(self._reached(e))
 
     def _choices(self, reached: Integers) -> Integers:
-        return np.where(reached > 0, self._ends[reached - 1], 0)
+        choices: Integers = self._holders[reached]
+        return choices
 
     def count(self, e: int) -> int:
         """N(e), exactly."""
@@ -83,7 +85,7 @@ class SequenceLosses:
     def next_rise(self, e: int) -> int:
         """The least loss above e at which N rises; `largest` + 1 if there is none."""
         reached = self._reached(e)
-        open_still = reached < len(self._ends)
+        open_still = reached < len(self._values)
         if not open_still.any():
             return self.largest + 1
         return int((self.tops[open_still] - self._values[reached[open_still]]).min())
@@ -120,19 +122,23 @@ class SequenceLosses:
         total = int(sizes.sum())
         if total == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        starts = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
-        groups = np.arange(total) + starts
-        e = np.repeat(self.tops, sizes) - self._values[groups]
-        left = self._above[groups] - np.repeat(self._positions.astype(np.float64), sizes)
-        rises = np.log1p(self._sizes[groups] / left)
+        groups = np.arange(total)  # in place: these arrays are what a draw takes most time for
+        groups += np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+        places = np.repeat(self.tops - low, sizes)
+        places -= self._values[groups]
+        left = self._above[groups]
+        left -= np.repeat(self._positions.astype(np.float64), sizes)
+        rises = self._sizes[groups]
+        rises /= left
+        np.log1p(rises, out=rises)
         if high - low <= 4 * total + 1024:
-            sums = np.bincount(e - low, weights=rises).astype(np.float64)
-            places: Integers = np.flatnonzero(sums).astype(np.int64)
-            return places + low, sums[places]
-        order = np.argsort(e)
-        e, rises = e[order], rises[order]
-        starts = np.flatnonzero(np.append(True, e[1:] != e[:-1]))
-        return e[starts], np.add.reduceat(rises, starts)
+            sums = np.bincount(places, weights=rises).astype(np.float64, copy=False)
+            begins: Integers = np.flatnonzero(sums).astype(np.int64, copy=False)
+            return begins + low, sums[begins]
+        order = np.argsort(places)
+        places, rises = places[order], rises[order]
+        starts = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
+        return places[starts] + low, np.add.reduceat(rises, starts)
 
 
 def _log_product(factors: Integers) -> float:
