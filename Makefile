@@ -58,13 +58,13 @@ bench: $(STAMP)
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
 bench-scale: $(STAMP)
-	@$(BIN)/python benchmarks/selection_scale.py
+	@$(BIN)/python -m benchmarks.selection_scale
 
 bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py
 
 bench-selection: $(STAMP)
-	@$(BIN)/python benchmarks/selection.py $(COUNTS)
+	@$(BIN)/python -m benchmarks.selection $(COUNTS)
 
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py
