@@ -37,8 +37,13 @@ class _Tree:
 
         (m, count); count at most n.
         """
-        _, found = self._tree.query(self.frame.tree(grid), count, p=self.frame.norm)
-        return np.asarray(found, np.int64).reshape(len(grid), count)
+        return self.reach(self.frame.tree(grid), count)[1]
+
+    def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
+        """The same of tree points (m, e), with the distances: twice (m, count)."""
+        away, found = self._tree.query(points, count, p=self.frame.norm)
+        shape = len(points), count
+        return np.asarray(away).reshape(shape), np.asarray(found, np.int64).reshape(shape)
 
 
 class Part(_Tree):
@@ -48,9 +53,10 @@ class Part(_Tree):
         super().__init__(frame, points)
         self._rows = rows
 
-    def nearest(self, grid: Points, count: int = 1) -> Rows:
+    def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
         """As of the whole index, among these items."""
-        return np.asarray(self._rows[super().nearest(grid, count)])
+        away, found = super().reach(points, count)
+        return away, self._rows[found]
 
 
 class MetricIndex(_Tree):
@@ -85,16 +91,31 @@ class MetricIndex(_Tree):
         return np.sort(np.asarray(found, np.int64))
 
     def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
-        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords. An item's
-        stand together in memory: there are more people than items, and long rows are fast.
+        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords."""
+        total = self.compared(rows, self.frame.tree(grid))
+        return self.measured(total).T
+
+    def apart(self, points: Points, others: Points) -> Points:
+        """The distance of tree points (m, e) from others, (m, e) or one (1, e): (m,)."""
+        away = points - others
+        if self.frame.norm == 2:
+            return np.asarray(np.sqrt(np.vecdot(away, away)))
+        np.abs(away, out=away)
+        around = np.where(self.frame.rings, np.abs(self.frame.extent - away), away)
+        return np.asarray(np.minimum(away, around).sum(axis=1))
+
+    def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
+        """What orders distances from items (c,) to tree points (m, e) as they are: (c, m), of a
+        norm 2 their squares. An item's stand together in memory: there are more people than items,
+        and long rows are fast.
 
         Each entry by the same operations in the same order, whatever the number of threads.
         """
-        items, points = self.points[rows], self.frame.tree(grid)
+        items = self.points[rows]
         middle = points[0]  # differences are small numbers, which float32 holds well
         points = (points - middle).T.astype(np.float32, order="C")
         items = (items - middle).astype(np.float32)
-        total = np.zeros((len(rows), len(grid)), np.float32)
+        total = np.zeros((len(rows), len(points[0])), np.float32)
         away = np.empty_like(total)
         for axis, point in enumerate(points):
             np.subtract(point, items[:, axis : axis + 1], out=away)
@@ -106,6 +127,8 @@ class MetricIndex(_Tree):
                     around = np.float32(self.frame.extent[axis])
                     np.minimum(away, np.abs(around - away), out=away)
             total += away
-        if self.frame.norm == 2:
-            np.sqrt(total, out=total)
-        return total.T
+        return total
+
+    def measured(self, compared: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The distances of what `compared` gave; may overwrite it."""
+        return np.sqrt(compared, out=compared) if self.frame.norm == 2 else compared
