@@ -45,7 +45,8 @@ class Thorough(ServedCodebook):
         return found
 
     def away(self, rows: np.ndarray, people: Array) -> Array:
-        return self._index.measured(self._index.compared(rows, people)).min(axis=0).astype(float)
+        away = self._index.measured(self._index.compared(rows, people))
+        return np.asarray(away.min(axis=0), np.float64)
 
 
 def compared(
