@@ -1,0 +1,56 @@
+"""What a benchmark says of a row: its goal is judged, and a slow row does not stop the others."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.rows import Goal, Row, Work, finish, run
+
+
+def spin(turns: int) -> Work:
+    return lambda: sum(range(turns))
+
+
+def forever() -> None:
+    while True:
+        sum(range(1000))
+
+
+def row(name: str, ours: Work, goal: Goal, **limits: int) -> Row:
+    return Row(name, lambda: {"floor": spin(20_000), "ours": ours}, goal, **limits)
+
+
+def test_a_row_within_its_goal_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sums", [row("as much", spin(20_000), Goal(times=3))])
+    assert "kept; goal 3 times floor" in capsys.readouterr().out
+
+
+def test_a_row_beyond_its_goal_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not run("sums", [row("ten times", spin(200_000), Goal(times=3))])
+    assert "times floor, not 3" in capsys.readouterr().out
+
+
+def test_a_row_that_holds_too_much_memory_fails_the_run() -> None:
+    assert not run("sums", [row("large", lambda: bytearray(80_000_000), Goal(megabytes=60))])
+
+
+def test_a_row_that_never_ends_is_stopped_and_the_next_one_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [
+        row("slow", forever, Goal(), seconds=1, rounds=2),
+        row("next", spin(1000), Goal(times=3)),
+    ]
+    assert not run("sums", rows)
+    said = capsys.readouterr().out
+    assert "stopped after 1 s of CPU" in said
+    assert "kept; goal 3 times floor" in said
+
+
+def test_a_row_that_fails_is_no_row_that_is_kept() -> None:
+    assert not run("sums", [row("broken", lambda: 1 // 0, Goal())])
+
+
+def test_a_benchmark_with_a_missed_goal_ends_with_a_status() -> None:
+    with pytest.raises(SystemExit):
+        finish([True, False])
+    finish([True, True])
