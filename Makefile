@@ -109,7 +109,7 @@ bench-training: $(STAMP)
 
 # 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
 bench-counting: $(STAMP)
-	@$(BIN)/python benchmarks/counting.py $(ROWS)
+	@$(BIN)/python -m benchmarks.counting $(ROWS)
 
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
