@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
+from tempfile import mkdtemp
 
 import duckdb
 from benchmarks.counting_logs import MEMORY, bare, task
@@ -94,7 +95,7 @@ def on_postgres(log: Path) -> Mapping[str, Work]:
 
     from askew_server.counting.engines.postgres import PostgresEngine
 
-    address = _postgres_server(Path(f"{log}.postgres"))
+    address = _postgres_server(Path(mkdtemp(dir=log.parent)))
     lines = log.with_suffix(".csv")
     duckdb.sql(f"COPY (FROM '{log}') TO '{lines}' (HEADER false)")
     with psycopg.connect(address, autocommit=True) as connection:
@@ -114,7 +115,6 @@ def _postgres_server(folder: Path) -> str:
 
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
     nobody = "nobody" if os.geteuid() == 0 else None
-    folder.mkdir()
     folder.parent.chmod(0o755)
     if nobody:
         shutil.chown(folder, nobody)
