@@ -52,8 +52,9 @@ def listing_of_parts(item: int, title: bytes, coordinates: bytes, values: Iterab
     little-endian doubles, the values by `value_to_bytes`.
     """
     head = _ITEM + _id(item) if item else b""  # a field that is zero is left out
-    parts = head, _sized(_TITLE, title), _sized(_COORDINATES, coordinates), *values
-    return _sized(_LISTING, b"".join(parts))
+    places = _COORDINATES + _SIZES[len(coordinates)] + coordinates  # of 8 axes at most
+    content = b"".join((head, _sized(_TITLE, title), places, *values))
+    return _sized(_LISTING, content)
 
 
 def value_to_bytes(value: Value) -> bytes:

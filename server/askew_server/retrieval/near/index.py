@@ -103,13 +103,13 @@ class MetricIndex(_Tree):
         return self.measured(total).T
 
     def apart(self, points: Points, others: Points) -> Points:
-        """The distance of tree points (m, e) from others, (m, e) or one (1, e): (m,)."""
+        """The distance of tree points (m, e) from others (..., m, e): (..., m)."""
         away = points - others
         if self.frame.norm == 2:
             return np.asarray(np.sqrt(np.vecdot(away, away)))
         np.abs(away, out=away)
         around = np.where(self.frame.rings, np.abs(self.frame.extent - away), away)
-        return np.asarray(np.minimum(away, around).sum(axis=1))
+        return np.asarray(np.minimum(away, around).sum(axis=-1))
 
     def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
         """What orders distances from items (c,) to tree points (m, e) as they are: (c, m), of a

@@ -39,11 +39,12 @@ FEW = 128  # people tell two sets apart; more are needed only to make one
 
 class Around(NamedTuple):
     """What belongs to a law and k, made once: moves from a signal to itself, to the k' probes, and
-    to the people, (1 + k' + m, d) grid coordinates; and the probe nearest to each person, (m,).
+    to the people, (1 + k' + m, d) grid coordinates; and beside each person two of these moves,
+    (2, m): the nearest probe's, and the signal's.
     """
 
     moves: Points
-    probe: NDArray[np.int64]
+    beside: NDArray[np.int64]
 
 
 class ServedCodebook:
@@ -62,12 +63,13 @@ class ServedCodebook:
         center = frame.inside(frame.aim(signal))
         points = frame.tree(frame.inside(center + around.moves))
         probes, people = points[1:-FEW], points[-FEW:]
+        by_probe, from_signal = index.apart(people, points[around.beside])
         away, found = index.reach(probes)
         placed = self._codebook.distinct(probes, found, k)
         placed.sort()
         reached, near = index.reach(points[:1], k)
-        by_probe = index.apart(people, probes[around.probe]) + away[around.probe, 0]
-        if self._is_better(by_probe, index.apart(people, points[:1]), reached[0, -1]):
+        by_probe += away[around.beside[0] - 1, 0]
+        if self._is_better(by_probe, from_signal, reached[0, -1]):
             return placed
         return self._cheaper(placed, np.sort(near[0]), people)
 
@@ -97,4 +99,5 @@ class ServedCodebook:
         units = self._index.frame.units
         away = np.abs((people[:, None] - offsets) * units).sum(axis=2)
         moves = np.concatenate((np.zeros((1, people.shape[1])), offsets, people))
-        return Around(moves, away.argmin(axis=1))
+        probe = away.argmin(axis=1)
+        return Around(moves, np.stack((1 + probe, np.zeros_like(probe))))

@@ -37,8 +37,9 @@ class ListingReplies:
         if encoders is None:
             encoders = self._encoders[collection] = [*map(_encoder, collection.columns)]
         titles = collection.titles.encoded(rows)
-        coordinates = collection.coordinates[rows].astype("<f8", copy=False)
-        places = [each.tobytes() for each in coordinates]
+        coordinates = collection.coordinates[rows].astype("<f8", copy=False).tobytes()
+        size = len(coordinates) // len(rows)
+        places = [coordinates[at : at + size] for at in range(0, len(coordinates), size)]
         columns = [encode(rows) for encode in encoders]
         values = zip(*columns, strict=True) if columns else repeat(())
         listings = map(listing_of_parts, rows.tolist(), titles, places, values)
