@@ -107,7 +107,7 @@ bench-ledger: $(STAMP)
 bench-training: $(STAMP)
 	@$(BIN)/python benchmarks/training_scale.py $(RATINGS)
 
-# 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
+# 10^5 to 10^7 events on every engine beside its bare query; ROWS=1e8 within 4 GiB, in minutes.
 bench-counting: $(STAMP)
 	@$(BIN)/python -m benchmarks.counting $(ROWS)
 
