@@ -91,6 +91,22 @@ class RandomBits(ABC):
             if value < limit:
                 return value
 
+    def below_each(self, limits: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
+
+        As `below`, a word at a time: bits beyond those of the limit are cut off, and what is not
+        below it is drawn again.
+        """
+        masks = limits - 1
+        for shift in (1, 2, 4, 8, 16, 32):
+            masks |= masks >> shift
+        values = self.words(len(limits)).astype(np.int64) & masks
+        again = np.flatnonzero(values >= limits)
+        while len(again):
+            values[again] = self.words(len(again)).astype(np.int64) & masks[again]
+            again = again[values[again] >= limits[again]]
+        return values
+
     def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
         """Throw a row of coins `times` times; returns heads as True, shape (times, len(coins))."""
         import numpy as np
