@@ -17,10 +17,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WORD_BITS = 128
 _WORD_BYTES = WORD_BITS // 8
@@ -51,6 +52,8 @@ class Coins:
     """A row of coins that are thrown together, in work that does not depend on how they fall."""
 
     def __init__(self, odds: Sequence[Odds]) -> None:
+        import numpy as np  # bits are read where no coin is thrown, and start without it
+
         bounds = [each.bounds(WORD_BITS) for each in odds]
         self.odds = tuple(odds)
         self.low = _lanes([low for low, _ in bounds])  # (n, 2)
@@ -71,6 +74,8 @@ class RandomBits(ABC):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` fresh uniform 64-bit words, shape (count,)."""
+        import numpy as np
+
         return np.frombuffer(self.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below(self, limit: int) -> int:
@@ -104,6 +109,8 @@ class RandomBits(ABC):
 
     def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
         """Throw a row of coins `times` times; returns heads as True, shape (times, len(coins))."""
+        import numpy as np
+
         n = len(coins)
         words = np.frombuffer(self.read(times * n * _WORD_BYTES), dtype=">u8")
         words = words.reshape(times, n, 2)
@@ -150,6 +157,8 @@ class ReplayBits(RandomBits):
 
 def _lanes(values: Sequence[int]) -> NDArray[np.uint64]:
     """Integers below 2**128 as two 64-bit lanes, high lane first: shape (n, 2)."""
+    import numpy as np
+
     return np.array([(v >> 64, v & 0xFFFFFFFFFFFFFFFF) for v in values], dtype=np.uint64)
 
 
