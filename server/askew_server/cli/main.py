@@ -60,8 +60,8 @@ def _too_large(error: MemoryError) -> str:
     """What was being done, from the outside in, and what to do."""
     doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))
     return (
-        f"{doing}: takes more memory than there is. Nothing is half-written. Give it more memory or "
-        "less data: of ratings, those of fewer people"
+        f"{doing}: takes more memory than there is. Nothing is half-written. Give it more memory "
+        "or less data: of ratings, those of fewer people"
     )
 
 

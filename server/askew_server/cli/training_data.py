@@ -114,7 +114,7 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     """A file's content, with progress, and with its bad rows counted on the screen."""
     total = path.stat().st_size if path.is_file() else 0
     bar_of = click.progressbar(length=total, label=label, file=sys.stderr)
-    with named_if_too_large(lambda: label.lower()), bar_of as bar:
+    with named_if_too_large(label.lower), bar_of as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
     show_rejects(rejects)
     return content

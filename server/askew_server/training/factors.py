@@ -125,7 +125,8 @@ def _totals(seen: csr_array, seed: int) -> NDArray[np.uint64]:
 def _shown(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
     """The ratings that make profiles; own: a word of each person."""
     limit = np.uint64(_SHOWN * 2**64)
-    left, kept_ends = [np.empty(0, part.indices.dtype)], np.zeros_like(part.indptr)
+    left: list[NDArray[np.integer]] = [np.empty(0, part.indices.dtype)]
+    kept_ends = np.zeros_like(part.indptr)
     for rows, ends, items in _some_ratings(part):
         words = _words(items, seed) ^ np.repeat(own[rows], np.diff(ends))
         shown = _scrambled(words) < limit

@@ -1,5 +1,5 @@
-"""What does not fit into memory is one line, whichever command asked for it: what was being done and
-what to do. Nothing is half-written.
+"""What does not fit into memory is one line, whichever command asked for it: what was being done
+and what to do. Nothing is half-written.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
         (factors, "csr_array", "train, training: item vectors"),
     ],
 )
-def test_training_says_at_which_step_and_leaves_no_model(  # noqa: PLR0917
+def test_training_says_at_which_step_and_leaves_no_model(
     where: object,
     name: str,
     doing: str,
