@@ -95,7 +95,7 @@ bench-server: $(STAMP)
 bench-tables: $(STAMP)
 	@$(BIN)/python -m benchmarks.table_loss $(MODEL) $(RATINGS)
 
-# The same echo on two versions of grpcio; VERSIONS="1.76 1.85" for others.
+# The same echo on two versions of grpcio; VERSIONS="1.84 1.85" for others.
 bench-grpcio: $(STAMP)
 	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
 
@@ -249,10 +249,10 @@ licenses: $(STAMP)
 capacity: $(STAMP)
 	@$(BIN)/python deploy/capacity.py
 
-# The tests that touch what dependencies give, in an environment of its own: some minutes.
+# The tests that touch what dependencies give, in an environment of its own: some ten minutes.
 ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \
   tests/client/tui tests/server/cli tests/server/model tests/server/training \
-  tests/server/counting tests/end_to_end/test_real_grpc.py \
+  tests/server/counting tests/server/serving tests/end_to_end/test_real_grpc.py \
   tests/end_to_end/test_near_a_real_server.py
 
 define with_resolution
