@@ -154,9 +154,13 @@ def names_of(
     """
     if isinstance(buckets, Buckets):
         return labels_of(buckets, tastes)
-    items = buckets.found_in(catalog.vectors)
-    known = seen[:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
-    return labels_of(buckets, tastes, known.reshape(-1, *items.shape))
+    items, parts = buckets.found_in(catalog.vectors), [np.empty(0, dtype=np.int64)]
+    step = max(_AT_ONCE // items.size, 1)
+    for start in range(0, len(tastes), step):
+        some = slice(start, start + step)
+        known = seen[some][:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
+        parts.append(labels_of(buckets, tastes[some], known.reshape(-1, *items.shape)))
+    return np.concatenate(parts)
 
 
 def as_they_are(
