@@ -13,6 +13,7 @@ SEED, WORD = 5, 2**64
 SEEN = (np.random.default_rng(2).random((60, 40)) < 0.3).astype(np.float64)
 SEEN[[0, 17, 59]] = 0  # people without ratings, who have no profile
 LIKES = SEEN * (np.random.default_rng(3).random(SEEN.shape) < 0.4)
+LIKES[[5, 20]] = 0  # who only dislike what they have rated have none either
 
 
 def scrambled(number: int) -> int:
