@@ -52,7 +52,7 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps near ledger counting releases; do \
+	@failed=; for part in placement selection device gaps near ledger counting releases training; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
