@@ -115,7 +115,7 @@ bench-training: $(STAMP)
 
 # 10^5 to 10^7 events on every engine beside its bare query; ROWS=1e8 within 4 GiB, in minutes.
 bench-counting: $(STAMP)
-	@$(BIN)/python -m benchmarks.counting $(ROWS)
+	@PYTHONPATH=. $(BIN)/python benchmarks/counting.py $(ROWS)
 
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
