@@ -12,6 +12,7 @@ from askew.errors import DataError
 from askew_server.ratings import RatingTable, Rejects, read_ratings, reader
 from askew_server.ratings.columns import Columns, text_columns
 from askew_server.ratings.formats import rating_format
+from askew_server.ratings.parts import Asked
 
 HEADER = "user,item,rating\n"
 FIELDS = st.one_of(
@@ -90,7 +91,7 @@ def test_only_lines_that_can_be_counted_are_read_by_columns(
 ) -> None:
     path = tmp_path / "ratings.csv"
     path.write_bytes(text.encode())
-    found = text_columns(path, rating_format(path), counts=False, progress=None)
+    found = text_columns(path, rating_format(path), Asked())
     assert isinstance(found, Columns) is plain
 
 
@@ -99,7 +100,7 @@ def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path) -> Non
     path, other = tmp_path / "[ab].csv", tmp_path / "a.csv"
     path.write_text(f"{HEADER}1,2,3\n")
     other.write_text(f"{HEADER}9,9,1\n")
-    found = text_columns(path, rating_format(path), counts=False, progress=None)
+    found = text_columns(path, rating_format(path), Asked())
     assert found is not None
     assert (found.people, found.items) == (["1"], ["2"])
 

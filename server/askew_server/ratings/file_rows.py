@@ -1,0 +1,96 @@
+"""The rows of one file of ratings: those of its columns, and those that were judged one by one."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew_server.ratings.codes import Codes
+
+if TYPE_CHECKING:
+    from askew_server.ratings.columns import Columns
+
+Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Keys = dict[str, int]
+
+
+class Coded(NamedTuple):
+    """Ratings in the order of their rows: codes of people and items, ratings and times."""
+
+    person: Codes
+    item: Codes
+    rating: Floats
+    time: Floats | None
+
+
+class FileRows:
+    """Collects the rows of a file in compact arrays; keys that are new get the next codes."""
+
+    def __init__(self, path: Path, people: Keys, items: Keys, columns: Columns | None) -> None:
+        self.path = path
+        self._keys = people, items
+        self._lines = array("q")
+        self._codes = array("i"), array("i")
+        self._rating, self._time = array("d"), array("d")
+        self._columns = columns
+
+    def add(self, line: int, user: str, item: str, rating: float, time: float | None) -> None:
+        """Adds a checked row, after those of lower lines."""
+        self._lines.append(line)
+        for codes, keys, key in zip(self._codes, self._keys, (user, item), strict=True):
+            codes.append(keys.setdefault(key, len(keys)))
+        self._rating.append(rating)
+        if time is not None:
+            self._time.append(time)
+
+    def coded(self) -> Coded:
+        """All rows, in order."""
+        added = Coded(
+            np.frombuffer(self._codes[0], np.int32),
+            np.frombuffer(self._codes[1], np.int32),
+            np.frombuffer(self._rating, np.float64),
+            np.frombuffer(self._time, np.float64) if self._time else None,
+        )
+        if (given := self._columns) is None:
+            return added
+        people, items = self._keys
+        person = _recoded(given.person, given.people, people)
+        columns = Coded(person, _recoded(given.item, given.items, items), given.rating, given.time)
+        self._columns = given.without_rows()
+        if not self._lines:
+            return columns
+        places = np.frombuffer(self._lines, np.int64) - given.first
+        at = places - np.searchsorted(given.odd, places)  # so many odd rows are before each
+        return Coded(*(_inserted(*parts, at) for parts in zip(columns, added, strict=True)))
+
+    def line(self, row: int) -> int:
+        """The line of a row among all that were added."""
+        lines = np.frombuffer(self._lines, np.int64)
+        if self._columns is None:
+            return int(lines[row])
+        first = self._columns.first
+        left_out = np.setdiff1d(self._columns.odd, lines - first)
+        return first + int(among_all(np.array([row]), left_out)[0])
+
+
+def among_all(rows: Rows, gone: Rows) -> Rows:
+    """The places of rows among all, where those at the places `gone`, ascending, are none."""
+    before = gone - np.arange(len(gone))  # so many rows are before each
+    places: Rows = rows + np.searchsorted(before, rows, side="right")
+    return places
+
+
+def _recoded(codes: Codes, keys: list[str], known: Keys) -> Codes:
+    new = np.array([known.setdefault(key, len(known)) for key in keys], np.int32)
+    if (new == np.arange(len(new))).all():
+        return codes
+    return new[codes]
+
+
+def _inserted(columns: Any, added: Any, at: Rows) -> Any:
+    return columns if added is None else np.insert(columns, at, added)
