@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from askew_server.ratings.codes import Codes
+from askew_server.ratings.codes import Codes, recoded
 from askew_server.ratings.fields import key_order
 from askew_server.ratings.file_rows import Coded, FileRows, Keys, Rows
 from askew_server.ratings.rejects import EXAMPLES, RejectLog
@@ -44,7 +44,7 @@ class TableBuilder:
         if not person.size:
             raise rejects.nothing_good("rating")
         keys, rank = _sorted_keys(list(self._items))
-        person, item = _by_first_row(person, len(self._people)), rank[item]
+        person, item = _by_first_row(person, len(self._people)), recoded(item, rank)
         if counts is not None:
             every = RatingTable(person, item, rating, len(self._people), keys, time=time)
             return every.likes_of_counts(counts)
@@ -87,7 +87,7 @@ def _by_first_row(codes: Codes, count: int) -> Codes:
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # of one code's rows, the last to be written
     rank = np.empty(count, np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(count)
-    return rank[codes]
+    return recoded(codes, rank)
 
 
 def _sorted_keys(keys: list[str]) -> tuple[tuple[str, ...], Codes]:

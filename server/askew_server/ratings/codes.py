@@ -27,4 +27,12 @@ def coded(values: NDArray[np.integer]) -> tuple[Codes, NDArray[np.int64]]:
     different = np.flatnonzero(seen)
     rank = np.empty(len(seen), np.int32)
     rank[different] = np.arange(len(different), dtype=np.int32)
-    return rank[places], different + low
+    return recoded(places, rank), different + low
+
+
+def recoded(codes: NDArray[np.integer], new: Codes) -> Codes:
+    """The new code of each; nothing is moved where all stay as they are, as they often do."""
+    if codes.dtype == np.int32 and np.array_equal(new, np.arange(len(new))):
+        return codes.astype(np.int32, copy=False)
+    moved: Codes = new[codes]
+    return moved

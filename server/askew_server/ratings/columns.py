@@ -40,6 +40,7 @@ from askew_server.ratings.queries import (
 )
 from askew_server.ratings.source import LINE_LIMIT
 
+_LARGEST = np.finfo(np.float64).max
 _BATCH = 10_000
 _MOST_ODD = 0.2  # of the rows; with more of them, row by row is no slower
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT"})
@@ -193,9 +194,9 @@ def _plainly_good(
     arrays: Arrays, asked: Asked, user: KeyValue, item: KeyValue
 ) -> NDArray[np.bool_]:
     rating = arrays["rating"] = np.ma.filled(arrays["rating"], np.nan)
-    good: NDArray[np.bool_] = np.isfinite(rating)
-    good &= rating >= 0 if asked.counts else np.abs(rating) <= fields.RATING_LIMIT
-    good &= np.ma.filled(arrays.pop("plain"), False)
+    good: NDArray[np.bool_] = np.ma.filled(arrays.pop("plain"), False)
+    good &= rating >= (0 if asked.counts else -fields.RATING_LIMIT)  # which nan is not
+    good &= rating <= (_LARGEST if asked.counts else fields.RATING_LIMIT)
     if asked.times:
         good &= ~np.isinf(arrays["time"])
     for field, key in (("person", user), ("item", item)):

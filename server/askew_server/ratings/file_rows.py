@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askew_server.ratings.codes import Codes
+from askew_server.ratings.codes import Codes, recoded
 
 if TYPE_CHECKING:
     from askew_server.ratings.columns import Columns
@@ -59,8 +59,8 @@ class FileRows:
         if (given := self._columns) is None:
             return added
         people, items = self._keys
-        person = _recoded(given.person, given.people, people)
-        columns = Coded(person, _recoded(given.item, given.items, items), given.rating, given.time)
+        person = _known(given.person, given.people, people)
+        columns = Coded(person, _known(given.item, given.items, items), given.rating, given.time)
         self._columns = given.without_rows()
         if not self._lines:
             return columns
@@ -85,11 +85,9 @@ def among_all(rows: Rows, gone: Rows) -> Rows:
     return places
 
 
-def _recoded(codes: Codes, keys: list[str], known: Keys) -> Codes:
-    new = np.array([known.setdefault(key, len(known)) for key in keys], np.int32)
-    if (new == np.arange(len(new))).all():
-        return codes
-    return new[codes]
+def _known(codes: Codes, keys: list[str], known: Keys) -> Codes:
+    """The codes as those of all files."""
+    return recoded(codes, np.array([known.setdefault(key, len(known)) for key in keys], np.int32))
 
 
 def _inserted(columns: Any, added: Any, at: Rows) -> Any:

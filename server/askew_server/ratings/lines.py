@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from askew_server.ratings.formats import TextFormat
 from askew_server.ratings.source import LINE_LIMIT, unpacked_bytes
 
-_BLOCK = 1 << 24
+_BLOCK = 1 << 18  # bytes that stay in the cache while they are looked through
 _FEED = ord("\n")
 
 
