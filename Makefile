@@ -52,7 +52,7 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps near ledger counting releases; do \
+	@failed=; for part in placement selection device gaps near ledger reading counting releases; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
@@ -106,6 +106,10 @@ bench-ledger: $(STAMP)
 # Training on 25 million made-up ratings within a limit of memory; RATINGS=1e8 for more.
 bench-training: $(STAMP)
 	@$(BIN)/python benchmarks/training_scale.py $(RATINGS)
+
+# Ratings as codes, of csv, gzip, parquet and a folder, beside a bare sum and peers; ROWS=2.5e7 for more.
+bench-reading: $(STAMP)
+	@$(BIN)/python -m benchmarks.reading_speed $(ROWS)
 
 # 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
 bench-counting: $(STAMP)

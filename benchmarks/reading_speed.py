@@ -10,6 +10,7 @@ of them keeps the order of people, finds bad rows, or tells who rated the same t
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import tempfile
 from collections.abc import Callable, Mapping
@@ -111,14 +112,14 @@ def _has_pandas() -> bool:
 
 
 def _by_pandas(path: Path) -> object:
-    import pandas as pd
+    pandas = importlib.import_module("pandas")
 
     columns = ["userId", "movieId", "rating"]
     if path.suffix == ".parquet":
-        table = pd.read_parquet(path, columns=columns)
+        table = pandas.read_parquet(path, columns=columns)
     else:
-        table = pd.read_csv(path, usecols=columns)
-    return *(pd.factorize(table[name]) for name in columns[:2]), table["rating"].to_numpy()
+        table = pandas.read_csv(path, usecols=columns)
+    return *(pandas.factorize(table[name]) for name in columns[:2]), table["rating"].to_numpy()
 
 
 if __name__ == "__main__":
