@@ -26,6 +26,7 @@ RATINGS_A_PERSON = 154
 ITEMS = 61_600
 PARTS = 16
 SECONDS_A_ROW = 8 / 25e6
+_UNPACKED = Goal(times=2.5)  # most of the time goes into unpacking, in the floor too
 _RATINGS = f"""
 SELECT i // {RATINGS_A_PERSON} + 1 AS userId,
   hash(i // {RATINGS_A_PERSON}) % 400 + 400 * (i % {RATINGS_A_PERSON}) + 1 AS movieId,
@@ -83,7 +84,7 @@ def _row(kind: str, path: Path, count: int) -> Row:
     return Row(
         kind,
         partial(_contenders, path),
-        Goal(milliseconds=1000 * SECONDS_A_ROW * count),
+        _UNPACKED if path.suffix == ".gz" else Goal(milliseconds=1000 * SECONDS_A_ROW * count),
         rounds=3,
         seconds=max(60, int(600 * count / 25e6)),
     )

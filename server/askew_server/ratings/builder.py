@@ -9,7 +9,7 @@ import numpy as np
 
 from askew_server.ratings.codes import Codes, recoded
 from askew_server.ratings.fields import key_order
-from askew_server.ratings.file_rows import Coded, FileRows, Keys, Rows
+from askew_server.ratings.file_rows import Coded, FileRows, Rows, no_keys
 from askew_server.ratings.rejects import EXAMPLES, RejectLog
 from askew_server.ratings.table import RatingTable
 
@@ -21,8 +21,8 @@ class TableBuilder:
     """Collects ratings in compact arrays and makes the table of them."""
 
     def __init__(self) -> None:
-        self._people: Keys = {}
-        self._items: Keys = {}
+        self._people = no_keys()
+        self._items = no_keys()
         self._files: list[FileRows] = []
 
     def begin(self, path: Path, columns: Columns | None = None) -> None:

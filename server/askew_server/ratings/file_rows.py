@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-Keys = dict[str, int]
+Keys = defaultdict[str, int]
+"""The code of each key; one that is new gets the next code."""
+
+
+def no_keys() -> Keys:
+    """None yet."""
+    keys = Keys(int)
+    keys.default_factory = keys.__len__
+    return keys
 
 
 class Coded(NamedTuple):
@@ -43,7 +52,7 @@ class FileRows:
         """Adds a checked row, after those of lower lines."""
         self._lines.append(line)
         for codes, keys, key in zip(self._codes, self._keys, (user, item), strict=True):
-            codes.append(keys.setdefault(key, len(keys)))
+            codes.append(keys[key])
         self._rating.append(rating)
         if time is not None:
             self._time.append(time)
@@ -87,7 +96,7 @@ def among_all(rows: Rows, gone: Rows) -> Rows:
 
 def _known(codes: Codes, keys: list[str], known: Keys) -> Codes:
     """The codes as those of all files."""
-    return recoded(codes, np.array([known.setdefault(key, len(known)) for key in keys], np.int32))
+    return recoded(codes, np.fromiter(map(known.__getitem__, keys), np.int32, len(keys)))
 
 
 def _inserted(columns: Any, added: Any, at: Rows) -> Any:

@@ -86,7 +86,7 @@ def text_files(draw: st.DrawFn, most: int = 1) -> list[tuple[str, bytes]]:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(files=text_files(), counts=st.sampled_from([None, 2.0]))
 def test_both_ways_read_the_same(
@@ -103,7 +103,7 @@ def test_both_ways_read_the_same(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(files=text_files(most=3))
 def test_both_ways_read_the_same_from_folders(
@@ -118,7 +118,7 @@ def test_both_ways_read_the_same_from_folders(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     rows=st.lists(
