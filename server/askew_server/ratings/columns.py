@@ -98,7 +98,7 @@ def parquet_columns(path: Path, asked: Asked) -> Columns | None:
                 return None
             relation += ", file_row_number = true)"
             texts = _texts_of(connection, relation, source, read.odd)
-        except (duckdb.Error, UnicodeDecodeError):
+        except (duckdb.Error, UnicodeError):
             return None
     return replace(read, texts=texts)
 
@@ -119,7 +119,7 @@ def _of_lines(
     with database(folder) as connection:
         try:
             read = _read(connection, _lines_source(lines, layout), path, asked)
-        except (duckdb.Error, UnicodeDecodeError):
+        except (duckdb.Error, UnicodeError):
             return None
     if read is None:
         return None

@@ -43,9 +43,11 @@ class Part:
 
 def parts_of(path: Path) -> list[Part]:
     """The files at a path, each recognized, in order. Raises DataError."""
-    if not path.is_dir():
-        return [_part(path)]
-    parts = [_part(file) for file in _files(path)]
+    try:
+        files = _files(path) if path.is_dir() else [path]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    parts = [_part(file) for file in files]
     if not parts:
         raise DataError(f"{path}: the folder is empty")
     first = parts[0]
@@ -74,10 +76,7 @@ def _part(path: Path) -> Part:
 
 
 def _files(folder: Path) -> list[Path]:
-    try:
-        files = sorted(folder.iterdir(), key=lambda file: file.name)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be read: {error}") from error
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
     for file in files:
         if (reason := _unfit(file)) is not None:
             raise DataError(

@@ -97,8 +97,18 @@ def titled(key: str) -> ItemRow:
 
 
 def _after(before: int, size: int, progress: Progress) -> Progress:
-    """Progress in one file of several, after the bytes of others."""
-    return lambda done, _: progress(before + done, size)
+    """Progress in one file of several, after the bytes of others; a second look at a file tells
+    nothing until it is farther than the first.
+    """
+    told = before
+
+    def tell(done: int, _: int) -> None:
+        nonlocal told
+        if before + done > told:
+            told = before + done
+            progress(told, size)
+
+    return tell
 
 
 def _add(rows: Iterator[Fields], builder: TableBuilder, rejects: RejectLog, asked: Asked) -> None:

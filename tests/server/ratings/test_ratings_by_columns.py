@@ -32,6 +32,8 @@ ROWS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS), NUMBERS, TIMES),
         st.tuples(FIELDS, FIELDS, NUMBERS, TIMES),
+        st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS), NUMBERS, TIMES, st.just("")),
+        st.tuples(st.sampled_from(['"1"', '"a, b"', '"']), st.sampled_from(KEYS), NUMBERS, TIMES),
         st.lists(FIELDS, max_size=6).map(tuple),
     ),
     min_size=1,
@@ -83,6 +85,46 @@ def text_files(draw: st.DrawFn, most: int = 1) -> list[tuple[str, bytes]]:
         content = text.encode(encoding, errors)
         files.append((f"{at * most or ''}{name}", gzip.compress(content) if packed else content))
     return files
+
+
+ODD = {
+    "a separator too many": ("ratings.csv", "1,3,4,"),
+    "a field too few": ("ratings.csv", "1,3"),
+    "nothing": ("ratings.csv", ""),
+    "a quoted key": ("ratings.csv", '"1",3,4'),
+    "a quote that is open": ("ratings.csv", '1,"3,4'),
+    "zeros before": ("ratings.csv", "01,3,4"),
+    "a power of ten": ("ratings.csv", "1e0,3,4"),
+    "a point": ("ratings.csv", "1.0,3,4"),
+    "a space": ("ratings.csv", " 1,3,4"),
+    "a large number": ("ratings.csv", "9223372036854775808,3,4"),
+    "two signs": ("ratings.csv", "1,3,+-4"),
+    "digits in groups": ("ratings.csv", "1,3,1_0"),
+    "a sum": ("ratings.csv", "1,3,1001"),
+    "control characters": ("ratings.csv", "1,x\x1b,4"),
+    "a tab too many": ("u.data", "1\t3\t4\t0\t"),
+    "colons too many": ("ratings.dat", "1::3::4::0::"),
+    "three colons": ("ratings.dat", "1:::3::4::0"),
+    "a colon": ("ratings.dat", "1::x:::4::0"),
+    "a byte beyond ASCII": ("ratings.dat", "1::\xe9::4::0"),
+}
+GOOD = {"ratings.csv": "{0},{1},3", "u.data": "{0}\t{1}\t3\t0", "ratings.dat": "{0}::{1}::3::0"}
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["numbers", "names"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lines", "windows"])
+@pytest.mark.parametrize("case", ODD)
+def test_one_odd_line_among_good_ones_is_read_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, ending: str, *, names: bool
+) -> None:
+    """Planted bug: DuckDB is given a line that it cuts otherwise, or takes 01 for 1."""
+    name, odd = ODD[case]
+    good = [GOOD[name].format("b" if names and row == 6 else 1, 10 + row) for row in range(7)]
+    lines = [HEADER.strip()] * (name == "ratings.csv") + [*good[:3], odd, *good[3:], good[0]]
+    path = tmp_path / name
+    path.write_bytes(ending.join(lines).encode("latin-1"))
+    found = by(path, monkeypatch, 0)
+    assert by(path, monkeypatch, 1 << 60) == found
 
 
 @settings(
@@ -176,9 +218,10 @@ def test_only_lines_that_can_be_counted_are_read_by_columns(
     assert isinstance(found, Columns) is plain
 
 
-def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["[ab].csv", "it's [ab]*.csv"])
+def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path, name: str) -> None:
     """Planted bug: the file that the pattern matches is read in place of the one that was named."""
-    path, other = tmp_path / "[ab].csv", tmp_path / "a.csv"
+    path, other = tmp_path / name, tmp_path / "a.csv"
     path.write_text(f"{HEADER}1,2,3\n")
     other.write_text(f"{HEADER}9,9,1\n")
     found = text_columns(path, rating_format(path), Asked())
