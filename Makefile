@@ -54,7 +54,7 @@ figures: $(STAMP)
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
 	@failed=; for part in placement selection device gaps near ledger start-up counting releases \
-	  training; do \
+	  reading training forecast search; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
@@ -113,9 +113,13 @@ bench-ledger: $(STAMP)
 bench-training: $(STAMP)
 	@$(BIN)/python -m benchmarks.training_scale $(RATINGS)
 
+# Ratings as codes, of csv, gzip, parquet and a folder, beside a bare sum and peers; ROWS=2.5e7 for more.
+bench-reading: $(STAMP)
+	@$(BIN)/python -m benchmarks.reading_speed $(ROWS)
+
 # 10^5 to 10^7 events on every engine beside its bare query; ROWS=1e8 within 4 GiB, in minutes.
 bench-counting: $(STAMP)
-	@PYTHONPATH=. $(BIN)/python benchmarks/counting.py $(ROWS)
+	@$(BIN)/python -m benchmarks.counting $(ROWS)
 
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)

@@ -56,7 +56,7 @@ class _List(click.ParamType[tuple[Any, ...]]):
 @click.option(
     "--ratings",
     type=click.Path(path_type=Path),
-    help="Ratings file, or .npz with user, item, rating; default: the embedded simulated ratings.",
+    help="Ratings: a file, a folder of them, or .npz with user, item, rating; default: simulated.",
 )
 @click.option(
     "--out",

@@ -15,6 +15,7 @@ from askew.meanings import Meanings
 from askew.rule_kind import RuleKind
 from askew_server.cli.progress import named_if_too_large
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
+from askew_server.ratings.parts import size_at
 
 if TYPE_CHECKING:
     from askew.model_card import Catalog, ModelCard
@@ -112,8 +113,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
 
 def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str) -> _Table:
     """A file's content, with progress, and with its bad rows counted on the screen."""
-    total = path.stat().st_size if path.is_file() else 0
-    bar_of = click.progressbar(length=total, label=label, file=sys.stderr)
+    bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
     with named_if_too_large(label.lower), bar_of as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
     show_rejects(rejects)

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
-@click.option("--ratings", required=True, type=click.Path(path_type=Path), help="Ratings file.")
+@click.option(
+    "--ratings",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Ratings: a file or a folder of them.",
+)
 @click.option(
     "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
 )

@@ -1,204 +1,231 @@
-"""Ratings by columns: DuckDB splits the lines, and only the rows that are not plainly good come
-back as text, to be judged one by one by the same rules as ever.
+"""Ratings by columns: DuckDB cuts the lines and codes the keys, and only the rows that are not
+plainly good come back as text, to be judged one by one by the same rules as ever.
 
-A row is plainly good when it has the right number of fields, is printable ASCII without quotes, its
-keys have no space at their ends, and its rating is a finite number on the scale. Where lines cannot
-be counted surely (a lone carriage return, a NUL, an error of any kind), there are no columns, and
-the file is read row by row instead, which then names what is wrong.
+A row is plainly good when its line is regular (`lines`), its rating is a finite number on the
+scale, and each of its keys is a whole number as one writes it, or, in a column of other texts, a
+text that the rules accept: each different text is judged once. Where anything is in doubt there are
+no columns, and the file is read row by row instead, which then names what is wrong.
 """
 
 from __future__ import annotations
 
-import glob
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from askew_server.ratings.fields import KEY_LIMIT, RATING_LIMIT
-from askew_server.ratings.formats import RatingFormat, rating_columns
-from askew_server.ratings.source import LINE_LIMIT, Progress, line_count
+from askew_server.ratings import fields
+from askew_server.ratings.codes import Codes, coded
+from askew_server.ratings.fields import BadField
+from askew_server.ratings.file_rows import among_all
+from askew_server.ratings.formats import RatingFormat, rating_columns, time_column
+from askew_server.ratings.lines import PlainLines, plain_lines, regular_lines, rows_at
+from askew_server.ratings.parts import Asked
+from askew_server.ratings.queries import (
+    Arrays,
+    Connection,
+    KeyValue,
+    Source,
+    database,
+    file_name,
+    key_value,
+    rows_query,
+    text_of,
+    watched,
+)
+from askew_server.ratings.source import LINE_LIMIT
 
-_PARQUET = "read_parquet(?, hive_partitioning = false)"
-_MEMORY = "1GB"
-_POLLED = 0.2  # seconds between two looks at how far a query is
+_LARGEST = np.finfo(np.float64).max
 _BATCH = 10_000
-_CODED = """
-SELECT ratings.rowid + ? AS line, p.code::INTEGER AS person, i.code::INTEGER AS item, r AS rating
-FROM ratings JOIN code_of_person AS p ON ratings.person = p.person
-JOIN code_of_item AS i ON ratings.item = i.item WHERE odd IS NULL
-"""
-_ODD = "SELECT rowid + ?, odd FROM ratings WHERE odd IS NOT NULL ORDER BY rowid"
 _MOST_ODD = 0.2  # of the rows; with more of them, row by row is no slower
+_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT"})
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The plainly good rows of a file: line (n,) ascending, codes of people and items (n,), rating
-    (n,); the keys that the codes stand for; and the other rows, as (line, texts).
+    """The plainly good rows of a file: codes of people and items (n,), rating (n,), time (n,) where
+    it was asked for, and the keys that the codes stand for; odd: the places of the other rows among
+    all, ascending, and their texts; first: the line of the first of all rows.
     """
 
-    line: NDArray[np.int64]
-    person: NDArray[np.int32]
-    item: NDArray[np.int32]
+    person: Codes
+    item: Codes
     rating: NDArray[np.float64]
+    time: NDArray[np.float64] | None
     people: list[str]
     items: list[str]
-    odd: list[tuple[int, list[str]]]
+    odd: Rows
+    texts: list[list[str]]
+    first: int = 1
+
+    def without_rows(self) -> Columns:
+        """What tells the lines, without the arrays."""
+        none, empty = np.empty(0, np.int32), np.empty(0)
+        return replace(self, person=none, item=none, rating=empty, time=None, people=[], items=[])
 
 
-def text_columns(
-    path: Path, layout: RatingFormat, *, counts: bool, progress: Progress | None
-) -> Columns | None:
+def text_columns(path: Path, layout: RatingFormat, asked: Asked) -> Columns | None:
     """The columns of a text file, or None where its lines have to be read one by one. The texts of
     an odd row are its line.
     """
-    lines, text = line_count(path), layout.text
-    if lines is None:
-        return None
-    encoding = "latin-1" if text.encoding == "latin-1" else "utf-8"
-    line = "coalesce(line, '')"  # an empty line is no text to DuckDB
-    source = (
-        f"(SELECT [{line}] AS whole, {line} AS seen, string_split({line}, ?) AS fields "  # noqa: S608
-        "FROM read_csv(?, delim = '\\x01', header = false, columns = {'line': 'VARCHAR'}, "
-        "quote = '', escape = '', auto_detect = false, null_padding = true, "
-        f"max_line_size = {LINE_LIMIT + 1}, skip = {int(text.has_header)}, "
-        f"new_line = '{lines.ending}', compression = '{lines.compression}', "
-        f"encoding = '{encoding}'))"
-    )
-    tab = "\t" if text.separator == "\t" else ""
-    fields = [f"fields[{at + 1}]" for at in (layout.user, layout.item, layout.rating)]
-    plain = f"len(fields) = {text.n_fields} AND NOT regexp_matches(seen, '[^ !#-~{tab}]')"
-    file = glob.escape(str(path.resolve()))  # a name is a pattern to DuckDB
-    rows = _Rows(source, [text.separator, file], fields, plain, int(text.has_header) + 1)
-    return _read(rows, path, lines.count - int(text.has_header), counts=counts, progress=progress)
-
-
-def parquet_columns(path: Path, *, counts: bool, progress: Progress | None) -> Columns | None:
-    """The columns of a parquet file; the texts of an odd row are user, item and rating."""
-    file = glob.escape(str(path.resolve()))
-    with duckdb.connect() as connection:
-        try:
-            described = connection.execute(f"DESCRIBE FROM {_PARQUET}", [file]).fetchall()
-            [(count,)] = connection.execute(f"SELECT count(*) FROM {_PARQUET}", [file]).fetchall()  # noqa: S608
-        except (duckdb.Error, UnicodeDecodeError):
+    with _folder() as folder:
+        lines = plain_lines(path, layout.text, folder)
+        if lines is None or not lines.count:
             return None
-    names = [row[0] for row in described]
-    if (chosen := rating_columns(names)) is None:
-        return None
-    texts = ", ".join(f"coalesce(CAST(\"{names[c]}\" AS VARCHAR), '')" for c in chosen)
-    whole = f"(SELECT [{texts}] AS whole, whole AS fields FROM {_PARQUET})"  # noqa: S608
-    fields = [f"fields[{at}]" for at in (1, 2, 3)]
-    plain = "NOT regexp_matches(fields[1] || fields[2], '[^ !#-~]')"
-    rows = _Rows(whole, [file], fields, plain, 1)
-    return _read(rows, path, count, counts=counts, progress=progress)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Where rows come from: a source of `whole` and `fields`, its arguments, the three fields, what
-    makes a row plain beside its fields, and the number of the first row.
-    """
-
-    source: str
-    arguments: list[str]
-    fields: list[str]
-    plain: str
-    first: int
-
-
-def _read(
-    rows: _Rows, path: Path, count: int, *, counts: bool, progress: Progress | None
-) -> Columns | None:
-    user, item, rating = rows.fields
-    limit = "r >= 0" if counts else f"abs(r) <= {RATING_LIMIT}"
-    good = f"{rows.plain} AND isfinite(r) AND {limit} AND instr({rating}, '_') = 0"
-    for key in (user, item):
-        good += f" AND len({key}) BETWEEN 1 AND {KEY_LIMIT} AND {key} = trim({key})"
-    statement = (  # of this file's own words alone: what is read is an argument
-        f"CREATE TABLE ratings AS SELECT {user} AS person, {item} AS item, "  # noqa: S608
-        f"TRY_CAST({rating} AS DOUBLE) AS r, "
-        f"CASE WHEN coalesce({good}, false) THEN NULL ELSE whole END AS odd FROM {rows.source}"
-    )
-    with _database() as connection:
-        try:
-            _run(connection, statement, rows.arguments, path.stat().st_size, progress)
-        except (duckdb.Error, UnicodeDecodeError):
+        if lines.regular and (found := _of_lines(lines, layout, path, asked, folder)):
+            return found
+        cut = regular_lines(lines, layout.text, folder, _most_odd(lines.count))
+        if cut is None or not cut[0].count:
             return None
-        return _columns(connection, rows.first, count)
+        regular, gone, texts = cut
+        found = _of_lines(regular, layout, path, asked, folder)
+        return None if found is None else _with(found, gone, texts)
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, first: int, count: int) -> Columns | None:
-    [(rows, odd)] = connection.execute("SELECT count(*), count(odd) FROM ratings").fetchall()
-    if rows != count or odd > _MOST_ODD * rows + _BATCH:
-        return None
-    keys = [_codes(connection, name) for name in ("person", "item")]
-    arrays = connection.execute(_CODED, [first]).fetchnumpy()
-    order = np.argsort(arrays["line"], kind="stable")  # nearly sorted: one pass
-    ordered: dict[str, Any] = {name: np.asarray(array)[order] for name, array in arrays.items()}
-    left = connection.execute(_ODD, [first]).fetchall()
-    return Columns(**ordered, people=keys[0], items=keys[1], odd=left)
-
-
-def _codes(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
-    """Codes of the keys of a column, as the table code_of_NAME; the keys by code."""
-    connection.execute(
-        f"CREATE TABLE code_of_{name} AS SELECT {name}, row_number() OVER () - 1 AS code "  # noqa: S608
-        f"FROM ratings WHERE odd IS NULL GROUP BY {name}"
-    )
-    found = connection.execute(f"SELECT {name} FROM code_of_{name} ORDER BY code").fetchall()  # noqa: S608
-    return [key for (key,) in found]
+def parquet_columns(path: Path, asked: Asked) -> Columns | None:
+    """The columns of a parquet file; the texts of an odd row are user, item, rating and time."""
+    relation = f"read_parquet({file_name(path)}, hive_partitioning = false"
+    with _folder() as folder, database(folder) as connection:
+        try:
+            source = _parquet_source(connection, f"{relation})")
+            if source is None or (read := _read(connection, source, path, asked)) is None:
+                return None
+            relation += ", file_row_number = true)"
+            texts = _texts_of(connection, relation, source, read.odd)
+        except (duckdb.Error, UnicodeError):
+            return None
+    return replace(read, texts=texts)
 
 
 @contextmanager
-def _database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """On disk, where it is compressed: memory does not grow with the file."""
-    with tempfile.TemporaryDirectory(prefix="askew-ratings-") as folder:
-        settings: dict[str, str | bool | int | float | list[str]]
-        settings = {"memory_limit": _MEMORY, "temp_directory": folder}
-        with duckdb.connect(str(Path(folder) / "ratings.db"), config=settings) as connection:
-            yield connection
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="askew-ratings-") as name:
+        yield Path(name)
 
 
-def _run(
-    connection: duckdb.DuckDBPyConnection,
-    statement: str,
-    arguments: list[str],
-    size: int,
-    progress: Progress | None,
-) -> None:
-    """Run a statement, telling how far it is; a callback that fails stops it."""
-    failed: list[BaseException] = []
+def _most_odd(count: int) -> float:
+    return _MOST_ODD * count + _BATCH
 
-    def work() -> None:
+
+def _of_lines(
+    lines: PlainLines, layout: RatingFormat, path: Path, asked: Asked, folder: Path
+) -> Columns | None:
+    with database(folder) as connection:
         try:
-            connection.execute(statement, arguments)
-        except BaseException as error:
-            failed.append(error)
+            read = _read(connection, _lines_source(lines, layout), path, asked)
+        except (duckdb.Error, UnicodeError):
+            return None
+    if read is None:
+        return None
+    texts = [[line] for line in rows_at(lines, read.odd)]
+    return replace(read, texts=texts, first=int(layout.text.has_header) + 1)
 
-    thread = Thread(target=work)
-    thread.start()
-    done = 0
+
+def _with(found: Columns, gone: Rows, lines: list[str]) -> Columns:
+    """The columns of a file whose rows `gone`, ascending, were not given to DuckDB."""
+    every = np.append(among_all(found.odd, gone), gone)
+    texts = found.texts + [[line] for line in lines]
+    order = np.argsort(every, kind="stable")
+    return replace(found, odd=every[order], texts=[texts[at] for at in order.tolist()])
+
+
+def _lines_source(lines: PlainLines, layout: RatingFormat) -> Source:
+    names = [f"c{at}" for at in range(layout.text.n_fields)]
+    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
+    relation = (
+        f"read_csv({file_name(lines.path)}, delim = '{layout.text.separator}', header = false, "
+        f"skip = {lines.skip}, columns = {{{columns}}}, quote = '', escape = '', comment = '', "
+        "auto_detect = false, strict_mode = true, new_line = '\\n', compression = 'none', "
+        f"max_line_size = {4 * LINE_LIMIT})"
+    )
+    user, item, rating = (names[at] for at in (layout.user, layout.item, layout.rating))
+    time = None if layout.time is None else names[layout.time]
+    return Source(relation, user, item, rating, time, frozenset(), lines.count, lines.spelled)
+
+
+def _parquet_source(connection: Connection, relation: str) -> Source | None:
+    described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
+    [(count,)] = connection.execute(f"SELECT count(*) FROM {relation}").fetchall()  # noqa: S608
+    names = [name for name, *_ in described]
+    if not count or (chosen := rating_columns(names)) is None:
+        return None
+    user, item, rating = (f'"{names[at]}"' for at in chosen)
+    at = time_column(names)
+    time = None if at is None else f'"{names[at]}"'
+    integers = frozenset(f'"{name}"' for name, kind, *_ in described if kind in _INTEGERS)
+    return Source(relation, user, item, rating, time, integers, count, spelled=True)
+
+
+def _texts_of(connection: Connection, relation: str, source: Source, rows: Rows) -> list[list[str]]:
+    if not rows.size:
+        return []
+    fields_of = (source.user, source.item, source.rating, source.time or "''")
+    chosen = (  # of this module's own words and a name that is quoted
+        f"SELECT {', '.join(map(text_of, fields_of))} FROM {relation} WHERE file_row_number IN "  # noqa: S608
+        "(SELECT unnest(?::BIGINT[])) ORDER BY file_row_number"
+    )
+    return [list(row) for row in connection.execute(chosen, [rows.tolist()]).fetchall()]
+
+
+def _read(connection: Connection, source: Source, path: Path, asked: Asked) -> Columns | None:
+    """The plainly good rows, and the places of the others, whose texts are yet to be read."""
+    size, progress = path.stat().st_size, asked.progress
+    for as_texts in (False, True):  # what begins with numbers may go on with names
+        user = key_value(connection, source, "person", source.user, as_texts=as_texts)
+        item = key_value(connection, source, "item", source.item, as_texts=as_texts)
+        query = rows_query(source, user, item, times=asked.times)
+        arrays = watched(connection, query, size, progress)
+        progress = None  # it was told to the end
+        if len(arrays["rating"]) != source.count:
+            return None
+        good = _plainly_good(arrays, asked, user, item)
+        if source.count - np.count_nonzero(good) <= _most_odd(source.count):
+            return _coded(arrays, good, user, item)
+    return None
+
+
+def _plainly_good(
+    arrays: Arrays, asked: Asked, user: KeyValue, item: KeyValue
+) -> NDArray[np.bool_]:
+    rating = arrays["rating"] = np.ma.filled(arrays["rating"], np.nan)
+    good: NDArray[np.bool_] = np.ma.filled(arrays.pop("plain"), False)
+    good &= rating >= (0 if asked.counts else -fields.RATING_LIMIT)  # which nan is not
+    good &= rating <= (_LARGEST if asked.counts else fields.RATING_LIMIT)
+    if asked.times:
+        good &= ~np.isinf(arrays["time"])
+    for field, key in (("person", user), ("item", item)):
+        codes = arrays[field] = np.ma.filled(arrays[field], 0)
+        if key.texts is not None:
+            good &= np.array([_key(text) is not None for text in key.texts])[codes]
+    return good
+
+
+def _coded(arrays: Arrays, good: NDArray[np.bool_], user: KeyValue, item: KeyValue) -> Columns:
+    odd = np.flatnonzero(~good)
+    if odd.size:
+        arrays = {name: array[good] for name, array in arrays.items()}
+    person, people = _keyed(arrays.pop("person"), user)
+    items, names = _keyed(arrays.pop("item"), item)
+    time = arrays.get("time")
+    return Columns(person, items, arrays["rating"], time, people, names, odd, [])
+
+
+def _keyed(values: NDArray[np.integer], column: KeyValue) -> tuple[Codes, list[str]]:
+    """The codes of values, and the key of each code; two codes may stand for one key."""
+    codes, different = coded(values)
+    if column.texts is None:
+        return codes, list(map(str, different.tolist()))
+    return codes, [_key(column.texts[at]) or "" for at in different.tolist()]
+
+
+def _key(text: str) -> str | None:
     try:
-        while thread.is_alive():
-            thread.join(_POLLED)
-            now = int(size * max(connection.query_progress(), 0.0) / 100)
-            if progress is not None and thread.is_alive() and done < now < size:
-                done = now
-                progress(done, size)
-    except BaseException:
-        connection.interrupt()
-        raise
-    finally:
-        thread.join()
-    if failed:
-        raise failed[0]
-    if progress is not None:
-        progress(size, size)
+        return fields.key("key", text)
+    except BadField:
+        return None

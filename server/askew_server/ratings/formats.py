@@ -90,6 +90,14 @@ class RatingFormat:
     rating: int
     time: int | None = None
 
+    def words(self) -> str:
+        """What tells one such format from the others."""
+        if not self.text.has_header:
+            return f"fields separated by {self.text.separator!r}"
+        places = (self.user, self.item, self.rating, self.time)
+        shown = ", ".join("none" if place is None else str(place + 1) for place in places)
+        return f"csv of {self.text.n_fields} columns (user, item, rating and timestamp: {shown})"
+
 
 @dataclass(frozen=True, slots=True)
 class ItemFormat:

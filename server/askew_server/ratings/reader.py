@@ -1,4 +1,4 @@
-"""Reads a file of ratings or of items, leaving out and counting the bad rows."""
+"""Reads files of ratings or of items, leaving out and counting the bad rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from askew.errors import DataError
 from askew_server.ratings import fields
 from askew_server.ratings.builder import TableBuilder
 from askew_server.ratings.fields import BadField
-from askew_server.ratings.formats import (
-    ItemFormat,
-    RatingFormat,
-    TextFormat,
-    item_format,
-    rating_format,
-)
-from askew_server.ratings.parquet import is_parquet, parquet_ratings
+from askew_server.ratings.formats import ItemFormat, RatingFormat, TextFormat, item_format
+from askew_server.ratings.parquet import parquet_ratings
+from askew_server.ratings.parts import Asked, Part, parts_of, size_at
 from askew_server.ratings.rejects import RejectLog
 from askew_server.ratings.source import Progress, numbered_lines
 from askew_server.ratings.table import ItemRow, RatingTable, Rejects
@@ -27,7 +22,9 @@ if TYPE_CHECKING:
     from askew_server.ratings.columns import Columns
 
 
-LEAST_BYTES = 1 << 20  # of a file that is worth DuckDB's start
+LEAST_BYTES = 1 << 20  # of what is worth DuckDB's start
+Fields = tuple[int, str, str, str, str]
+"""Line, user, item, rating and time, as text."""
 
 
 def read_ratings(
@@ -37,36 +34,33 @@ def read_ratings(
     times: bool = False,
     progress: Progress | None = None,
 ) -> tuple[RatingTable, Rejects]:
-    """The ratings of a file, and the rows that were left out.
+    """The ratings of a file, or of the files of a folder one after the other, and the rows that
+    were left out.
 
     A row is left out when it has another number of fields than the format, an empty user or
     item, or a rating that is no finite number, and when the same person rates the same item again
     further down. `progress` is told the bytes done and in total.
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    times: whether to keep when each rating was made, which takes longer.
+    times: whether to keep when each rating was made.
 
     Raises DataError when the format is unknown, the file cannot be read or no row is usable; and
     for a rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest
     rows would be another file.
     """
-    rejects = RejectLog(path)
-    builder = TableBuilder()
-    columns = None if times else _columns(path, progress, counts=counts is not None)
-    if columns is None:
-        rows = _rating_rows(path, rejects, progress)
-    else:
-        builder.extend(columns)
-        rows = _odd_rows(path, columns, rejects)
-    for line, user, item, rating, time in rows:
-        try:
-            value = fields.number(rating)
-            at = fields.time(time) if times else None
-            builder.add(line, fields.key("user", user), fields.key("item", item), value, at)
-        except BadField as reason:
-            rejects.add(line, reason)
-            continue
-        if not fields.is_on_scale(value, counts=counts is not None):
-            raise _another_scale(path, line, counts=counts is not None)
+    parts, size, done = parts_of(path), size_at(path), 0
+    rejects, builder = RejectLog(path), TableBuilder()
+    for part in parts:
+        rejects.begin(part.path)
+        asked = Asked(counts is not None, times, progress and _after(done, size, progress))
+        columns = _columns(part, asked) if size >= LEAST_BYTES else None
+        builder.begin(part.path, columns)
+        rows = (
+            _all_rows(part, rejects, asked)
+            if columns is None
+            else _odd_rows(part, columns, rejects)
+        )
+        _add(rows, builder, rejects, asked)
+        done += size_at(part.path)
     table = builder.table(rejects, counts)
     return table, rejects.summary()
 
@@ -102,6 +96,35 @@ def titled(key: str) -> ItemRow:
     return ItemRow(title, year, ())
 
 
+def _after(before: int, size: int, progress: Progress) -> Progress:
+    """Progress in one file of several, after the bytes of others; a second look at a file tells
+    nothing until it is farther than the first.
+    """
+    told = before
+
+    def tell(done: int, _: int) -> None:
+        nonlocal told
+        if before + done > told:
+            told = before + done
+            progress(told, size)
+
+    return tell
+
+
+def _add(rows: Iterator[Fields], builder: TableBuilder, rejects: RejectLog, asked: Asked) -> None:
+    """Judge rows one by one."""
+    for line, user, item, rating, time in rows:
+        try:
+            value = fields.number(rating)
+            at = fields.time(time) if asked.times else None
+            builder.add(line, fields.key("user", user), fields.key("item", item), value, at)
+        except BadField as reason:
+            rejects.add(line, reason)
+            continue
+        if not fields.is_on_scale(value, counts=asked.counts):
+            raise _another_scale(rejects.file, line, counts=asked.counts)
+
+
 def _another_scale(path: Path, line: int, *, counts: bool) -> DataError:
     limit = "a count must be at least 0"
     if not counts:
@@ -112,42 +135,35 @@ def _another_scale(path: Path, line: int, *, counts: bool) -> DataError:
     return DataError(f"{path}, line {line}: {limit}. Nothing of the file was used")
 
 
-def _rating_rows(
-    path: Path, rejects: RejectLog, progress: Progress | None
-) -> Iterator[tuple[int, str, str, str, str]]:
-    if is_parquet(path):
-        yield from parquet_ratings(path, progress)
+def _all_rows(part: Part, rejects: RejectLog, asked: Asked) -> Iterator[Fields]:
+    if part.layout is None:
+        yield from parquet_ratings(part.path, asked.progress)
         return
-    layout = rating_format(path)
-    for line, row in _text_rows(path, layout.text, rejects, progress):
-        yield _fields(line, row, layout)
+    for line, row in _text_rows(part.path, part.layout.text, rejects, asked.progress):
+        yield _fields(line, row, part.layout)
 
 
-def _columns(path: Path, progress: Progress | None, *, counts: bool) -> Columns | None:
+def _columns(part: Part, asked: Asked) -> Columns | None:
     from askew_server.ratings.columns import parquet_columns, text_columns  # duckdb takes a while
 
-    if path.is_file() and path.stat().st_size < LEAST_BYTES:
-        return None
-    if is_parquet(path):
-        return parquet_columns(path, counts=counts, progress=progress)
-    return text_columns(path, rating_format(path), counts=counts, progress=progress)
+    if part.layout is None:
+        return parquet_columns(part.path, asked)
+    return text_columns(part.path, part.layout, asked)
 
 
-def _odd_rows(
-    path: Path, columns: Columns, rejects: RejectLog
-) -> Iterator[tuple[int, str, str, str, str]]:
+def _odd_rows(part: Part, columns: Columns, rejects: RejectLog) -> Iterator[Fields]:
     """The rows that were not plainly good, split as all others would be."""
-    if is_parquet(path):
-        for line, (user, item, rating) in columns.odd:
-            yield line, user, item, rating, ""
+    numbers = (columns.first + columns.odd).tolist()
+    if part.layout is None:
+        for line, (user, item, rating, time) in zip(numbers, columns.texts, strict=True):
+            yield line, user, item, rating, time
         return
-    layout = rating_format(path)
-    lines = ((number, text) for number, (text,) in columns.odd)
-    for line, row in _split_rows(lines, layout.text, rejects):
-        yield _fields(line, row, layout)
+    lines = ((line, text) for line, (text,) in zip(numbers, columns.texts, strict=True))
+    for line, row in _split_rows(lines, part.layout.text, rejects):
+        yield _fields(line, row, part.layout)
 
 
-def _fields(line: int, row: list[str], layout: RatingFormat) -> tuple[int, str, str, str, str]:
+def _fields(line: int, row: list[str], layout: RatingFormat) -> Fields:
     """The line, user, item, rating and time of a row."""
     time = "" if layout.time is None else row[layout.time]
     return line, row[layout.user], row[layout.item], row[layout.rating], time

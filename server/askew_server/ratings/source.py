@@ -8,9 +8,8 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from askew.errors import DataError
 
@@ -21,7 +20,6 @@ LINE_LIMIT = 1_000_000
 PROGRESS_EVERY = 200_000
 """Rows between two reports: a few reports a second, without a clock."""
 
-_BLOCK = 1 << 24
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -39,34 +37,12 @@ def numbered_lines(
         progress(size, size)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """How many lines a file has, how they end, and how it is packed, in the words of DuckDB."""
-
-    count: int
-    ending: str
-    compression: str
-
-
-def line_count(path: Path) -> Lines | None:
-    """The lines of a text file, or None where they are no plain lines: with NUL characters, or with
-    more than one kind of ending.
-    """
-    ends, returns, pairs, last = 0, 0, 0, b"\n"
+@contextmanager
+def unpacked_bytes(path: Path) -> Iterator[tuple[BinaryIO, bool]]:
+    """A file opened as the bytes that were packed into it, and whether it was."""
     with open_file(path) as raw, _failures_named(path):
         unpacked = _unpacked(raw)
-        while block := unpacked.read(_BLOCK):
-            if b"\0" in block:
-                return None
-            ends, returns = ends + block.count(b"\n"), returns + block.count(b"\r")
-            # A pair may lie across two blocks.
-            pairs += block.count(b"\r\n") + (last == b"\r" and block.startswith(b"\n"))
-            last = block[-1:]
-        packed = unpacked is not raw
-    if pairs != returns or pairs not in {0, ends}:
-        return None
-    ending = "\\r\\n" if pairs else "\\n"
-    return Lines(ends + (last != b"\n"), ending, "gzip" if packed else "none")
+        yield cast("BinaryIO", unpacked), unpacked is not raw
 
 
 def first_line(path: Path) -> str:
@@ -81,6 +57,11 @@ def first_bytes(path: Path, count: int) -> bytes:
     """The first bytes of the file as it lies on disk."""
     with open_file(path) as raw, _failures_named(path):
         return raw.read(count)
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file begins as gzip does."""
+    return first_bytes(path, len(_GZIP_MAGIC)) == _GZIP_MAGIC
 
 
 def open_file(path: Path) -> BinaryIO:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import math
+import tempfile
 from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,20 +16,35 @@ from askew.errors import DataError
 from askew_server.ratings import RatingTable, Rejects, read_ratings, reader
 from askew_server.ratings.columns import Columns, text_columns
 from askew_server.ratings.formats import rating_format
+from askew_server.ratings.parts import Asked
 
 HEADER = "user,item,rating\n"
+KEYS = ["1", "2", "10", "007", "-3", " 1", "1e2", "1.0", "99999999999", "0" * 20, "a b", "Amélie"]
 FIELDS = st.one_of(
-    st.sampled_from(["1", "2", "10", " 1", "a b", "Amélie", '"x"', "", "é\x85", "0.5", "1e2"]),
+    st.sampled_from([*KEYS, '"x"', '"1"', "", "é\x85", "0.5", ":", "x:", "#", "\ufeff"]),
     st.text(max_size=4),
 )
+NUMBERS = st.sampled_from(
+    ["1", "3.5", "-2", "1_0", "nan", "1e999", "+4", "+-4", " 5 ", ".5", "2e0"]
+)
+TIMES = st.sampled_from(["0", "978300760", "", "nan", "inf", "1_0", "+-1", "noon", "1e3"])
 ROWS = st.lists(
     st.one_of(
-        st.tuples(FIELDS, FIELDS, st.sampled_from(["1", "3.5", "-2", "1_0", "nan", "1e999", "+4"])),
-        st.lists(FIELDS, max_size=5).map(tuple),
+        st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS), NUMBERS, TIMES),
+        st.tuples(FIELDS, FIELDS, NUMBERS, TIMES),
+        st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS), NUMBERS, TIMES, st.just("")),
+        st.tuples(st.sampled_from(['"1"', '"a, b"', '"']), st.sampled_from(KEYS), NUMBERS, TIMES),
+        st.lists(FIELDS, max_size=6).map(tuple),
     ),
     min_size=1,
     max_size=12,
 )
+FORMATS = {
+    "csv": ("ratings.csv", ",", "utf-8", "user,item,rating,timestamp"),
+    "another order": ("ratings.csv", ",", "utf-8", "\ufeffrating,user,timestamp,item"),
+    "ml-1m": ("ratings.dat", "::", "latin-1", None),
+    "ml-100k": ("u.data", "\t", "latin-1", None),
+}
 Read = tuple[RatingTable, Rejects] | str
 
 
@@ -35,43 +54,149 @@ def way() -> str:
     return "columns"
 
 
-def outcome(path: Path) -> Read:
+def by(
+    path: Path, monkeypatch: pytest.MonkeyPatch, least: int, counts: float | None = None
+) -> object:
+    monkeypatch.setattr(reader, "LEAST_BYTES", least)
     try:
-        return read_ratings(path)
+        return shown(read_ratings(path, counts=counts, times=True))
     except DataError as error:
         return str(error)
 
 
-def by(path: Path, monkeypatch: pytest.MonkeyPatch, least: int) -> Read:
-    monkeypatch.setattr(reader, "LEAST_BYTES", least)
-    return outcome(path)
-
-
-def shown(read: Read) -> object:
-    if isinstance(read, str):
-        return read
+def shown(read: tuple[RatingTable, Rejects]) -> object:
     table, rejects = read
+    assert [table.person.dtype.name, table.item.dtype.name] == ["int32", "int32"]
     columns = [column.tolist() for column in (table.person, table.item, table.rating)]
-    return columns, table.n_people, table.item_keys, rejects
+    assert table.time is not None
+    return columns, repr(table.time.tolist()), table.n_people, table.item_keys, rejects
+
+
+@st.composite
+def text_files(draw: st.DrawFn, most: int = 1) -> list[tuple[str, bytes]]:
+    """Files of one kind, each with its name."""
+    name, separator, encoding, header = FORMATS[draw(st.sampled_from(sorted(FORMATS)))]
+    ending, packed = draw(st.sampled_from(["\n", "\r\n"])), draw(st.booleans())
+    files = []
+    for at in range(draw(st.integers(1, most))):
+        lines = [separator.join(row) for row in draw(ROWS)]
+        text = ending.join([header, *lines] if header else lines) + ending * draw(st.booleans())
+        errors = "replace" if encoding == "latin-1" else "surrogatepass"
+        content = text.encode(encoding, errors)
+        files.append((f"{at * most or ''}{name}", gzip.compress(content) if packed else content))
+    return files
+
+
+ODD = {
+    "a separator too many": ("ratings.csv", "1,3,4,"),
+    "a field too few": ("ratings.csv", "1,3"),
+    "nothing": ("ratings.csv", ""),
+    "a quoted key": ("ratings.csv", '"1",3,4'),
+    "a quote that is open": ("ratings.csv", '1,"3,4'),
+    "zeros before": ("ratings.csv", "01,3,4"),
+    "a name": ("ratings.csv", "x,3,4"),
+    "a power of ten": ("ratings.csv", "1e0,3,4"),
+    "a point": ("ratings.csv", "1.0,3,4"),
+    "a space": ("ratings.csv", " 1,3,4"),
+    "a large number": ("ratings.csv", "9223372036854775808,3,4"),
+    "two signs": ("ratings.csv", "1,3,+-4"),
+    "digits in groups": ("ratings.csv", "1,3,1_0"),
+    "a sum": ("ratings.csv", "1,3,1001"),
+    "control characters": ("ratings.csv", "1,x\x1b,4"),
+    "a tab too many": ("u.data", "1\t3\t4\t0\t"),
+    "colons too many": ("ratings.dat", "1::3::4::0::"),
+    "three colons": ("ratings.dat", "1:::3::4::0"),
+    "a colon": ("ratings.dat", "1::x:::4::0"),
+    "a byte beyond ASCII": ("ratings.dat", "1::\xe9::4::0"),
+}
+GOOD = {"ratings.csv": "{0},{1},3", "u.data": "{0}\t{1}\t3\t0", "ratings.dat": "{0}::{1}::3::0"}
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["numbers", "names"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lines", "windows"])
+@pytest.mark.parametrize("case", ODD)
+def test_one_odd_line_among_good_ones_is_read_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, ending: str, *, names: bool
+) -> None:
+    """Planted bug: DuckDB is given a line that it cuts otherwise, or takes 01 for 1."""
+    name, odd = ODD[case]
+    good = [GOOD[name].format("b" if names and row == 6 else 1, 10 + row) for row in range(150)]
+    lines = [HEADER.strip()] * (name == "ratings.csv") + [*good[:3], odd, *good[3:], good[0]]
+    path = tmp_path / name
+    path.write_bytes(ending.join(lines).encode("latin-1"))
+    found = by(path, monkeypatch, 0)
+    assert by(path, monkeypatch, 1 << 60) == found
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(rows=ROWS, ending=st.sampled_from(["\n", "\r\n"]), last=st.booleans())
+@given(files=text_files(), counts=st.sampled_from([None, 2.0]))
 def test_both_ways_read_the_same(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    rows: list[tuple[str, ...]],
-    ending: str,
-    last: bool,
+    files: list[tuple[str, bytes]],
+    counts: float | None,
 ) -> None:
     """Planted bug: an odd row taken for a good one, or a line that is not counted."""
-    path = tmp_path / "ratings.csv"
-    lines = [HEADER.strip(), *(",".join(row) for row in rows)]
-    text = ending.join(lines) + ending * last
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    assert shown(by(path, monkeypatch, 1 << 60)) == shown(by(path, monkeypatch, 0))
+    [(name, content)] = files
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert by(path, monkeypatch, 1 << 60, counts) == by(path, monkeypatch, 0, counts)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(files=text_files(most=3))
+def test_both_ways_read_the_same_from_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[tuple[str, bytes]]
+) -> None:
+    """Planted bug: lines counted on from one file to the next, or keys coded anew in each."""
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        for name, content in files:
+            (Path(folder) / name).write_bytes(content)
+        found = by(Path(folder), monkeypatch, 0)
+        assert by(Path(folder), monkeypatch, 1 << 60) == found
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)),
+            st.one_of(st.none(), st.sampled_from(["1", "007", " a", "Amélie", "", "\x1b"])),
+            st.one_of(st.none(), st.sampled_from([1.0, 3.7, -2.25, math.nan, math.inf])),
+            st.one_of(st.none(), st.integers(0, 10)),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    kinds=st.sampled_from(
+        [
+            "BIGINT VARCHAR FLOAT BIGINT",
+            "VARCHAR VARCHAR DOUBLE DOUBLE",
+            "DOUBLE VARCHAR VARCHAR DATE",
+        ]
+    ),
+)
+def test_both_ways_read_the_same_from_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[object, ...]], kinds: str
+) -> None:
+    """Planted bug: 3.7 in single precision read as 3.7000000477, or a null as a key."""
+    path = tmp_path / "ratings.parquet"
+    user, item, rating, time = kinds.split()
+    day = "DATE '2020-01-01' + e.time::INTEGER" if time == "DATE" else f"e.time::{time}"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE e (u BIGINT, i VARCHAR, r DOUBLE, time BIGINT)")
+        connection.executemany("INSERT INTO e VALUES (?, ?, ?, ?)", rows)
+        connection.execute(
+            f'COPY (SELECT u::{user} AS "user", i::{item} AS item, r::{rating} AS rating, '
+            f"{day} AS timestamp FROM e) TO '{path}' (FORMAT parquet)"
+        )
+    assert by(path, monkeypatch, 1 << 60) == by(path, monkeypatch, 0)
 
 
 @pytest.mark.parametrize(
@@ -90,16 +215,17 @@ def test_only_lines_that_can_be_counted_are_read_by_columns(
 ) -> None:
     path = tmp_path / "ratings.csv"
     path.write_bytes(text.encode())
-    found = text_columns(path, rating_format(path), counts=False, progress=None)
+    found = text_columns(path, rating_format(path), Asked())
     assert isinstance(found, Columns) is plain
 
 
-def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["[ab].csv", "it's [ab]*.csv"])
+def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path, name: str) -> None:
     """Planted bug: the file that the pattern matches is read in place of the one that was named."""
-    path, other = tmp_path / "[ab].csv", tmp_path / "a.csv"
+    path, other = tmp_path / name, tmp_path / "a.csv"
     path.write_text(f"{HEADER}1,2,3\n")
     other.write_text(f"{HEADER}9,9,1\n")
-    found = text_columns(path, rating_format(path), counts=False, progress=None)
+    found = text_columns(path, rating_format(path), Asked())
     assert found is not None
     assert (found.people, found.items) == (["1"], ["2"])
 

@@ -141,10 +141,9 @@ def test_a_missing_file_is_refused(tmp_path: Path, reader: Reader) -> None:
         reader(tmp_path / "nowhere.csv")
 
 
-@pytest.mark.parametrize("reader", [read_ratings, read_items])
-def test_a_folder_is_refused(tmp_path: Path, reader: Reader) -> None:
+def test_a_folder_of_items_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no regular file of this name"):
-        reader(tmp_path)
+        read_items(tmp_path)
 
 
 @pytest.mark.parametrize("reader", [read_ratings, read_items])

@@ -59,3 +59,12 @@ def test_a_failure_of_the_callback_is_not_taken_for_one_of_the_file(tmp_path: Pa
 
     with pytest.raises(BrokenPipeError):
         read_ratings(path, progress=closed)
+
+
+def test_a_second_look_at_a_file_does_not_go_back(tmp_path: Path) -> None:
+    """Planted bug: a file whose last line is bad is told from the beginning once more."""
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"{MANY}1,2\n")
+    told: list[tuple[int, int]] = []
+    read_ratings(path, progress=lambda done, total: told.append((done, total)))
+    assert sorted(set(told)) == told

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from askew.item import Item
 from askew.meanings import Meanings
-from askew.model_card import Catalog, Item
+from askew.model_card import Catalog
 from askew.vectors import RatingScale
 from askew_server.evaluation.channel import channel_bound
 from askew_server.evaluation.complements import holding

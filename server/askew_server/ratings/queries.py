@@ -1,0 +1,172 @@
+"""What DuckDB is asked about the rows of a file: keys as whole numbers, ratings, times."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import duckdb
+from numpy.typing import NDArray
+
+from askew_server.ratings.source import Progress
+
+Connection = duckdb.DuckDBPyConnection
+Arrays = dict[str, NDArray[Any]]
+
+_MEMORY = "1GB"
+_POLLED = 0.2  # seconds between two looks at how far a query is
+_SAMPLE = 10_000
+_FEW = 0.01  # of a sample that may be other texts in a column of numbers
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from, in SQL: a relation, and its fields user, item, rating and time.
+
+    integers: those of the fields that are no text; count: how many rows there are; spelled: whether
+    a number may be written with a sign or an underscore.
+    """
+
+    relation: str
+    user: str
+    item: str
+    rating: str
+    time: str | None
+    integers: frozenset[str]
+    count: int
+    spelled: bool
+
+
+@dataclass(frozen=True)
+class KeyValue:
+    """A column of keys as whole numbers: what each is, and when it is that, in SQL; texts: those
+    that the numbers stand for, where they are not written in digits themselves.
+    """
+
+    value: str
+    plain: str | None
+    texts: list[str] | None = None
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[Connection]:
+    """In memory, and in the folder what does not fit."""
+    settings: dict[str, str | bool | int | float | list[str]]
+    settings = {"memory_limit": _MEMORY, "temp_directory": str(folder)}
+    with duckdb.connect(config=settings) as connection:
+        yield connection
+
+
+def file_name(path: Path) -> str:
+    """A file in SQL; its name would be a pattern otherwise."""
+    return _quoted(glob.escape(str(path.resolve())))
+
+
+def text_of(column: str) -> str:
+    """A field as text in SQL; nothing is empty text."""
+    return f"coalesce(CAST({column} AS VARCHAR), '')"
+
+
+def key_value(
+    connection: Connection, source: Source, name: str, column: str, *, as_texts: bool
+) -> KeyValue:
+    """How the keys of a column become whole numbers: by themselves where nearly all are written as
+    numbers are, and by their place among all different ones elsewhere.
+    """
+    if column in source.integers:
+        return KeyValue(column, f"{column} IS NOT NULL")
+    for kind in () if as_texts else ("INTEGER", "BIGINT"):
+        value = f"TRY_CAST({column} AS {kind})"
+        plain = f"CAST({value} AS VARCHAR) = {column}"  # not 007, 1.0 or 1e3
+        if _rarely_fails(connection, source, plain):
+            return KeyValue(value, plain)
+    kind = f"key_of_{name}"
+    text = text_of(column)
+    connection.execute(f"DROP TYPE IF EXISTS {kind}")
+    connection.execute(
+        f"CREATE TYPE {kind} AS ENUM (SELECT DISTINCT {text} FROM {source.relation})"  # noqa: S608
+    )
+    [(texts,)] = connection.execute(f"SELECT enum_range(NULL::{kind})").fetchall()
+    return KeyValue(f"enum_code(CAST({text} AS {kind}))", None, texts)
+
+
+def rows_query(source: Source, user: KeyValue, item: KeyValue, *, times: bool) -> str:
+    """The columns person, item, rating, plain, and time: nan where nobody knows it, and infinite
+    where its text has to be judged.
+    """
+    plain = [key.plain for key in (user, item) if key.plain]
+    if source.spelled:  # "1_000" and "+-1" are numbers to DuckDB
+        plain.append(f"NOT regexp_matches({text_of(source.rating)}, '[_+]')")
+    columns = [
+        f"{user.value} AS person",
+        f"{item.value} AS item",
+        f"TRY_CAST({_as_number(source.rating, source)} AS DOUBLE) AS rating",
+        f"{' AND '.join(plain) or 'true'} AS plain",
+    ]
+    if times:
+        columns.append(f"{_time(source)} AS time")
+    return f"SELECT {', '.join(columns)} FROM {source.relation}"  # noqa: S608
+
+
+def watched(connection: Connection, query: str, size: int, progress: Progress | None) -> Arrays:
+    """The arrays of a query, telling how far it is; a callback that fails stops it."""
+    found: list[Arrays] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.append(connection.execute(query).fetchnumpy())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = Thread(target=work)
+    thread.start()
+    done = 0
+    try:
+        while thread.is_alive():
+            thread.join(_POLLED)
+            now = int(size * max(connection.query_progress(), 0.0) / 100)
+            if progress is not None and thread.is_alive() and done < now < size:
+                done = now
+                progress(done, size)
+    except BaseException:
+        connection.interrupt()
+        raise
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
+    if progress is not None:
+        progress(size, size)
+    return found[0]
+
+
+def _rarely_fails(connection: Connection, source: Source, condition: str) -> bool:
+    sample = f"SELECT * FROM {source.relation} LIMIT {_SAMPLE}"  # noqa: S608
+    asked = f"SELECT count(*), count(*) FILTER (WHERE {condition}) FROM ({sample})"  # noqa: S608
+    [(rows, plain)] = connection.execute(asked).fetchall()
+    return bool(plain >= (1 - _FEW) * rows)
+
+
+def _as_number(column: str, source: Source) -> str:
+    """A single-precision number means what is written: 3.7, and not 3.7000000477."""
+    return column if column in source.integers else text_of(column)
+
+
+def _time(source: Source) -> str:
+    if source.time is None:
+        return "'nan'::DOUBLE"
+    text = text_of(source.time)
+    number = f"coalesce(TRY_CAST({text} AS DOUBLE), 'inf'::DOUBLE)"
+    if source.spelled:
+        number = f"CASE WHEN regexp_matches({text}, '[_+]') THEN 'inf'::DOUBLE ELSE {number} END"
+    return f"CASE WHEN {text} = '' THEN 'nan'::DOUBLE ELSE {number} END"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
