@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.encoder import KNOTS, Encoder
-from askew.retrieval import item_search
-from askew.retrieval.envelope import upper_layers
+from askew.retrieval import envelope, item_search
+from askew.retrieval.envelope import UpperLayers, upper_layers
 from askew.retrieval.item_search import ItemSearch
 from askew.retrieval.linear_scores import LinearScores, largest_score, margin_of, numbers_of
 
@@ -76,6 +75,21 @@ def points_of(rng: np.random.Generator, encoder: Encoder, n: int) -> Points:
     return points
 
 
+def linear(encoder: Encoder, vectors: Vectors) -> LinearScores:
+    """Of all these items, as a search makes them."""
+    numbers = numbers_of(encoder, vectors).astype(np.float32)
+    margin = margin_of(encoder, largest_score(encoder, vectors))
+    return LinearScores(numbers, np.arange(len(vectors)), margin)
+
+
+def lists_of(layers: UpperLayers, encoder: Encoder, points: Points, k: int) -> list[list[int]]:
+    """The items that are kept near each of these points."""
+    near = layers.near(encoder.shifts(points), k)
+    ends = near.sizes.cumsum()
+    parts = np.split(layers.scores.items[near.rows], ends[:-1])
+    return [part.tolist() for part in parts]
+
+
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few items are enough to be read in pieces, left out, and looked at in blocks."""
@@ -83,6 +97,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_search, "_PIECE", 170)
     monkeypatch.setattr(item_search, "_EXACT", 7)
     monkeypatch.setattr(item_search, "SIZES", (2, 8))
+    monkeypatch.setattr(envelope, "_PIECE", 90)
+    monkeypatch.setattr(envelope, "_CELLS", 256)
     monkeypatch.setattr("askew.retrieval.linear_scores._AT_ONCE", 64)
     monkeypatch.setattr("askew.retrieval.linear_scores._BLOCK", 4)
 
@@ -163,42 +179,71 @@ def test_a_score_that_a_product_of_few_numbers_gets_wrong_is_decided_by_the_exac
 
 
 @pytest.mark.parametrize("kind", ["random", "heavy tails", "on a circle"])
-@pytest.mark.parametrize("own", [np.float32, np.float64])
-def test_a_score_is_off_by_less_than_the_margin(
-    kind: str, own: type[np.float32 | np.float64]
-) -> None:
+def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     """And by no less than a thousandth of it: the margin is not just large."""
     rng = np.random.default_rng(6)
     worst = 0.0
     for d in (1, 3, 8):
         encoder, vectors = encoder_of(rng, d, 16), vectors_of(rng, kind, 2000, 16)
-        margin = margin_of(encoder, largest_score(encoder, vectors), own)
-        numbers = numbers_of(encoder, vectors).astype(own)
-        scores = LinearScores(numbers, np.arange(2000), margin)
+        scores = linear(encoder, vectors)
         points = points_of(rng, encoder, 40)
         exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
         off = np.abs(scores.at(encoder.shifts(points), slice(None)) - exact).max()
-        assert off < margin
-        worst = max(worst, off / margin)
+        assert off < scores.margin
+        worst = max(worst, off / scores.margin)
     assert worst > 1e-3
 
 
-@pytest.mark.parametrize("k", [1, 3, 8])
-def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int) -> None:
+@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 8])
+def test_most_items_are_left_out_and_none_that_could_be_an_answer(
+    monkeypatch: pytest.MonkeyPatch, k: int, d: int
+) -> None:
+    monkeypatch.setattr(envelope, "_CELLS", 1 << 12)
     rng = np.random.default_rng(7)
-    encoder, vectors = encoder_of(rng, 2, 6), vectors_of(rng, "random", 3000, 6)
-    margin = margin_of(encoder, largest_score(encoder, vectors), np.float64)
-    pieces = [
-        LinearScores(numbers_of(encoder, vectors[a:b]), np.arange(a, b), margin)
-        for a, b in pairwise([0, 700, 701, 3000])
-    ]
-    left = upper_layers(pieces, encoder.shift_limits, k)
-    assert left is not None
-    assert len(left) < 300
-    tastes = encoder.decode(encoder.unit * rng.random((4000, 2)))
-    best = np.argpartition(-(vectors.astype("f8") @ tastes.T), k, axis=0)[:k]
-    assert set(best.ravel().tolist()) <= set(left.items.tolist())
-    assert len(left) <= 4 * len(np.unique(best))  # nearly as few as can be
+    encoder, vectors = encoder_of(rng, d, 6), vectors_of(rng, "random", 3000, 6)
+    layers = upper_layers(linear(encoder, vectors), encoder, (k, 9))
+    points = points_of(rng, encoder, 2000)
+    exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
+    best = np.argpartition(-exact, k, axis=1)[:, :k]
+    near = lists_of(layers, encoder, points, k)
+    assert all(set(a) <= set(b) for a, b in zip(best.tolist(), near, strict=True))
+    assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
+
+
+@pytest.mark.parametrize(("work", "listed"), [(0, 1 << 23), (9000, 1 << 23), (1 << 25, 3000)])
+def test_where_work_or_memory_ends_lists_stay_long_and_right(
+    monkeypatch: pytest.MonkeyPatch, work: int, listed: int
+) -> None:
+    monkeypatch.setattr(envelope, "_WORK", 0)
+    monkeypatch.setattr(envelope, "_MORE_WORK", work)
+    monkeypatch.setattr(envelope, "_MOST_LISTED", listed)
+    rng = np.random.default_rng(12)
+    encoder = encoder_of(rng, 3, 6)
+    for kind in ("random", "equal", "near ties", "on a circle"):
+        vectors = vectors_of(rng, kind, 700, 6)
+        search = ItemSearch(encoder, vectors)
+        layers = search._layers
+        assert layers is not None
+        assert len(layers.lists[8]) < 4**3  # not all is cut into cells
+        for k in (1, 5, 8):
+            points = points_of(rng, encoder, k)
+            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+def test_each_cell_ends_at_knots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that cells hold about as many people."""
+    monkeypatch.undo()
+    rng = np.random.default_rng(13)
+    for d, cells in ((1, 32), (2, 32), (3, 16), (4, 8)):
+        encoder = encoder_of(rng, d, 6)
+        layers = upper_layers(linear(encoder, vectors_of(rng, "random", 99, 6)), encoder, (2,))
+        assert layers.part_of.shape == (cells,) * d
+        ranks = np.linspace(0, 1, cells + 1)[1:-1]
+        for axis, edges in enumerate(layers.edges):
+            inside = encoder.knots[axis][(32 * ranks).astype(int)]
+            mean = encoder.origin.astype("f8") @ encoder.directions
+            assert edges.tolist() == (inside - mean[axis]).tolist()
 
 
 def test_a_catalog_of_which_nothing_can_be_left_out_is_answered_all_the_same() -> None:

@@ -89,7 +89,7 @@ class OffsetRule:
         return tuple((self._held + np.sort(chosen)).tolist())
 
     def scores(self, k: int) -> int:
-        """How many scores of items at probes an answer of k computes, at most."""
+        """How many scores of items at probes an answer of k usually computes."""
         return k * self._search.looked_at(k)
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
