@@ -52,7 +52,7 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps near ledger counting releases; do \
+	@failed=; for part in placement selection device forecast gaps near ledger counting releases; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
@@ -67,6 +67,10 @@ bench-selection: $(STAMP)
 
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py
+
+# What a choice of epsilon and k would give, played on the device: beside one product. Half a minute.
+bench-forecast: $(STAMP)
+	@$(BIN)/python -m benchmarks.forecast_speed
 
 bench-gaps: $(STAMP)
 	@$(BIN)/python benchmarks/call_gaps.py

@@ -34,7 +34,7 @@ from askew.retrieval.candidates import Candidates
 from askew.retrieval.linear_scores import LinearScores
 
 MOST_DIMENSIONS = 4  # a part of the box has 2**d corners
-_CELLS = 1 << 12  # at most, and as many on each axis
+CELLS = 1 << 12  # at most, and as many on each axis
 _PIECE = 1 << 14  # items, whose scores at corners stay in a core's own cache
 _WORK, _MORE_WORK = 64, 1 << 25  # items looked at, in all parts: for each item, and besides
 _MOST_LISTED = 1 << 23  # 32 MiB
@@ -75,11 +75,13 @@ class UpperLayers:
         return Candidates(rows, self.scores.each_at(shifts, rows, sizes), sizes)
 
 
-def upper_layers(scores: LinearScores, encoder: Encoder, sizes: Sequence[int]) -> UpperLayers:
+def upper_layers(
+    scores: LinearScores, encoder: Encoder, sizes: Sequence[int], cells: int
+) -> UpperLayers:
     """Of these items, those that may be among the best of each of these sizes, ascending, by where
-    in the box that is.
+    in the box that is. cells: a power of 2, at least one on each axis.
     """
-    edges = _edges(encoder)
+    edges = _edges(encoder, cells)
     part_of = np.empty((len(edges) - 1,) * encoder.dimension, np.int32)
     lists: dict[int, list[Rows]] = {size: [] for size in sizes}
     kept = np.zeros(len(scores), np.bool_)
@@ -96,10 +98,10 @@ def upper_layers(scores: LinearScores, encoder: Encoder, sizes: Sequence[int]) -
     return UpperLayers(fewer, inner, part_of, placed)
 
 
-def _edges(encoder: Encoder) -> NDArray[np.float64]:
-    """Where cells end on each axis: at evenly many knots, (cells + 1, d)."""
-    cells = min(KNOTS - 1, 1 << ((_CELLS.bit_length() - 1) // encoder.dimension))
-    ranks = np.tile(np.arange(1, cells)[:, None] / cells, encoder.dimension)
+def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
+    """Where cells end on each axis: after as many knots each, (cells on an axis + 1, d)."""
+    on_axis = min(KNOTS - 1, 1 << ((cells.bit_length() - 1) // encoder.dimension))
+    ranks = np.tile(np.arange(1, on_axis)[:, None] / on_axis, encoder.dimension)
     low, high = encoder.shift_limits
     return np.vstack([low, encoder.shifts(encoder.unit * ranks), high])
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Encoder
 from askew.retrieval.candidates import Candidates
-from askew.retrieval.envelope import MOST_DIMENSIONS, UpperLayers, upper_layers
+from askew.retrieval.envelope import CELLS, MOST_DIMENSIONS, UpperLayers, upper_layers
 from askew.retrieval.linear_scores import (
     LinearScores,
     is_measurable,
@@ -38,14 +38,16 @@ Scores = NDArray[np.float64]
 class ItemSearch:
     """Of scoring vectors (n_items, D). Complexity: O(n_items D d) beforehand; for an answer of k
     items O(k (d m + D)) with m the items of a list, a few hundred, else O(k d n_items).
+
+    cells: for how many parts of the box there are lists. Fewer are made sooner, and are longer.
     """
 
-    def __init__(self, encoder: Encoder, scoring: NDArray[np.float32]) -> None:
+    def __init__(self, encoder: Encoder, scoring: NDArray[np.float32], cells: int = CELLS) -> None:
         self._encoder, self._scoring = encoder, scoring
         self._largest = largest_score(encoder, scoring) if len(scoring) else 0.0
         self._all = self._every_item()
         pays = len(scoring) > _FEW and encoder.dimension <= MOST_DIMENSIONS
-        self._layers = upper_layers(self._all, encoder, SIZES) if pays else None
+        self._layers = upper_layers(self._all, encoder, SIZES, cells) if pays else None
 
     def looked_at(self, k: int) -> int:
         """How many items an answer of k looks at for each of its probes: usually, and never more
