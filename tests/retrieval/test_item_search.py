@@ -255,10 +255,13 @@ def test_a_catalog_of_which_nothing_can_be_left_out_is_answered_all_the_same() -
 
 
 @pytest.mark.parametrize("size", [1e-35, 1e33, 1e41])
-def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(size: float) -> None:
+@pytest.mark.parametrize("d", [2, 5])
+def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(
+    size: float, d: int
+) -> None:
     """d + 1 numbers say nothing of them: all items are looked at."""
     rng = np.random.default_rng(9)
-    encoder, vectors = encoder_of(rng, 5, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
+    encoder, vectors = encoder_of(rng, d, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
     if size > 1:
         smaller = (encoder.directions.astype("f8") / size).astype("f4")
         encoder = replace(encoder, directions=smaller)
