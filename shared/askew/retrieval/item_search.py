@@ -45,16 +45,17 @@ class ItemSearch:
     def __init__(self, encoder: Encoder, scoring: NDArray[np.float32], cells: int = CELLS) -> None:
         self._encoder, self._scoring = encoder, scoring
         self._largest = largest_score(encoder, scoring) if len(scoring) else 0.0
-        self._all = self._every_item()
+        every = self._every_item()
         pays = len(scoring) > _FEW and encoder.dimension <= MOST_DIMENSIONS
-        self._layers = upper_layers(self._all, encoder, SIZES, cells) if pays else None
+        self._layers = upper_layers(every, encoder, SIZES, cells) if pays else None
+        self._all = None if pays else every  # no memory for what is asked for rarely, if ever
 
     def looked_at(self, k: int) -> int:
         """How many items an answer of k looks at for each of its probes: usually, and never more
         than eight times as many.
         """
         layers = self._layers_for(k)
-        return len(self._all) if layers is None else layers.usual[_size_of(k)]
+        return len(self._scoring) if layers is None else layers.usual[_size_of(k)]
 
     def best(self, points: Scores, k: int) -> NDArray[np.int64]:
         """The best item at each point (n, d) that no point before it has taken, and again from the
@@ -62,7 +63,10 @@ class ItemSearch:
         """
         shifts = self._encoder.shifts(points)
         layers = self._layers_for(k)
-        few = self._all.leading(shifts, k) if layers is None else layers.scores
+        if layers is None:
+            few = (self._all or self._every_item()).leading(shifts, k)
+        else:
+            few = layers.scores
 
         def exact(turn: int, rows: NDArray[np.integer[Any]]) -> int:
             return self._first_best(few.items, rows, self._encoder.tastes(shifts)[turn])
