@@ -5,8 +5,6 @@ A device looks the titles of its person up, a server those of a public release.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from array import array
 from bisect import bisect_left
 
@@ -14,23 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.model_card import Catalog
-
-# "Avventura, L' (1960)", "City of Lost Children, The (Cité des enfants perdus, La) (1995)"
-_ARTICLE_AT_THE_END = re.compile(
-    r"([^(]+), (the|an?|l[aeo]s?|l'|il|el|der|die|das|den|det|une?|una)( \(.*)?"
-)
-_ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
-
-
-def title_key(text: str) -> str:
-    """What a title is found by: "Misérables, The (1998)" and "the miserables (1998)" are one."""
-    plain = " ".join(plain_text(text).split())
-    turned = _ARTICLE_AT_THE_END.fullmatch(plain)
-    if turned is None:
-        return plain
-    name, article, rest = turned.groups(default="")
-    joint = "" if article.endswith("'") else " "
-    return f"{article}{joint}{name}{rest}"
+from askew.title_key import title_key, without_article
 
 
 class TitleIndex:
@@ -45,7 +27,7 @@ class TitleIndex:
             title, label = title_key(item.title), title_key(item.label)
             labels.add(label, number)
             titles.add(title, number)
-            for each in {_without_article(title), _without_article(label)}:
+            for each in {without_article(title), without_article(label)}:
                 bare.add(each, number)
         self._labels, self._titles, self._bare = labels.first(), titles.clear(), bare.clear()
 
@@ -54,7 +36,7 @@ class TitleIndex:
         found = self._labels.get(key)
         if found is None:
             found = self._titles.get(key)
-        return self._bare.get(_without_article(key)) if found is None else found
+        return self._bare.get(without_article(key)) if found is None else found
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
@@ -126,13 +108,3 @@ class _Hashes:
         starts = np.flatnonzero(np.diff(hashes, prepend=hashes[0] - 1))
         lowest = np.minimum.reduceat(numbers, starts)
         return hashes[starts], lowest, np.maximum.reduceat(numbers, starts)
-
-
-def _without_article(key: str) -> str:
-    return _ARTICLE_AT_THE_START.sub("", key)
-
-
-def plain_text(text: str) -> str:
-    """Lower case without accents, so that "amelie" finds "Amélie"."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(each for each in decomposed if not unicodedata.combining(each))

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from typing import overload
 
-from askew.model_card import Catalog, Item
-from askew.titles import plain_text
-from askew_client.views.values import Title
+from askew.item import Item
+from askew.model_card import Catalog
+from askew.title_key import plain_text
+from askew_client.views.rated import Title
 
 _END = "\n"  # in no title: they are printable
 _SAMPLE = 1 << 16  # characters

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from askew.model_card import Catalog, Item
-from askew.titles import TitleIndex, plain_text, title_key
+from askew.item import Item
+from askew.model_card import Catalog
+from askew.title_key import plain_text, title_key
+from askew.titles import TitleIndex
 from askew_client.profile.title_search import TitleSearch
-from askew_client.views.values import Title
+from askew_client.views.rated import Title
 
 if TYPE_CHECKING:
     from client.conftest import Pair
