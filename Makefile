@@ -70,6 +70,10 @@ bench-selection: $(STAMP)
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py
 
+# What a choice of epsilon and k would give, played on the device: beside one product. Half a minute.
+bench-forecast: $(STAMP)
+	@$(BIN)/python -m benchmarks.forecast_speed
+
 bench-gaps: $(STAMP)
 	@$(BIN)/python benchmarks/call_gaps.py
 

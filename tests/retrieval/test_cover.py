@@ -17,6 +17,12 @@ from askew.retrieval.cover import cover, covered, covered_by_each, gains
 Scores = NDArray[np.float32]
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 rows at a time, so that few rows are enough for several blocks."""
+    monkeypatch.setattr("askew.retrieval.cover._AT_ONCE", 1)
+
+
 def plain_greedy(scores: Scores, weights: NDArray[np.float64], k: int) -> list[int]:
     """Every gain computed every time, in double precision."""
     chosen: list[int] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,13 +12,14 @@ from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.encoder import KNOTS, Encoder
-from askew.retrieval import item_search
-from askew.retrieval.envelope import upper_layers
+from askew.retrieval import envelope, item_search
+from askew.retrieval.envelope import UpperLayers, upper_layers
 from askew.retrieval.item_search import ItemSearch
 from askew.retrieval.linear_scores import LinearScores, largest_score, margin_of, numbers_of
 
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]
+CELLS = 256  # and fewer, which are made sooner, find the same as many
 KINDS = ("random", "equal", "few kinds", "near ties", "heavy tails", "on a circle", "zeros", "huge")
 
 
@@ -76,6 +76,21 @@ def points_of(rng: np.random.Generator, encoder: Encoder, n: int) -> Points:
     return points
 
 
+def linear(encoder: Encoder, vectors: Vectors) -> LinearScores:
+    """Of all these items, as a search makes them."""
+    numbers = numbers_of(encoder, vectors).astype(np.float32)
+    margin = margin_of(encoder, largest_score(encoder, vectors))
+    return LinearScores(numbers, np.arange(len(vectors)), margin)
+
+
+def lists_of(layers: UpperLayers, encoder: Encoder, points: Points, k: int) -> list[list[int]]:
+    """The items that are kept near each of these points."""
+    near = layers.near(encoder.shifts(points), k)
+    ends = near.sizes.cumsum()
+    parts = np.split(layers.scores.items[near.rows], ends[:-1])
+    return [part.tolist() for part in parts]
+
+
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few items are enough to be read in pieces, left out, and looked at in blocks."""
@@ -83,6 +98,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_search, "_PIECE", 170)
     monkeypatch.setattr(item_search, "_EXACT", 7)
     monkeypatch.setattr(item_search, "SIZES", (2, 8))
+    monkeypatch.setattr(envelope, "_PIECE", 90)
     monkeypatch.setattr("askew.retrieval.linear_scores._AT_ONCE", 64)
     monkeypatch.setattr("askew.retrieval.linear_scores._BLOCK", 4)
 
@@ -102,7 +118,7 @@ def test_what_is_found_is_what_a_plain_loop_finds(  # noqa: PLR0917
     rng = np.random.default_rng(seed)
     encoder, vectors = encoder_of(rng, d, ranking=7), vectors_of(rng, kind, n, 7)
     points, k = points_of(rng, encoder, probes), min(k, n)
-    found = ItemSearch(encoder, vectors).best(points, k)
+    found = ItemSearch(encoder, vectors, CELLS).best(points, k)
     assert found.tolist() == plain(encoder, vectors, points, k)
 
 
@@ -111,7 +127,7 @@ def test_what_is_found_is_what_a_plain_loop_finds(  # noqa: PLR0917
 def test_many_points_of_one_catalog_find_what_a_plain_loop_finds(kind: str, d: int) -> None:
     rng = np.random.default_rng([d, KINDS.index(kind)])
     encoder, vectors = encoder_of(rng, d, ranking=9), vectors_of(rng, kind, 900, 9)
-    search = ItemSearch(encoder, vectors)
+    search = ItemSearch(encoder, vectors, CELLS)
     for k in (1, 2, 3, 8, 11):
         for _ in range(12):
             points = points_of(rng, encoder, k)
@@ -123,7 +139,7 @@ def test_all_items_can_be_asked_for(kind: str) -> None:
     rng = np.random.default_rng(3)
     encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 90, 5)
     points = points_of(rng, encoder, 4)
-    assert ItemSearch(encoder, vectors).best(points, 90).tolist() == plain(
+    assert ItemSearch(encoder, vectors, CELLS).best(points, 90).tolist() == plain(
         encoder, vectors, points, 90
     )
 
@@ -138,7 +154,7 @@ def test_of_equal_scores_the_lower_id_wins_wherever_it_is_read() -> None:
         doubled = vectors.copy()
         doubled[[each for each in others if each < 500]] = vectors[best]
         expected = sorted({best, *others})
-        search = ItemSearch(encoder, doubled)
+        search = ItemSearch(encoder, doubled, CELLS)
         for k in range(1, 1 + len(expected)):
             assert search.best(point, k).tolist() == expected[:k]
 
@@ -151,7 +167,7 @@ def test_a_score_that_a_product_of_few_numbers_gets_wrong_is_decided_by_the_exac
     vectors = np.tile(base, (64, 1))
     vectors[:, 0] = np.nextafter(base[0], np.float32(9) * (-1) ** np.arange(64, dtype=np.float32))
     wrong = 0
-    search = ItemSearch(encoder, vectors)
+    search = ItemSearch(encoder, vectors, CELLS)
     for _ in range(50):
         points = points_of(rng, encoder, 1)
         expected = plain(encoder, vectors, points, 1)
@@ -163,66 +179,96 @@ def test_a_score_that_a_product_of_few_numbers_gets_wrong_is_decided_by_the_exac
 
 
 @pytest.mark.parametrize("kind", ["random", "heavy tails", "on a circle"])
-@pytest.mark.parametrize("own", [np.float32, np.float64])
-def test_a_score_is_off_by_less_than_the_margin(
-    kind: str, own: type[np.float32 | np.float64]
-) -> None:
+def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     """And by no less than a thousandth of it: the margin is not just large."""
     rng = np.random.default_rng(6)
     worst = 0.0
     for d in (1, 3, 8):
         encoder, vectors = encoder_of(rng, d, 16), vectors_of(rng, kind, 2000, 16)
-        margin = margin_of(encoder, largest_score(encoder, vectors), own)
-        numbers = numbers_of(encoder, vectors).astype(own)
-        scores = LinearScores(numbers, np.arange(2000), margin)
+        scores = linear(encoder, vectors)
         points = points_of(rng, encoder, 40)
         exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
         off = np.abs(scores.at(encoder.shifts(points), slice(None)) - exact).max()
-        assert off < margin
-        worst = max(worst, off / margin)
+        assert off < scores.margin
+        worst = max(worst, off / scores.margin)
     assert worst > 1e-3
 
 
-@pytest.mark.parametrize("k", [1, 3, 8])
-def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int) -> None:
+@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 8])
+def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int) -> None:
     rng = np.random.default_rng(7)
-    encoder, vectors = encoder_of(rng, 2, 6), vectors_of(rng, "random", 3000, 6)
-    margin = margin_of(encoder, largest_score(encoder, vectors), np.float64)
-    pieces = [
-        LinearScores(numbers_of(encoder, vectors[a:b]), np.arange(a, b), margin)
-        for a, b in pairwise([0, 700, 701, 3000])
-    ]
-    left = upper_layers(pieces, encoder.shift_limits, k)
-    assert left is not None
-    assert len(left) < 300
-    tastes = encoder.decode(encoder.unit * rng.random((4000, 2)))
-    best = np.argpartition(-(vectors.astype("f8") @ tastes.T), k, axis=0)[:k]
-    assert set(best.ravel().tolist()) <= set(left.items.tolist())
-    assert len(left) <= 4 * len(np.unique(best))  # nearly as few as can be
+    encoder, vectors = encoder_of(rng, d, 6), vectors_of(rng, "random", 3000, 6)
+    layers = upper_layers(linear(encoder, vectors), encoder, (k, 9), 1 << 12)
+    points = points_of(rng, encoder, 2000)
+    exact = np.stack([np.vecdot(vectors.astype("f8"), t) for t in encoder.decode(points)])
+    best = np.argpartition(-exact, k, axis=1)[:, :k]
+    near = lists_of(layers, encoder, points, k)
+    assert all(set(a) <= set(b) for a, b in zip(best.tolist(), near, strict=True))
+    assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
+
+
+@pytest.mark.parametrize(("work", "listed"), [(0, 1 << 23), (9000, 1 << 23), (1 << 25, 3000)])
+def test_where_work_or_memory_ends_lists_stay_long_and_right(
+    monkeypatch: pytest.MonkeyPatch, work: int, listed: int
+) -> None:
+    monkeypatch.setattr(envelope, "_WORK", 0)
+    monkeypatch.setattr(envelope, "_MORE_WORK", work)
+    monkeypatch.setattr(envelope, "_MOST_LISTED", listed)
+    rng = np.random.default_rng(12)
+    encoder = encoder_of(rng, 3, 6)
+    for kind in ("random", "equal", "near ties", "on a circle"):
+        vectors = vectors_of(rng, kind, 700, 6)
+        search = ItemSearch(encoder, vectors, CELLS)
+        layers = search._layers
+        assert layers is not None
+        assert len(layers.lists[8]) < 4**3  # not all is cut into cells
+        for k in (1, 5, 8):
+            points = points_of(rng, encoder, k)
+            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+def test_each_cell_ends_at_knots() -> None:
+    """So that cells hold about as many people."""
+    rng = np.random.default_rng(13)
+    for d, cells in ((1, 32), (2, 32), (3, 16), (4, 8)):
+        encoder = encoder_of(rng, d, 6)
+        layers = upper_layers(
+            linear(encoder, vectors_of(rng, "random", 99, 6)), encoder, (2,), 1 << 12
+        )
+        assert layers.part_of.shape == (cells,) * d
+        ranks = np.linspace(0, 1, cells + 1)[1:-1]
+        for axis, edges in enumerate(layers.edges):
+            inside = encoder.knots[axis][(32 * ranks).astype(int)]
+            mean = encoder.origin.astype("f8") @ encoder.directions
+            assert edges.tolist() == (inside - mean[axis]).tolist()
 
 
 def test_a_catalog_of_which_nothing_can_be_left_out_is_answered_all_the_same() -> None:
     rng = np.random.default_rng(8)
     encoder = encoder_of(rng, 2, 2, mean=0.0)
     vectors = vectors_of(rng, "on a circle", 2000, 2)
-    search = ItemSearch(encoder, vectors)
+    search = ItemSearch(encoder, vectors, CELLS)
     for k in (1, 8):
         points = points_of(rng, encoder, k)
         assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
 @pytest.mark.parametrize("size", [1e-35, 1e33, 1e41])
-def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(size: float) -> None:
+@pytest.mark.parametrize("d", [2, 5])
+def test_scores_too_small_or_too_large_for_float32_are_answered_exactly(
+    size: float, d: int
+) -> None:
     """d + 1 numbers say nothing of them: all items are looked at."""
     rng = np.random.default_rng(9)
-    encoder, vectors = encoder_of(rng, 5, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
+    encoder, vectors = encoder_of(rng, d, 7, mean=0.0), vectors_of(rng, "random", 300, 7)
     if size > 1:
         smaller = (encoder.directions.astype("f8") / size).astype("f4")
         encoder = replace(encoder, directions=smaller)
         vectors *= np.float32(2.0**20)
     else:
         vectors *= np.float32(size)
-    search = ItemSearch(encoder, vectors)
+    search = ItemSearch(encoder, vectors, CELLS)
     points = points_of(rng, encoder, 3)
     assert search.best(points, 8).tolist() == plain(encoder, vectors, points, 8)
 
@@ -241,7 +287,7 @@ def test_a_point_is_never_decoded_beyond_the_limits_of_its_shifts() -> None:
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize(("d", "signals"), [(2, 1000), (5, 60)])
+@pytest.mark.parametrize(("d", "signals"), [(2, 1000), (4, 60), (5, 60)])
 def test_of_a_million_items_signals_find_what_a_plain_loop_finds(
     monkeypatch: pytest.MonkeyPatch, d: int, signals: int
 ) -> None:

@@ -23,6 +23,8 @@ from askew.retrieval import RetrievalRule, SharedSlate, rule_of
 from askew_client.exchange import Exchange
 from askew_client.forecast.synthetic_people import buckets_of, posterior_of
 
+_CELLS = 1 << 8  # a forecast asks some hundred times: finer lists take longer than they save
+
 
 @dataclass(frozen=True)
 class Quality:
@@ -84,7 +86,7 @@ def played_rule(exchange: Exchange) -> RetrievalRule:
     if not needs_prior(exchange):
         if not isinstance(mechanism, Lattice):
             return SharedSlate(catalog.shared_slate)
-        return rule_of(card.rule.kind, card.space.encoder, catalog)
+        return rule_of(card.rule.kind, card.space.encoder, catalog, cells=_CELLS)
     if isinstance(mechanism, Lattice):
         return posterior_of(card, catalog, exchange.settings.k)
     return buckets_of(card, catalog, exchange.settings.k, mechanism.odds)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 
 Scores = NDArray[np.float32]
-_BLOCK = 16  # rows at a time: 16 rows of 4,000 people stay in a core's own cache
+_AT_ONCE = 1 << 15  # scores, which stay in a core's own cache
 
 
 def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
@@ -37,7 +37,8 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
         raise ParameterError("k", k, f"from 1 to the number of items, {n_rows}")
     bounds = np.vecdot(scores, weights).astype(np.float32)  # exact gains of a first item
     chosen = [int(bounds.argmax())]
-    best, block = scores[chosen[0]].copy(), np.empty((_BLOCK, n_people), np.float32)
+    best = scores[chosen[0]].copy()
+    block = np.empty((max(_AT_ONCE // n_people, 16), n_people), np.float32)
     while len(chosen) < k:
         bounds[chosen[-1]] = -np.inf
         row = _next(scores, weights, best, bounds, block)
@@ -73,16 +74,15 @@ def _next(
     bounds: NDArray[np.float32],
     block: NDArray[np.float32],
 ) -> int:
-    """The row of the largest gain, ties to the lower; tightens the bounds that it looks at."""
+    """The row of the largest gain, ties to the lower; tightens the bounds that it looks at.
+
+    A block of rows of the largest bounds comes first: what it gains leaves few others.
+    """
     base = np.vecdot(best, weights)
-    order = np.argsort(-bounds, kind="stable")
+    slack = 1e-6 * base  # a bound is off by the rounding of one sum: rows that close are looked at
     winner, gain = -1, np.float32(-np.inf)
-    for start in range(0, len(order), _BLOCK):
-        rows = order[start : start + _BLOCK]
-        # A bound is off by the rounding of one sum, so rows that close are looked at too.
-        if bounds[rows[0]] < gain - 1e-6 * base or not np.isfinite(bounds[rows[0]]):
-            break
-        rows = rows[np.isfinite(bounds[rows])]
+    stale, rows, others = bounds.copy(), _largest(bounds, len(block)), None
+    while len(rows) and stale[rows].max() >= gain - slack:
         improved = np.maximum(scores[rows], best, out=block[: len(rows)])
         gains = np.vecdot(improved, weights) - base
         bounds[rows] = gains
@@ -90,4 +90,23 @@ def _next(
         lowest = int(rows[gains == top].min())
         if top > gain or (top == gain and lowest < winner):
             winner, gain = lowest, top
+        if others is None:
+            others = _from_the_largest(stale, rows, gain - slack)
+        rows, others = others[: len(block)], others[len(block) :]
     return winner
+
+
+def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """The places of the largest values, those that are finite."""
+    rows = np.argpartition(values, -min(count, len(values)))[-count:]
+    return rows[np.isfinite(values[rows])]
+
+
+def _from_the_largest(
+    values: NDArray[np.float32], but: NDArray[np.int64], least: float
+) -> NDArray[np.int64]:
+    """The places of values from `least` on but for some, the largest first."""
+    near = values >= least
+    near[but] = False
+    rows = np.flatnonzero(near)
+    return rows[np.argsort(-values[rows], kind="stable")]

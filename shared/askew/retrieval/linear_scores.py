@@ -9,7 +9,7 @@ with the decoded taste, summed in the same order for every item. What is compute
 
 Slack. Let V be the largest |v_i|_2, and R = |origin|_2 + sum_j max|w_j| |p_j|_2, so that no taste
 is longer than R and no |f_i| is above V R. By the bound of any sum of n products, n u / (1 - n u),
-with u = 2**-53 and s the unit roundoff of the type that F is computed in:
+with u = 2**-53 and s = 2**-24, the unit roundoff of float32, in which F is computed:
 
     |s_i - f_i| <= ((d + 2) u + D u) V R (1 + ...)    the taste is rounded, then the product
     |F_i - f_i| <= (D u + (d + 4) s) V R (1 + ...)    numbers, their cast, shifts' cast, the sum
@@ -48,12 +48,29 @@ class LinearScores:
         """The number m of items."""
         return len(self.items)
 
+    @property
+    def dimension(self) -> int:
+        """The number d of shifts."""
+        return len(self.numbers) - 1
+
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
         """F of some of the items at these shifts (n, d), (n, number of those items)."""
         ones = np.ones((len(shifts), 1))
         found: NDArray[Any] = (
             np.hstack([ones, shifts]).astype(self.numbers.dtype) @ self.numbers[:, some]
         )
+        return found
+
+    def each_at(
+        self, shifts: NDArray[np.float64], rows: NDArray[Any], sizes: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        """F at each of these shifts (n, d) of rows of its own, `sizes` of them; of one shift after
+        the other, (number of rows,).
+        """
+        own = self.numbers.take(rows, axis=1)
+        moved = np.repeat(shifts.T.astype(own.dtype), sizes, axis=1)
+        moved *= own[1:]
+        found: NDArray[Any] = own[0] + moved.sum(axis=0)
         return found
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
@@ -108,10 +125,10 @@ def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
     return float(np.sqrt(squares.max()) * tastes) * (1 + 2.0**-40)
 
 
-def margin_of(encoder: Encoder, largest: float, kind: type[np.floating[Any]]) -> float:
-    """How far F can be off where no score is above `largest`, in this type."""
+def margin_of(encoder: Encoder, largest: float) -> float:
+    """How far F can be off where no score is above `largest`."""
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
-    unit, own = 2.0**-53, float(np.finfo(kind).eps) / 2
+    unit, own = 2.0**-53, 2.0**-24
     return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
 
 

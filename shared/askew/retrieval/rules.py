@@ -21,6 +21,7 @@ from askew.placement.grid import best_factors
 from askew.placement.grid import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.rule import place
+from askew.retrieval.envelope import CELLS
 from askew.retrieval.item_search import ItemSearch
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
@@ -65,6 +66,7 @@ class OffsetRule:
     people who are spread evenly, which is what the encoder's ranks make them.
 
     held: how many items, the first ones, every device has already: no answer names them.
+    cells: see `ItemSearch`.
     """
 
     def __init__(
@@ -74,10 +76,11 @@ class OffsetRule:
         kind: RuleKind = RuleKind.CODEBOOK,
         *,
         held: int = 0,
+        cells: int = CELLS,
     ) -> None:
         self._encoder, self._kind, self._held = encoder, kind, held
         self._n_items = len(scoring) - held  # that nobody has yet
-        self._search = ItemSearch(encoder, scoring[held:])
+        self._search = ItemSearch(encoder, scoring[held:], cells)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
         """The best item of each probe that no probe before it has taken, nearest probe first, and
@@ -89,7 +92,7 @@ class OffsetRule:
         return tuple((self._held + np.sort(chosen)).tolist())
 
     def scores(self, k: int) -> int:
-        """How many scores of items at probes an answer of k computes, at most."""
+        """How many scores of items at probes an answer of k usually computes."""
         return k * self._search.looked_at(k)
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
@@ -127,16 +130,17 @@ def offsets_of(kind: RuleKind, epsilon: float, dimension: int, k: int) -> NDArra
             return np.empty((0, dimension))
 
 
-def rule_of(
+def rule_of(  # noqa: PLR0913  # a kind, what it needs, and what is held
     kind: RuleKind,
     encoder: Encoder,
     catalog: Catalog,
     prior: Prior | None = None,
     *,
     held: int = 0,
+    cells: int = CELLS,
 ) -> RetrievalRule:
-    """How points are answered by a server whose card names this rule. held: as in `OffsetRule`;
-    the prior and the shared slate are of the other items.
+    """How points are answered by a server whose card names this rule. held, cells: as in
+    `OffsetRule`; the prior and the shared slate are of the other items.
 
     Raises ParameterError for a rule that needs a prior where there is none.
     """
@@ -147,7 +151,7 @@ def rule_of(
         return PosteriorRule(prior, catalog.shared_slate)
     if kind.reads == "nothing":
         return SharedSlate(catalog.shared_slate)
-    return OffsetRule(encoder, catalog.scoring, kind, held=held)
+    return OffsetRule(encoder, catalog.scoring, kind, held=held, cells=cells)
 
 
 def _inside(

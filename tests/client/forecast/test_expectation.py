@@ -28,6 +28,7 @@ from askew.signal import Signal
 from askew.sizes import MAX_BUCKETS
 from askew_client.device.what_if import forecast_of
 from askew_client.exchange import Exchange
+from askew_client.forecast import synthetic_people
 from askew_client.forecast.forecast import Comparison, Expectation, Quality, played_rule
 from askew_client.forecast.synthetic_people import LIKES, stand_ins
 from askew_client.settings.settings import ClientSettings, MechanismName
@@ -248,6 +249,41 @@ def test_stand_ins_are_made_of_the_catalog_alone(pair: Pair) -> None:
     assert len(people[0].prior) == len(pair.catalog)  # one for each of so few films
     liked = (people[0].prior.scores == 0).sum(axis=0)
     assert (liked >= LIKES).all()  # what they like they have seen
+
+
+def test_stand_ins_like_what_is_most_alike_and_weigh_what_they_have_not_seen(
+    pair_with_films: Callable[[list[tuple[float, ...]]], Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the definition, one person and one item at a time. Planted bugs: a block of items is not
+    looked at; a person gets another one's likes; what is liked counts as unseen.
+    """
+    monkeypatch.setattr(synthetic_people, "_FAVORITES", 5)
+    monkeypatch.setattr(synthetic_people, "_BLOCK", 3)
+    monkeypatch.setattr(synthetic_people, "_AT_ONCE", 7)
+    made: list[tuple[float, ...]] = [
+        (x / 4, y / 4) for x in range(-7, 8) for y in range(-7, 8) if (3 * x + y) % 2
+    ]
+    exchange = pair_with_films(made).exchange({11: 5.0})
+    catalog, card = exchange.catalog, exchange.card
+    people = stand_ins(card, catalog, 4)
+    pool = people.prior.items.tolist()
+    vectors, plain = catalog.vectors.astype("f8"), 0
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
+    for person in range(len(catalog)):
+        alike = vectors @ vectors[person] / lengths / lengths[person]
+        liked = np.flatnonzero(alike >= np.sort(alike)[-LIKES] - 1e-6)
+        root = math.sqrt(max(LIKES, card.space.encoder.least_likes))
+        if len(liked) > LIKES:
+            continue  # some are as much alike: any of them may be liked
+        plain += 1
+        taste = vectors[liked].sum(axis=0) / root
+        assert people.tastes[person] == pytest.approx(taste)
+        worth = np.maximum(catalog.scoring @ taste, 0)
+        worth[liked] = 0
+        assert people.prior.scores[:, person] == pytest.approx(worth[pool], rel=1e-5, abs=1e-6)
+        best = np.sort(worth)[-5:]
+        assert np.sort(worth[pool])[-5:] == pytest.approx(best, rel=1e-5, abs=1e-6)
+    assert plain > 40
 
 
 def test_how_much_a_forecast_computes_is_not_a_servers_to_say(

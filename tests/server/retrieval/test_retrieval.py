@@ -115,9 +115,9 @@ def test_the_farthest_signal_of_the_wire_is_answered(far: int, expected: tuple[i
 
 def test_an_answer_takes_the_places_that_it_is_worth() -> None:
     """Planted bugs: a place, whatever is asked; none, however many items are looked at."""
-    few, many = retriever_of(MANY), retriever_of([MANY[i % 12] for i in range(4000)])
+    few, many = retriever_of(MANY), retriever_of(MANY[:1] * 4000)  # of equals none is left out
     sizes = (1, 4, 5, 15, 16, 64)
-    assert [few.cost(query_at(few, (0, 0), k)) for k in sizes] == [0] * 6
+    assert [few.cost(query_at(few, (0, 0), k)) for k in sizes] == [0, 0, 0, 0, 0, 5]
     assert [many.cost(query_at(many, (0, 0), k)) for k in sizes] == [0, 0, 1, 1, 2, 5]
-    nobody = retriever_of([MANY[i % 12] for i in range(4000)], RuleKind.NONE)
+    nobody = retriever_of(MANY[:1] * 4000, RuleKind.NONE)
     assert not nobody.cost(query_at(nobody, (0, 0), 64))
