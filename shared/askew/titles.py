@@ -134,5 +134,7 @@ def _without_article(key: str) -> str:
 
 def plain_text(text: str) -> str:
     """Lower case without accents, so that "amelie" finds "Amélie"."""
+    if text.isascii():  # the same, and most are
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(each for each in decomposed if not unicodedata.combining(each))

@@ -8,15 +8,16 @@ AskewError (`setback_of` turns that into something to show). Methods may be call
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from askew.errors import ProfileError
-from askew.titles import title_key
 from askew_client.device import present, what_if
 from askew_client.device.budget_view import budget_of
 from askew_client.device.questions import QuestionDesk
 from askew_client.exchange import Exchange
+from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.views.values import (
     Bar,
@@ -25,7 +26,6 @@ from askew_client.views.values import (
     Forecast,
     Match,
     NoisePicture,
-    Rated,
     Title,
 )
 
@@ -53,18 +53,14 @@ class Companion(QuestionDesk):
         """What the server said of itself, or None before `connect`."""
         return None if self._model is None else self._model.connection
 
-    def search(self, text: str, limit: int = 50) -> tuple[Match, ...]:
+    def search(self, text: str, limit: int = 50) -> Sequence[Match]:
         """Titles of the connected catalog that contain every word of `text`, best match first.
 
         Stays on the device: the catalog is fetched whole. No text finds the first titles.
         """
         document = self._profile.read()
-        model, ratings = self._with_met(self._connected(), document.met), document.ratings
-        rated = {title_key(label): Rated(label, liking) for label, liking in ratings.items()}
-        return tuple(
-            Match(title, rated.get(title_key(title.label)))
-            for title in model.search.find(text, limit)
-        )
+        search = self._with_met(self._connected(), document.met).search
+        return Matches(search.titles, search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing of it is rated."""

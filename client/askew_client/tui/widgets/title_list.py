@@ -55,14 +55,14 @@ class TitleList(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.matches: tuple[Match, ...] = ()
+        self.matches: Sequence[Match] = ()
         self.stars = Stars(1, 5)
         self._typed: dict[str, float] = {}  # stars by label, until what is listed has them
 
     def show(self, matches: Sequence[Match], *, keep_cursor: bool) -> None:
         """Replace what is listed."""
-        self.matches = tuple(matches)
-        for match in matches:
+        self.matches = matches
+        for match in matches if self._typed else ():
             if match.rated and match.rated.rating is not None:
                 stars = self.stars.count(match.rated.rating)
                 if self._typed.get(match.title.label) == stars:
@@ -70,6 +70,13 @@ class TitleList(ScrollView, can_focus=True):
         self._measure()
         self.cursor = self.cursor if keep_cursor else 0
         self.refresh()
+
+    def lists(self, matches: Sequence[Match]) -> bool:
+        """Whether these titles are listed already."""
+        pairs = zip(self.matches, matches, strict=False)
+        return len(self.matches) == len(matches) and all(
+            a.title.label == b.title.label for a, b in pairs
+        )
 
     def render_line(self, y: int) -> Strip:
         """One line of the window."""

@@ -1,0 +1,137 @@
+"""The words of titles as numbers: what is typed is looked for in each distinct word once, and then
+among numbers, 4 bytes a word. No title is read.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_END = b"\n"  # in no word: it is blank
+_FIRST, _MOST = 1 << 10, 1 << 14  # lines at once: few where many are found, many where few are
+_SAMPLE = 1 << 14  # words that say how common a word is
+
+Mask = NDArray[np.bool_]  # of each distinct word, whether it is meant
+Lines = NDArray[np.int64]
+
+
+class Vocabulary:
+    """Distinct words, by numbers from 0 on."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        text = _END + "".join([f"{word}\n" for word in words]).encode()
+        self._text = np.frombuffer(text, np.uint8)
+        self._starts = (np.flatnonzero(self._text == _END[0])[:-1] + 1).astype(np.int32)
+
+    def containing(self, part: str) -> Mask:
+        """The words that have this part."""
+        places = self._found(_encoded(part))
+        return self._mask(np.searchsorted(self._starts, places, side="right") - 1)
+
+    def beginning(self, part: str) -> Mask:
+        """The words that begin so."""
+        return self._opened_by(_encoded(part))
+
+    def being(self, word: str) -> Mask:
+        """This word, if it is one."""
+        return self._opened_by(_encoded(word) + _END)
+
+    def _opened_by(self, part: bytes) -> Mask:
+        words = np.arange(len(self._starts))
+        for at, byte in enumerate(part):  # never beyond the end, which no word has in it
+            words = words[self._text[self._starts[words] + at] == byte]
+        return self._mask(words)
+
+    def _mask(self, words: Lines) -> Mask:
+        mask = np.zeros(len(self._starts), bool)
+        mask[words] = True
+        return mask
+
+    def _found(self, part: bytes) -> Lines:
+        """Where a part begins. O(length of all words)."""
+        text = self._text
+        last = max(0, len(text) - len(part) + 1)
+        places = np.flatnonzero(text[:last] == part[0])
+        for further, byte in enumerate(part[1:], 1):
+            places = places[text[places + further] == byte]
+        return places
+
+
+class WordLines:
+    """Lines of words, such as titles: which have some words, or begin with them."""
+
+    def __init__(self, lines: Iterable[Sequence[str]]) -> None:
+        numbers: dict[str, int] = {}
+        words, starts, firsts = array("i"), array("i", [0]), array("i")
+        for line in lines:
+            some = [numbers.setdefault(word, len(numbers)) for word in line or ("",)]
+            words.extend(some)
+            starts.append(len(words))
+            firsts.append(some[0])
+        self._vocabulary = Vocabulary(numbers)
+        self._words, self._starts = np.frombuffer(words, np.int32), np.frombuffer(starts, np.int32)
+        self._firsts = np.frombuffer(firsts, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def having(self, parts: Iterable[str]) -> Iterator[int]:
+        """The lines, ascending, in which each of these parts is in some word."""
+        masks = sorted(map(self._vocabulary.containing, parts), key=self._commonness)
+        for first, last in self._pieces():
+            lines = self._anchored(first, last, masks[0]) if masks else np.arange(first, last)
+            for mask in masks[1:]:
+                lines = lines[self._any(lines, mask)]
+            yield from lines.tolist()
+
+    def beginning(self, words: Sequence[str]) -> Iterator[int]:
+        """The lines, ascending, that begin with these words, the last one cut off at will."""
+        masks = [self._vocabulary.being(word) for word in words[:-1]]
+        masks += [self._vocabulary.beginning(word) for word in words[-1:]]
+        if not all(mask.any() for mask in masks):
+            return
+        for first, last in self._pieces():
+            lines = np.arange(first, last)
+            if masks:
+                lines = lines[masks[0].take(self._firsts[first:last], mode="wrap")]
+            for at, mask in enumerate(masks[1:], 1):
+                lines = lines[self._starts[lines + 1] - self._starts[lines] > at]
+                lines = lines[mask[self._words[self._starts[lines] + at]]]
+            yield from lines.tolist()
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """All lines, some at a time, so that who needs few looks at few."""
+        first, size = 0, _FIRST
+        while first < len(self):
+            yield first, min(first + size, len(self))
+            first, size = first + size, min(2 * size, _MOST)
+
+    def _commonness(self, mask: Mask) -> int:
+        """So that the fewest lines are looked at for the other words."""
+        return int(np.count_nonzero(mask[self._words[:_SAMPLE]]))
+
+    def _anchored(self, first: int, last: int, mask: Mask) -> Lines:
+        """The lines from first to before last that have a word that is meant."""
+        starts = self._starts[first : last + 1]
+        words = self._words[starts[0] : starts[-1]]
+        hits = np.flatnonzero(mask.take(words, mode="wrap"))  # twice as fast as what checks
+        lines: Lines = first - 1 + np.searchsorted(starts, hits + starts[0], side="right")
+        return lines[np.diff(lines, prepend=-1) > 0]
+
+    def _any(self, lines: Lines, mask: Mask) -> Mask:
+        """Whether each line, which has words, has one that is meant."""
+        if not len(lines):
+            return np.zeros(0, bool)
+        sizes = self._starts[lines + 1] - self._starts[lines]
+        firsts = np.cumsum(sizes) - sizes
+        places = np.arange(sizes.sum()) + np.repeat(self._starts[lines] - firsts, sizes)
+        found: Mask = np.logical_or.reduceat(mask[self._words[places]], firsts)
+        return found
+
+
+def _encoded(word: str) -> bytes:
+    """What a terminal made of bytes that are no text is in no word."""
+    return word.encode(errors="surrogatepass")
