@@ -120,7 +120,8 @@ class ProfileScreen(FrameScreen):
         titles = self.query_one(TitleList)
         keep = self._only_rated or titles.lists(message.matches)
         titles.show(message.matches, keep_cursor=keep)
-        self.query_one("#listed", Static).update(self._listed(len(message.matches)))
+        listed = self._listed(len(message.matches))
+        self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_title_list_starred(self, message: TitleList.Starred) -> None:
         """Rate, or take a rating back."""
