@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +142,7 @@ class Catalog:
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 
-    items: tuple[Item, ...] = field(repr=False)
+    items: Sequence[Item] = field(repr=False)
     vectors: NDArray[np.float32] = field(repr=False)
     boosts: NDArray[np.float32] = field(repr=False)
     shared_slate: tuple[int, ...] = field(repr=False)
@@ -205,6 +206,7 @@ def check_text(name: str, text: str) -> None:
 
 def _lines(items: Sequence[Item]) -> Iterator[bytes]:
     """What is said of items, one a line, some at a time: all at once are larger than the items."""
+    every = iter(items)
     for start in range(0, len(items), _AT_ONCE):
-        lines = [repr((i.title, i.year, i.genres)) for i in items[start : start + _AT_ONCE]]
+        lines = [repr((i.title, i.year, i.genres)) for i in islice(every, _AT_ONCE)]
         yield ("\n" * (start > 0) + "\n".join(lines)).encode()

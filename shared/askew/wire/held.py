@@ -9,13 +9,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 from google.protobuf.message import Message
 
-from askew.errors import Malformed, OutOfRange
+from askew.errors import Malformed
 from askew.held_file import Part, file_of
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, Item, ModelCard
+from askew.packed_items import PackedItems
 from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
 from askew.wire.v1 import retrieval_pb2 as pb
 
@@ -88,18 +88,12 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
         yield pb.HeldWords(years=years, genres=genres).SerializeToString()
 
 
-def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
-    titles = words.titles.split("\n")
-    if not len(titles) == len(words.years) == len(words.genres) == n:
+def _items_of(words: pb.HeldWords, n: int) -> PackedItems:
+    titles = words.titles
+    if not titles.count("\n") + 1 == len(words.years) == len(words.genres) == n:
         raise Malformed("a held file has words of another number of items")
     lists = [tuple(each.names) for each in words.lists]
-    if int(np.max(words.genres, initial=0)) >= len(lists):
-        raise OutOfRange("the genres of an item", "one of the lists of its file")
-    rows = zip(titles, words.years, words.genres, strict=True)
-    years: dict[int, int] = {}  # one object for all items of a year: a device holds many
-    return tuple(
-        [Item(title, years.setdefault(year, year) or None, lists[at]) for title, year, at in rows]
-    )
+    return PackedItems(titles, words.years, words.genres, lists)
 
 
 def _part(
