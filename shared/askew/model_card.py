@@ -193,7 +193,8 @@ class Catalog:
         for part in _lines(self.items):
             digest.update(part)
         for array in (self.vectors, self.boosts):
-            digest.update(np.ascontiguousarray(array, dtype="<f4").data)
+            for at in range(0, len(array), _AT_ONCE):
+                digest.update(np.ascontiguousarray(array[at : at + _AT_ONCE], dtype="<f4").data)
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 

@@ -64,8 +64,10 @@ class Companion(QuestionDesk):
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing of it is rated."""
-        exchange = self._exchange()
-        return present.bars_of(exchange) if exchange.ratings else ()
+        document = self._profile.read()
+        model = self._with_met(self._connected(), document.met)
+        exchange = model.exchange(document, self._settings)
+        return present.bars_of(exchange, model.ends) if exchange.ratings else ()
 
     def shared_titles(self) -> tuple[Title, ...]:
         """What anybody is shown, for nothing: k titles of the connected catalog, best first."""

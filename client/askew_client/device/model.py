@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -55,6 +56,11 @@ class Model:
             held.edition,
             Held(len(catalog), held.size),
         )
+
+    @cached_property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """The titles at the ends of each coordinate: made once, not with every rating."""
+        return present.ends_of(self.card, self.catalog)
 
     def with_met(self, met: Met) -> Model:
         """With the items met in this space that the device does not hold."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import overload
 
@@ -67,7 +67,15 @@ class TitleSearch:
 
     def __init__(self, catalog: Catalog) -> None:
         self._items, self.titles = catalog.items, Titles(catalog.items)
-        self._lines = WordLines(plain_text(item.label).split() for item in catalog.items)
+        self._oddly_spaced: set[int] = set()
+        self._lines = WordLines(self._words())
+
+    def _words(self) -> Iterator[list[str]]:
+        for at, item in enumerate(self._items):
+            text = plain_text(item.label)
+            if "  " in text or text != text.strip():
+                self._oddly_spaced.add(at)
+            yield text.split()
 
     def find(self, text: str, limit: int) -> tuple[Title, ...]:
         """Titles that contain every word of `text`; those that begin with it come first."""
@@ -78,14 +86,19 @@ class TitleSearch:
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()}  # "Usual Suspects, The" is typed too
         found = list(islice(self._lines.having(words - {""}), limit + 1))
-        if len(found) <= limit:
-            return sorted(found, key=lambda at: not self._begins(at, wanted))  # stable
-        # Those that begin with it may be among the rest.
-        beginning = self._lines.beginning(wanted.split())
-        first = list(islice((at for at in beginning if self._begins(at, wanted)), limit))
+        # Of many, those that begin with it may be among the rest.
+        among = found if len(found) <= limit else None
+        first = list(islice(self._beginning(wanted, among), limit))
         known = set(first)
         return [*first, *(at for at in found if at not in known)][:limit]
 
-    def _begins(self, at: int, wanted: str) -> bool:
-        """To the letter: there may be more blanks between words."""
-        return plain_text(self._items[at].label).startswith(wanted)
+    def _beginning(self, wanted: str, among: Sequence[int] | None) -> Iterator[int]:
+        """Those that begin with what is wanted, to the letter."""
+        words = wanted.split()
+        evenly = wanted == " ".join(words)
+        for at in self._lines.beginning(words, among):
+            if at not in self._oddly_spaced:
+                if evenly:
+                    yield at
+            elif plain_text(self._items[at].label).startswith(wanted):
+                yield at

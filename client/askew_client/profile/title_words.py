@@ -87,20 +87,32 @@ class WordLines:
                 lines = lines[self._any(lines, mask)]
             yield from lines.tolist()
 
-    def beginning(self, words: Sequence[str]) -> Iterator[int]:
-        """The lines, ascending, that begin with these words, the last one cut off at will."""
+    def beginning(self, words: Sequence[str], among: Sequence[int] | None = None) -> Iterator[int]:
+        """The lines, ascending, of all or of some, that begin with these words, the last one cut
+        off at will.
+        """
         masks = [self._vocabulary.being(word) for word in words[:-1]]
         masks += [self._vocabulary.beginning(word) for word in words[-1:]]
         if not all(mask.any() for mask in masks):
             return
+        some = self._opened_by(masks[:1]) if among is None else [np.array(among, np.int64)]
+        for lines in some:
+            yield from self._narrowed(lines, masks).tolist()
+
+    def _narrowed(self, lines: Lines, masks: Sequence[Mask]) -> Lines:
+        """Of these lines those whose first words are meant, each by its mask."""
+        for at, mask in enumerate(masks):
+            lines = lines[self._starts[lines + 1] - self._starts[lines] > at]
+            lines = lines[mask[self._words[self._starts[lines] + at]]]
+        return lines
+
+    def _opened_by(self, mask: Sequence[Mask]) -> Iterator[Lines]:
+        """All lines, or those whose first word is meant."""
         for first, last in self._pieces():
-            lines = np.arange(first, last)
-            if masks:
-                lines = lines[masks[0].take(self._firsts[first:last], mode="wrap")]
-            for at, mask in enumerate(masks[1:], 1):
-                lines = lines[self._starts[lines + 1] - self._starts[lines] > at]
-                lines = lines[mask[self._words[self._starts[lines] + at]]]
-            yield from lines.tolist()
+            if mask:
+                yield first + np.flatnonzero(mask[0].take(self._firsts[first:last], mode="wrap"))
+            else:
+                yield np.arange(first, last)
 
     def _pieces(self) -> Iterator[tuple[int, int]]:
         """All lines, some at a time, so that who needs few looks at few."""

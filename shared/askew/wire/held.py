@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from google.protobuf.message import Message
 
+from askew.coded_vectors import held_vectors
 from askew.errors import Malformed
 from askew.held_file import Part, file_of
-from askew.item_codes import decode, decode_boosts, encode, encode_boosts
+from askew.item_codes import decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, Item, ModelCard
 from askew.packed_items import PackedItems
 from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
@@ -63,7 +64,7 @@ def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     if n not in {card.n_items, card.n_starter} or n > MAX_ITEMS:
         raise Malformed("a held file has neither all items of its card nor its starter items")
     items = _items_of(_unpacked(message.words), n)
-    vectors = decode(message.codes, card.space.scales, n)
+    vectors = held_vectors(message.codes, card.space.scales, n)
     shared = tuple(message.shared_slate)
     catalog = Catalog(items, vectors, decode_boosts(message.boosts), shared)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
