@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from askew_server.cli.options import SERVE_PORT
 from askew_server.serving.configuration.configuration import configuration_of
 from askew_server.serving.configuration.findings import Finding
 from askew_server.serving.configuration.keys import Key
+from askew_server.serving.configuration.variables import unknown_variables
 
 _TABLES = ("server", "models", "releases", "analysts", "tls", "metrics", "log", "limits", "answers")
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -58,6 +60,7 @@ def _findings(context: click.Context, config: Path | None) -> Iterator[Finding]:
     if not found.problems:
         said = sum(origin != "default" for _, _, origin in settings(context))
         yield Finding("ok", "configuration", f"{config or 'no file'}, {said} settings said")
+    yield from (Finding("warn", "environment", each) for each in unknown_variables(os.environ))
     yield from examined(chosen, datetime.datetime.now(datetime.UTC))
 
 

@@ -58,6 +58,20 @@ def ledger(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_variable_that_no_setting_has_is_named_without_its_value(
+    tell: Tell, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKEW_SERVER_PROCESES", "secret")
+    monkeypatch.setenv("ASKEW_SERVER_GRACE", "3")
+    code, said = tell("--model", directory)
+    assert code == 0
+    [line] = [each for each in said.splitlines() if "environment: " in each]
+    assert line.endswith(
+        "ASKEW_SERVER_PROCESES is no setting; did you mean ASKEW_SERVER_PROCESSES?"
+    )
+    assert "secret" not in said
+
+
 def test_all_that_is_in_order_has_a_line_each_and_nothing_is_changed(  # noqa: PLR0917
     tell: Tell, tmp_path: Path, directory: Path, ledger: Path, issuer: Issuer, made: MakeFiles
 ) -> None:

@@ -15,6 +15,7 @@ from typing import TextIO
 import pytest
 
 from askew_server.serving.configuration.observed import Log, LogLevel
+from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.events import EVENTS, FIELDS
 from askew_server.serving.observing.foreign import take_over
@@ -52,6 +53,13 @@ def test_an_event_is_one_line_with_its_fields() -> None:
             "port": 7571,
         }
     ]
+
+
+def test_a_line_of_one_of_several_processes_says_which() -> None:
+    stream = io.StringIO()
+    config = ServerConfig(processes=2).as_child(1).log
+    EventLog(stream, config, lambda: 0.0).tell("stopping")
+    assert stream.getvalue() == "1970-01-01T00:00:00.000+00:00 INFO stopping process=1\n"
 
 
 def test_as_text_a_line_reads_by_itself() -> None:

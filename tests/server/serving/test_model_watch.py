@@ -45,11 +45,15 @@ class Told:
     """What an operator would read."""
 
     swaps: list[int] = field(default_factory=list)
+    withdrawals: list[int] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
 
     def swapped(self, day: int, _: float) -> None:
         self.swaps.append(day)
+
+    def withdrawn(self, day: int) -> None:
+        self.withdrawals.append(day)
 
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         self.refusals.append(reason)
@@ -167,7 +171,8 @@ def test_a_version_to_come_is_replaced_and_taken_back(folder: Path, model: ItemM
     shutil.rmtree(folder / name(coming))
     shop.look()
     assert [source_of(each) for each in shop.holder.versions] == ["old"]
-    assert (shop.told.swaps, shop.told.refusals) == ([coming] * 3, [])
+    assert (shop.told.swaps, shop.told.refusals) == ([coming] * 2, [])
+    assert shop.told.withdrawals == [coming]
 
 
 def test_a_version_in_force_whose_files_are_gone_is_served_on(folder: Path) -> None:

@@ -28,7 +28,10 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """How lines of the log are written, and the least of them that is."""
+    """How lines of the log are written, and the least of them that is. process: which of several
+    on a port writes them.
+    """
 
     format: LogFormat = "text"
     level: LogLevel = "info"
+    process: int | None = None

@@ -102,12 +102,13 @@ class ServerConfig:
 
     def as_child(self, number: int) -> Self:
         """One of several processes on the port. Its numbers are read at a port of their own: that
-        of the first, and the next ones.
+        of the first, and the next ones. Its lines of the log have its number.
         """
         pages = self.metrics
         if pages.port:
             pages = replace(pages, port=pages.port + number)
-        return replace(self, processes=1, reuse_port=True, metrics=pages)
+        log = replace(self.log, process=number)
+        return replace(self, processes=1, reuse_port=True, metrics=pages, log=log)
 
     @property
     def address(self) -> str:

@@ -32,6 +32,7 @@ class EventLog:
         config = config or Log()
         self._stream, self._clock = stream, clock
         self._least = Level[config.level.upper()]
+        self._process = {} if config.process is None else {"process": config.process}
         self._line = _json if config.format == "json" else _text
         self._told: dict[_Key, tuple[float, int]] = {}  # when last, and how often since
         self._lock = Lock()
@@ -52,7 +53,7 @@ class EventLog:
                 return
             head = {"time": _shown(now), "level": event.level.name.lower(), "event": name}
             with contextlib.suppress(OSError, ValueError):
-                self._stream.write(self._line(head | kept) + "\n")
+                self._stream.write(self._line(head | self._process | kept) + "\n")
                 self._stream.flush()
 
     def _due(self, key: _Key, kept: dict[str, object], now: float) -> bool:

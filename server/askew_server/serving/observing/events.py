@@ -40,6 +40,7 @@ EVENTS: Mapping[str, Event] = {
     "stopping": Event(Level.INFO),
     "stopped": Event(Level.INFO),
     "swapped": Event(Level.INFO, ("monday",)),
+    "withdrawn": Event(Level.INFO, ("monday",)),
     "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error", "reason")),
     "certificates_refused": Event(Level.ERROR, ("reason",), alike=("reason",)),
     "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),

@@ -72,6 +72,10 @@ class Observer:
         self.loaded, self.swaps = now, self.swaps + 1
         self.log.tell("swapped", monday=_monday(day))
 
+    def withdrawn(self, day: int) -> None:
+        """The version of a Monday to come is taken back."""
+        self.log.tell("withdrawn", monday=_monday(day))
+
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         """What would have been next is not good; what was served goes on being served.
 

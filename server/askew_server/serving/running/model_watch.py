@@ -35,6 +35,9 @@ class Listener(Protocol):
     def swapped(self, day: int, now: float, /) -> None:
         """Another snapshot serves what is in force from a day on."""
 
+    def withdrawn(self, day: int, /) -> None:
+        """What was to come from a day on is taken back."""
+
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         """What was served goes on being served."""
 
@@ -129,4 +132,4 @@ class ModelWatch:
         if day <= self._today() or len(self._holder.versions) == 1:
             return
         self._holder.withdraw(day)
-        self._told.swapped(day, time.time())
+        self._told.withdrawn(day)
