@@ -37,8 +37,9 @@ class PackedItems(Sequence[Item]):
         for each in self._lists:
             Item("any", None, each)
         _check_printable(titles)
-        self._text = f"{titles}\n".encode()
+        self._text = titles.encode()
         ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord("\n"))
+        ends = np.append(ends, len(self._text))
         self._ends = array("I", ends.astype(np.uint32).tobytes())
         if not len(self._ends) == len(years) == len(genres):
             raise OutOfRange("the columns of items", "as many titles as years and genres")
@@ -58,8 +59,8 @@ class PackedItems(Sequence[Item]):
     def with_more(self, other: PackedItems) -> PackedItems:
         """These, and the others behind them."""
         both = object.__new__(PackedItems)
-        both._lists, both._text = self._lists + other._lists, self._text + other._text
-        both._ends = self._ends + array("I", [end + len(self._text) for end in other._ends])
+        both._lists, both._text = self._lists + other._lists, self._text + b"\n" + other._text
+        both._ends = self._ends + array("I", [end + len(self._text) + 1 for end in other._ends])
         both._years = self._years + other._years
         both._genres = self._genres + array("I", [at + len(self._lists) for at in other._genres])
         return both

@@ -63,10 +63,11 @@ def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     n = len(message.boosts)
     if n not in {card.n_items, card.n_starter} or n > MAX_ITEMS:
         raise Malformed("a held file has neither all items of its card nor its starter items")
-    items = _items_of(_unpacked(message.words), n)
     vectors = held_vectors(message.codes, card.space.scales, n)
-    shared = tuple(message.shared_slate)
-    catalog = Catalog(items, vectors, decode_boosts(message.boosts), shared)
+    shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
+    del message  # which has copies of them, before the largest part is made
+    items = _items_of(_unpacked(words), n)
+    catalog = Catalog(items, vectors, decode_boosts(boosts), shared)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
         raise Malformed("the shared slate is shorter than what the server answers")
     if n == card.n_items and catalog.version != card.catalog_version:
