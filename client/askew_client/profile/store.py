@@ -69,6 +69,7 @@ class ProfileStore:
         """
         sealed = self._sealed()
         if sealed is None:
+            self._last = None
             return ProfileDocument()
         key, last = self._key_of(sealed), self._last
         if last is None or last[0] != sealed:
