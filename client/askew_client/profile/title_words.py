@@ -28,34 +28,31 @@ class Vocabulary:
 
     def containing(self, part: str) -> Mask:
         """The words that have this part."""
-        places = self._found(_encoded(part))
-        return self._mask(np.searchsorted(self._starts, places, side="right") - 1)
+        return self._with(self._found(_encoded(part)))
 
     def beginning(self, part: str) -> Mask:
         """The words that begin so."""
-        return self._opened_by(_encoded(part))
+        return self._with(self._found(_END + _encoded(part)) + 1)
 
     def being(self, word: str) -> Mask:
         """This word, if it is one."""
-        return self._opened_by(_encoded(word) + _END)
+        return self._with(self._found(_END + _encoded(word) + _END) + 1)
 
-    def _opened_by(self, part: bytes) -> Mask:
-        words = np.arange(len(self._starts))
-        for at, byte in enumerate(part):  # never beyond the end, which no word has in it
-            words = words[self._text[self._starts[words] + at] == byte]
-        return self._mask(words)
-
-    def _mask(self, words: Lines) -> Mask:
+    def _with(self, places: Lines) -> Mask:
+        """The words that have these places of the text."""
         mask = np.zeros(len(self._starts), bool)
-        mask[words] = True
+        mask[np.searchsorted(self._starts, places, side="right") - 1] = True
         return mask
 
     def _found(self, part: bytes) -> Lines:
         """Where a part begins. O(length of all words)."""
         text = self._text
         last = max(0, len(text) - len(part) + 1)
-        places = np.flatnonzero(text[:last] == part[0])
-        for further, byte in enumerate(part[1:], 1):
+        begun = text[:last] == part[0]
+        if len(part) > 1:  # before places are made: many have the first letter
+            begun &= text[1 : last + 1] == part[1]
+        places = np.flatnonzero(begun)
+        for further, byte in enumerate(part[2:], 2):
             places = places[text[places + further] == byte]
         return places
 
@@ -91,10 +88,12 @@ class WordLines:
         """The lines, ascending, of all or of some, that begin with these words, the last one cut
         off at will.
         """
-        masks = [self._vocabulary.being(word) for word in words[:-1]]
-        masks += [self._vocabulary.beginning(word) for word in words[-1:]]
-        if not all(mask.any() for mask in masks):
-            return
+        masks: list[Mask] = []
+        for left, word in zip(reversed(range(len(words))), words, strict=True):
+            mask = self._vocabulary.being(word) if left else self._vocabulary.beginning(word)
+            if not mask.any():
+                return
+            masks.append(mask)
         some = self._opened_by(masks[:1]) if among is None else [np.array(among, np.int64)]
         for lines in some:
             yield from self._narrowed(lines, masks).tolist()
