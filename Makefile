@@ -52,7 +52,7 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps near ledger counting releases; do \
+	@failed=; for part in placement selection device search gaps near ledger counting releases; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
@@ -114,6 +114,10 @@ bench-counting: $(STAMP)
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
+
+# A key press in a search of 10^5 and 10^6 titles, and a device's memory: 3 minutes; TITLES=1e5.
+bench-search: $(STAMP)
+	@$(BIN)/python -m benchmarks.device_search $(TITLES)
 
 # What is answered in time at ten times what a server can answer. A minute and a half.
 overload: $(STAMP)
