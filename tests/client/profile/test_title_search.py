@@ -110,6 +110,15 @@ def test_a_search_finds_what_looking_at_every_title_finds(
         assert plainly(search, text, limit) == search.find(text, limit)
 
 
+def test_a_title_begins_with_what_is_typed_to_the_letter(pair: Pair) -> None:
+    """Planted bug: blanks of which a title has more than are typed, taken for the same."""
+    search = TitleSearch(catalog_of(pair, "b a b", " a b", "a  b", "a b"))
+    for text, first in [("a b", "a b"), ("a  b", "a  b"), ("a", "a  b")]:
+        assert search.find(text, 9)[0].label == first
+        assert search.find(text, 9) == plainly(search, text, 9)
+        assert search.find(text, 2) == plainly(search, text, 2)
+
+
 @pytest.mark.parametrize("text", ["film", "film 1", "1969", "Film 1 (", "film 7 (19", ""])
 def test_letters_typed_and_taken_back_find_the_same(pair: Pair, text: str) -> None:
     search = TitleSearch(catalog_of(pair))
