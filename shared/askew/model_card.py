@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -174,6 +174,10 @@ class Catalog:
             return self.vectors
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
+
+    def decoded(self) -> Catalog:
+        """With its vectors as numbers, for what looks at all of them again and again."""
+        return replace(self, vectors=np.asarray(self.vectors))
 
     def first(self, n: int) -> Catalog:
         """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
