@@ -4,6 +4,7 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
+# make bench-start-up  CPU of commands that show what is stored, and of a question
 # make bench-server  answers of a running server beside an echo of their size
 # make overload  ten times more questions than a server can answer; make abuse: hostile callers
 # make bench-scale  selection from ten million items: time and peak memory of every mechanism
@@ -52,18 +53,18 @@ figures: $(STAMP)
 
 # Every part runs, whatever one before it says; it fails in the end if any did.
 bench: $(STAMP)
-	@failed=; for part in placement selection device search gaps near ledger counting releases; do \
+	@failed=; for part in placement selection device search gaps near ledger start-up counting releases; do \
 	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
 
 bench-scale: $(STAMP)
-	@$(BIN)/python benchmarks/selection_scale.py
+	@$(BIN)/python -m benchmarks.selection_scale
 
 bench-placement: $(STAMP)
 	@$(BIN)/python benchmarks/placement_speed.py
 
 bench-selection: $(STAMP)
-	@$(BIN)/python benchmarks/selection.py $(COUNTS)
+	@$(BIN)/python -m benchmarks.selection $(COUNTS)
 
 bench-device: $(STAMP)
 	@$(BIN)/python benchmarks/device_step.py
@@ -100,16 +101,19 @@ bench-grpcio: $(STAMP)
 	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
 
 # Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
+bench-start-up: $(STAMP)
+	@$(BIN)/python -m benchmarks.start_up
+
 bench-ledger: $(STAMP)
-	@$(BIN)/python benchmarks/ledger_speed.py $(FOLDER)
+	@$(BIN)/python -m benchmarks.ledger_speed $(FOLDER)
 
 # Training on 25 million made-up ratings within a limit of memory; RATINGS=1e8 for more.
 bench-training: $(STAMP)
 	@$(BIN)/python benchmarks/training_scale.py $(RATINGS)
 
-# 10^7 events beside the bare query of the engine; ROWS=1e8 adds a run within 4 GiB.
+# 10^5 to 10^7 events on every engine beside its bare query; ROWS=1e8 within 4 GiB, in minutes.
 bench-counting: $(STAMP)
-	@$(BIN)/python benchmarks/counting.py $(ROWS)
+	@$(BIN)/python -m benchmarks.counting $(ROWS)
 
 # A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
 bench-thin: $(STAMP)

@@ -40,8 +40,9 @@ async def _serve(pipe: Connection) -> None:
 
     from askew.encoder import KNOTS, Encoder
     from askew.held_file import PIECE_BYTES
+    from askew.item import Item
     from askew.item_codes import rounded, scales_of
-    from askew.model_card import Catalog, Item, ModelCard, ServingRule
+    from askew.model_card import Catalog, ModelCard, ServingRule
     from askew.rule_kind import RuleKind
     from askew.vectors import FeatureSpace, RatingScale
     from askew.wire import convert

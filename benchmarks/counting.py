@@ -1,146 +1,91 @@
-"""Bounded counting on DuckDB beside the engine's bare query, and within 4 GiB.
+"""Bounded counting on every engine that is installed, beside the engine's bare query.
 
-    python benchmarks/counting.py        10^7 events, medians of 5 rounds in one process
-    python benchmarks/counting.py 1e8    also so many rows on disk, one run each, with its peak RSS
+    python -m benchmarks.counting        10^5 to 10^7 events
+    python -m benchmarks.counting 1e8    so many, on the two engines that count files on disk
 
 bare   SELECT item, COUNT(DISTINCT unit) ... ORDER BY ... LIMIT: no bound on contributions
 hand   our statement, run by hand
 ours   count_top: column types, missing ids, the statement
+
+CPU of all processes of an engine, those of a JVM or a server among them; DuckDB and Spark with
+3 GB. Large logs are counted once.
 """
 
 from __future__ import annotations
 
-import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
 
-import duckdb
+from benchmarks.counting_engines import (
+    on_clickhouse,
+    on_duckdb,
+    on_duckdb_by_hand,
+    on_postgres,
+    on_spark,
+    started_spark,
+)
+from benchmarks.counting_logs import DELTA, LIMIT, SHAPES, TEXTS, made_log
+from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
-from askew_server.counting import ContributionBound, CountingTask, count_top
-from askew_server.counting.engines.duckdb import DuckDBEngine
-
-ROUNDS, ROWS, LIMIT, DELTA = 5, 10_000_000, 1001, 10
-KEY = bytes(range(32))
-BARE = f"""SELECT item, COUNT(DISTINCT unit) AS n FROM events
-           GROUP BY item ORDER BY n DESC, item LIMIT {LIMIT}"""
-# A tenth as many people as events, active by a power law, 10^5 items, popular by another.
-PERSON = "floor({people} * pow((hash(i) % 1000000007) / 1000000007.0, 1.5))::BIGINT"
-ITEM = "floor(100000 * pow((hash(i + {rows}) % 1000000007) / 1000000007.0, 3))::BIGINT"
-SHAPES = {
-    "text ids": f"'person-' || {PERSON} AS unit, 'item-' || {ITEM} AS item",
-    "integer ids": f"{PERSON} AS unit, {ITEM} AS item",
-    # As a log has them: who comes back to an item makes another event.
-    "text ids, each event 3 times": (
-        f"'person-' || {PERSON} AS unit, 'item-' || {ITEM} AS item".replace("(i", "(i // 3")
-    ),
-}
-MEMORY = "3GB"  # leaves a quarter of 4 GiB to what DuckDB does not count
+SIZES = (10**5, 10**6, 10**7)
+SMALL, IN_MEMORY = 10**4, 10**7
+HAS_SPARK = bool(find_spec("pyspark") and shutil.which("java"))
+MEMORY = 4295  # MB, 4 GiB
+BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEMORY)
+WITHIN = Goal(floor="bare", megabytes=MEMORY)
+BESIDE = Goal(floor="bare")  # their memory is that of a server
+Made = Callable[[Path], Mapping[str, Work]]
+POSTGRES = Path("/usr/lib/postgresql")
 
 
-def generate(path: Path, shape: str, rows: int) -> None:
-    """Events in a parquet file."""
-    columns = SHAPES[shape].format(people=rows // 10, rows=rows)
-    with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": f"{path}.tmp"}) as made:
-        made.execute("SET preserve_insertion_order = false")
-        made.execute(f"COPY (SELECT {columns} FROM range({rows}) t(i)) TO '{path}'")
+def start_up() -> Row:
+    """A JVM and a session of Spark, once a process; the floor is a JVM that does nothing."""
+    idle = partial(subprocess.run, ["java", "-version"], capture_output=True, check=True)
+    with_spark = partial(started_spark, Path(tempfile.gettempdir()))
+    return Row("Spark's start", lambda: {"floor": idle, OURS: with_spark}, rounds=1)
 
 
-def task(path: Path) -> CountingTask:
-    return CountingTask(events=str(path), bound=ContributionBound(DELTA), limit=LIMIT)
+def rows_of(folder: Path, events: int) -> Iterator[Row]:
+    """Every engine that is installed, on the same log; DuckDB on other shapes too."""
+    large, most = events > IN_MEMORY, max(120, events // 40_000)
+
+    def row(name: str, made: Made, goal: Goal, rounds: int, shape: str = TEXTS) -> Row:
+        return Row(name, lambda: made(made_log(folder, shape, events)), goal, rounds, most)
+
+    if large:
+        yield row("DuckDB, text ids", on_duckdb, WITHIN, 1)
+    for shape in () if large else SHAPES:
+        goal = BY_HAND if events == IN_MEMORY else BESIDE
+        yield row(f"DuckDB, {shape}", on_duckdb_by_hand, goal, 3, shape)
+    if HAS_SPARK:  # a JVM that counted a little log before
+        yield row("Spark", lambda log: on_spark(log, made_log(folder, TEXTS, SMALL)), WITHIN, 1)
+    if find_spec("chdb") and not large:
+        yield row("ClickHouse", on_clickhouse, BESIDE, 1)
+    if find_spec("psycopg") and POSTGRES.exists() and not large:
+        yield row("PostgreSQL", on_postgres, BESIDE, 1)
 
 
-class Listening(DuckDBEngine):
-    """Remembers the last statement that it was asked."""
-
-    def execute(
-        self, sql: str, parameters: Mapping[str, str] | None = None
-    ) -> list[tuple[object, ...]]:
-        self.asked = sql
-        return super().execute(sql, parameters)
-
-
-def medians(work: dict[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
-    """Seconds on the clock and of CPU, for each; the rounds take turns."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
-    for _ in range(ROUNDS):
-        for name, run in work.items():
-            clock, cpu = time.perf_counter(), time.process_time()
-            run()
-            taken[name].append((time.perf_counter() - clock, time.process_time() - cpu))
-    return {
-        name: (median(clock for clock, _ in each), median(cpu for _, cpu in each))
-        for name, each in taken.items()
-    }
+def measured(folder: Path, events: int) -> bool:
+    """All rows of a size; its logs are gone then."""
+    title = f"{events:.0e} events, at most {DELTA} items a person, {LIMIT} rows"
+    kept = run(title, rows_of(folder, events))
+    for log in folder.glob("*.parquet"):
+        log.unlink()
+    return kept
 
 
-def side_by_side(folder: Path) -> None:
-    print(f"{ROWS:.0e} events, at most {DELTA} items a person, {LIMIT} rows; medians of {ROUNDS}")
-    print(f"{'':30} {'bare s':>8} {'hand s':>8} {'ours s':>8} {'/bare':>7} {'/hand':>7}  CPU /bare")
-    for shape in SHAPES:
-        path = folder / f"{shape}.parquet"
-        generate(path, shape, ROWS)
-        taken = medians(contenders(path))
-        bare, hand, ours = (taken[name] for name in ("bare", "hand", "ours"))
-        print(
-            f"{shape:30} {bare[0]:8.2f} {hand[0]:8.2f} {ours[0]:8.2f}"
-            f" {ours[0] / bare[0]:7.2f} {ours[0] / hand[0]:7.2f}  {ours[1] / bare[1]:9.2f}",
-            flush=True,
-        )
-        path.unlink()
-
-
-def contenders(path: Path) -> dict[str, Callable[[], object]]:
-    engine = Listening()
-    count_top(engine, task(path), KEY)
-    sql = engine.asked
-    by_hand = duckdb.connect()
-    for view in ("events", *engine.table(str(path))):
-        by_hand.execute(f"CREATE VIEW {view} AS FROM '{path}'")
-    return {
-        "bare": lambda: by_hand.execute(BARE).fetchall(),
-        "hand": lambda: by_hand.execute(sql, {"secret": "0" * 32}).fetchall(),
-        "ours": lambda: count_top(engine, task(path), KEY),
-    }
-
-
-def within_memory(folder: Path, rows: int) -> None:
-    path = folder / "large.parquet"
-    generate(path, "text ids", rows)
-    print(f"\n{rows:.0e} rows, {path.stat().st_size / 2**30:.2f} GiB of parquet; limit {MEMORY}")
-    for what in ("bare", "ours"):
-        start = time.perf_counter()
-        child = subprocess.Popen([sys.executable, __file__, what, str(path)])
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - start
-        print(f"{what:30} {seconds:8.1f} s, peak RSS {used.ru_maxrss / 2**20:.2f} GiB", flush=True)
-        if child.returncode:
-            sys.exit(f"{what} failed")
-
-
-def one_run(what: str, path: Path) -> None:
-    engine = DuckDBEngine(memory_limit=MEMORY, temp_directory=path.with_suffix(".tmp"))
-    if what == "ours":
-        count_top(engine, task(path), KEY)
-    else:
-        [view] = engine.table(str(path))
-        engine.execute(BARE.replace("FROM events", f"FROM {view}"))
-    engine.close()
-
-
-def main(arguments: list[str]) -> None:
-    if arguments[:1] in (["bare"], ["ours"]):
-        one_run(arguments[0], Path(arguments[1]))
-        return
+def main(sizes: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="askew-counting-") as name:
-        side_by_side(Path(name))
-        for rows in arguments:
-            within_memory(Path(name), int(float(rows)))
+        kept = [run("start-up", [start_up()])] if HAS_SPARK and not sizes else []
+        events = [int(float(each)) for each in sizes] or SIZES
+        kept += [measured(Path(name), each) for each in events]
+    finish(kept)
 
 
 if __name__ == "__main__":

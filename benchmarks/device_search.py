@@ -75,8 +75,8 @@ def make(count: int, folder: Path) -> None:
     """The file that a device holds, and a database of what is searched."""
     from benchmarks.thin_device import made_model
 
-    from askew.model_card import Item
-    from askew.titles import plain_text
+    from askew.item import Item
+    from askew.title_key import plain_text
     from askew.wire.held import held_to_bytes
 
     card, catalog = made_model(count)
@@ -179,7 +179,7 @@ def peers(database: sqlite3.Connection, text: str) -> Mapping[str, Work]:
 
 
 def pressed(folder: Path, companion: Companion, text: str) -> Mapping[str, Work]:
-    from askew.titles import plain_text
+    from askew.title_key import plain_text
 
     folded = (folder / "folded").read_bytes()
     database = sqlite3.connect(folder / "peer")

@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
+from askew.item import Item
 from askew.item_codes import rounded, scales_of
-from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.rule_kind import RuleKind

@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from statistics import median
 
+from benchmarks.processes import running_peak, running_seconds
 from threadpoolctl import threadpool_limits
 
 Work = Callable[[], object]
@@ -64,17 +65,18 @@ class Row:
 
 
 def cpu_seconds() -> float:
-    """Of this process, and of those that it started and waited for."""
+    """Of this process, and of those that it started, whether or not it waited for them."""
     own, others = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+    waited_for = others.ru_utime + others.ru_stime
+    return own.ru_utime + own.ru_stime + waited_for + running_seconds()
 
 
 def peak_megabytes() -> float:
-    """Of this process and of the largest that it waited for, whichever is more."""
+    """Of this process and of the largest that it started, whichever is more."""
     each = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return max(used.ru_maxrss for used in each) / 1e3
+    return max(running_peak(), *(used.ru_maxrss * 1024 / 1e6 for used in each))
 
 
 def run(title: str, rows: Iterable[Row]) -> bool:

@@ -1,22 +1,20 @@
-"""Ten million items, k = 1,000: CPU time and peak memory of every mechanism, a process each.
+"""Ten million items, k = 1,000: every mechanism beside a sort, and its peak memory.
 
-    python benchmarks/selection_scale.py
+    python -m benchmarks.selection_scale
 
-The peak is that of the whole process: interpreter, numpy and the 76 MiB of the counts included. The
-limit is 2 GiB; a mechanism that passes it fails the run.
+Each is run once. The peak is that of the row's process: interpreter, numpy and the 80 MB of the
+counts included. A mechanism that passes 2 GiB, or a minute of CPU, fails the run; the others go on.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from resource import RUSAGE_SELF, getrusage
-from time import process_time
+from functools import partial
 from typing import Protocol
 
 import numpy as np
+from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from numpy.typing import NDArray
 
 from askew.mechanisms import (
@@ -36,7 +34,8 @@ from askew.mechanisms import (
 from askew.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.randomness import RandomBits, SystemBits
 
-ITEMS, K, LIMIT = 10_000_000, 1000, 2048
+ITEMS, K = 10_000_000, 1000
+LIMIT = Goal(megabytes=2**21 / 1e3, floor="sort")  # 2 GiB
 DELTA = Fraction(1, 10**6)
 COUNTS: dict[str, Callable[[], NDArray[np.int64]]] = {
     "Zipf": lambda: np.random.default_rng(1).permutation(
@@ -72,29 +71,31 @@ MECHANISMS: dict[str, Selects] = {
 }
 
 
-def measure(kind: str, name: str) -> None:
-    """In a process of its own: prints CPU milliseconds and the peak in MiB."""
+def contenders(kind: str, mechanism: Selects) -> Mapping[str, Work]:
+    """In the process of the row, so that its peak is of these counts alone."""
     counts = COUNTS[kind]()
-    start = process_time()
-    chosen = MECHANISMS[name].select(counts, bits=SystemBits())
-    milliseconds = 1000 * (process_time() - start)
-    assert len(set(chosen)) == len(chosen) <= K
-    print(f"{milliseconds:.0f} {getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f}")
+
+    def ours() -> None:
+        chosen = mechanism.select(counts, bits=SystemBits())
+        assert len(set(chosen)) == len(chosen) <= K
+
+    return {"sort": lambda: np.sort(counts), OURS: ours}
 
 
 def main() -> None:
-    over = []
-    for kind in COUNTS:
-        print(f"\n{kind}: d={ITEMS:,} k={K:,}", flush=True)
-        for name in MECHANISMS:
-            command = [sys.executable, __file__, kind, name]
-            run = subprocess.run(command, capture_output=True, text=True, check=True)
-            milliseconds, peak = map(int, run.stdout.split())
-            print(f"  {name:32}{milliseconds:10,} ms{peak:9,} MiB", flush=True)
-            over += [f"{name} ({kind})"] if peak > LIMIT else []
-    if over:
-        sys.exit(f"more than {LIMIT} MiB: " + ", ".join(over))
+    finish(
+        [
+            run(
+                f"{kind}: d={ITEMS:,} k={K:,}",
+                [
+                    Row(name, partial(contenders, kind, mechanism), LIMIT, rounds=1)
+                    for name, mechanism in MECHANISMS.items()
+                ],
+            )
+            for kind in COUNTS
+        ]
+    )
 
 
 if __name__ == "__main__":
-    measure(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    main()

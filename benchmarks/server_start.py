@@ -33,8 +33,9 @@ BARE = "bare"
 
 def save_model(directory: Path, rule: str, count: int) -> None:
     """A model of so many items, as training would save it."""
+    from askew.item import Item
     from askew.item_codes import rounded, scales_of
-    from askew.model_card import Catalog, Item, ServingRule
+    from askew.model_card import Catalog, ServingRule
     from askew.rule_kind import RuleKind
     from askew_server.model import artifact
     from askew_server.model.item_model import ItemModel, card_of

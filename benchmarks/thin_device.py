@@ -104,8 +104,9 @@ def made_titles(count: int, rng: np.random.Generator) -> list[str]:
 def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are heavy to import
     """A card and a catalog of so many items."""
     from askew.encoder import KNOTS, Encoder
+    from askew.item import Item
     from askew.item_codes import rounded, scales_of
-    from askew.model_card import Catalog, Item, ModelCard, ServingRule
+    from askew.model_card import Catalog, ModelCard, ServingRule
     from askew.rule_kind import RuleKind
     from askew.vectors import FeatureSpace, RatingScale
     from askew.wire.held import held_to_bytes

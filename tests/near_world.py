@@ -14,7 +14,8 @@ from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import microdegrees
 from askew.metric.region import Region
-from askew.signal import ANY_SPACE, Signal
+from askew.privacy import ANY_SPACE
+from askew.signal import Signal
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from askew.encoder import KNOTS, Buckets, Encoder
+from askew.item import Item
 from askew.meanings import Meanings
-from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale
 

@@ -12,16 +12,18 @@ from scipy.sparse import csr_array
 
 from askew.editions import edition_of
 from askew.encoder import KNOTS, Buckets, Encoder
+from askew.item import Item
 from askew.item_codes import rounded, scales_of
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
 from askew.metric_card import MetricCard
-from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.model_card import Catalog, ModelCard, ServingRule
+from askew.privacy import ANY_SPACE
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import MetricRuleKind, RuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 from askew_server.collections.model import MetricModel, model_of

@@ -37,10 +37,10 @@ async def serve(service: Service) -> None:
 
 
 @contextmanager
-def served(module: str) -> Iterator[tuple[int, int]]:
+def served(module: str, flag: str = "--serve") -> Iterator[tuple[int, int]]:
     """The port and the process of a module that serves when it is started so."""
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", module, "--serve"]
+    command = [sys.executable, "-m", module, flag]
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=one_thread) as server:
         assert server.stdout is not None
         try:

@@ -5,109 +5,25 @@ The network, the store and the randomness are arguments, so that all of this run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.editions import FIRST
-from askew.errors import LedgerError, Malformed, WireError
+from askew.errors import Malformed
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalCharge, SignalLoss
 from askew.randomness import RandomBits
 from askew.ranking import Ranking, Slate, rank, rank_all
-from askew.signal import Query, Signal, TasteMechanism
+from askew.signal import Signal, TasteMechanism
 from askew.vectors import Profile, fold_in
-from askew_client.ledger.record import Remembered
+from askew_client.asking import Question, SignalMemory, ask
 from askew_client.settings.settings import ClientSettings
 from askew_client.ways.mechanism import mechanism_for
-
-
-class SignalMemory(Protocol):
-    """Where signals are kept, with what they cost."""
-
-    def remember(  # noqa: PLR0913  # what is drawn, what it costs, what finds it again
-        self,
-        space_version: str,
-        slot: str,
-        charge: SignalCharge,
-        draw: Callable[[], Signal],
-        *,
-        handle: str = "",
-        second_space: bool = False,
-    ) -> Remembered:
-        """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
-        first; a place's signal, which is of no space, is of every slot.
-
-        Raises BudgetExceeded or SecondSpace, in which case nothing was drawn, or LedgerError, in
-        which case what was drawn is lost and must not be sent.
-        """
-
-
-class Asker(Protocol):
-    """What is private, and how it makes a signal. All else of a question is the same for all."""
-
-    @property
-    def space_version(self) -> str:
-        """What its signal is kept under, with the handle and the slot."""
-
-    @property
-    def handle(self) -> str:
-        """Of a named value or place; else ""."""
-
-    @property
-    def charge(self) -> SignalCharge:
-        """What a fresh signal costs, by this device's own reckoning."""
-
-    @property
-    def k(self) -> int:
-        """Results to ask for; public."""
-
-    @property
-    def collection(self) -> str:
-        """What is asked; public."""
-
-    def perturb(self, bits: RandomBits) -> Signal:
-        """A fresh signal, neither charged nor stored."""
-
-    def check(self, signal: Signal) -> None:
-        """Raises WireError for a stored signal that this asker would not send."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is sent, whether its signal was drawn for it, and what the device has spent by then."""
-
-    query: Query
-    remembered: Remembered
-
-
-def ask(
-    asker: Asker, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
-) -> Question:
-    """The question of this slot, with the same signal however often it is asked.
-
-    A stored signal is sent again even if what is private or the settings have changed since: what
-    is drawn anew costs anew, and a redraw that follows the person would say when they changed.
-    second_space: the person's yes to a fresh signal for a second space within the slot.
-    """
-    remembered = memory.remember(
-        asker.space_version,
-        slot,
-        asker.charge,
-        lambda: asker.perturb(bits),
-        handle=asker.handle,
-        second_space=second_space,
-    )
-    try:
-        asker.check(remembered.signal)
-    except WireError:
-        raise LedgerError("the stored signal does not fit its space; it is not sent") from None
-    return Question(Query(remembered.signal, asker.k, asker.collection), remembered)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.errors import OutOfRange
-from askew.model_card import check_text
 from askew.odometer import PayWhatYouGet
+from askew.plain_text import check_text
 
 MAX_K = 1000
 MAX_KEY = 64

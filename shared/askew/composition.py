@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, frexp, isqrt, log, log1p
 
 from askew.enclosure import exp_minus, log_ratio
@@ -102,8 +103,13 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
     """
     if order is None:
         order = best_order(float(rho), slack) if rho else Fraction(2)
-    tail = _log_up(1 / (order * slack)) / (order - 1)
-    return max(Fraction(0), _round_up(rho * order + tail + _log_up(1 - 1 / order)))
+    return max(Fraction(0), _round_up(rho * order + _conversion(order, slack)))
+
+
+@lru_cache(maxsize=64)  # a filter asks again and again for its own
+def _conversion(order: Fraction, slack: Fraction) -> Fraction:
+    """What the conversion at this order adds to rho a."""
+    return _log_up(1 / (order * slack)) / (order - 1) + _log_up(1 - 1 / order)
 
 
 def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:

@@ -48,11 +48,9 @@ from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
 from askew.privacy import Reach
+from askew.sizes import MAX_BUCKETS, MAX_DIMENSION, MAX_RANKING_DIMENSION
 
 KNOTS = 33
-MAX_RANKING_DIMENSION = 256
-MAX_DIMENSION = 16
-MAX_BUCKETS = 4096
 MAX_UNIT = 64.0
 UNIT_STEP = Fraction(1, 1 << 16)  # so that a charge, epsilon * diameter, is a short fraction
 MAX_SIZE = 1024.0  # of a coordinate of an item or a direction

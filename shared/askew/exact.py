@@ -85,6 +85,11 @@ class Draws:
         """A uniform integer in [0, limit), exactly."""
         return self.bits.below(limit)
 
+    def below_each(self, limits: Sequence[int]) -> list[int]:
+        """Independent draws of `below`, one for each limit, read at once."""
+        drawn: list[int] = self.bits.below_each(np.array(limits, dtype=np.int64)).tolist()
+        return drawn
+
     def choose(self, classes: Classes) -> int:
         """The key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))
@@ -119,31 +124,32 @@ def parts_of(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Callabl
 
 def log_total(listing: Listing) -> float:
     """ln of the sum of the weights listed, by float64."""
-    top, sums, _ = _sums(listing)
+    top, sums, _, _ = _sums(listing)
     return top + log(float(sums[-1]))
 
 
-def _sums(listing: Listing) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """The highest log-weight, the running sum over parts of the weights relative to it, and the
-    running sum within the last part relative to that part's highest.
+def _sums(listing: Listing) -> tuple[float, NDArray[np.float64], Chunk, NDArray[np.float64]]:
+    """The highest log-weight, the running sum over parts of the weights relative to it, the last
+    part, and the running sum within it relative to that part's highest.
     """
     tops, sums = [], []
     for part in listing.parts:
-        logs = part().logs
+        chunk = part()
+        logs = chunk.logs
         top = float(logs.max())
         edges = np.cumsum(np.exp(logs - top)) if top > -inf else np.zeros(len(logs))
         tops.append(top)
         sums.append(float(edges[-1]))
     highest = max(tops)
-    return highest, np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest)), edges
+    return highest, np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest)), chunk, edges
 
 
 def _filtered(listing: Listing, word: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
-    top, sums, edges = _sums(listing)
+    top, sums, chunk, edges = _sums(listing)
     total, u = float(sums[-1]), word / 2**64
     index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
-    chunk = listing.parts[index]()
+    chunk = chunk if index == len(sums) - 1 else listing.parts[index]()
     rest = exp(min(listing.log_rest - top, 700.0)) / total
     terms = len(sums) + CHUNK if len(sums) > 1 else len(chunk.keys)
     error = expm1(min(listing.log_error, 700.0)) + 2 * _EXP_ERROR + (terms + 8) * _ULP + rest

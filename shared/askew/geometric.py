@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, log, log2
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError
 from askew.randomness import WORD_BITS, Coins, RandomBits
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_STEP_EXPONENT = 20
 MAX_INVERSE_RATE = 4096
@@ -113,6 +115,8 @@ class TwoSidedGeometric:
 
     def one_sided(self, count: int, bits: RandomBits) -> NDArray[np.int64]:
         """`count` independent draws of the geometric law G, shape (count,)."""
+        import numpy as np
+
         faces = bits.throw(self._coins, count)  # (count, levels + 1)
         values: NDArray[np.int64] = faces[:, :-1] @ (1 << np.arange(self.levels, dtype=np.int64))
         for row in np.flatnonzero(faces[:, -1]):

@@ -9,8 +9,9 @@ from askew.listing import MAX_ATTRIBUTES, MAX_NAME, MAX_TEXT, Attribute, Listing
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.model_card import ModelCard
+from askew.privacy import ANY_SPACE
 from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
-from askew.signal import ANY_SPACE, Query
+from askew.signal import Query
 
 MAX_COLLECTIONS = 256
 

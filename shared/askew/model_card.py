@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from askew.break_even import BreakEven
 from askew.errors import DimensionMismatch, NotFound, OutOfRange, StaleSpace
+from askew.item import Item
 from askew.meanings import Meanings
+from askew.plain_text import check_text
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query
-from askew.vectors import VERSION_BYTES, FeatureSpace
+from askew.sizes import VERSION_BYTES
+from askew.vectors import FeatureSpace
 
-MAX_TEXT = 500
-MAX_YEAR = 9999
-MAX_GENRES = 20
 MAX_VECTOR_SIZE = 1024.0
 MAX_PAYLOAD = 1 << 18  # bytes of an item
 
@@ -105,31 +105,6 @@ class ModelCard:
             raise NotFound("collection")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing that can be recommended. Titles are text from outside: never markup.
-
-    Raises OutOfRange for text that is empty, long or not printable, or a year beyond 1..9999.
-    """
-
-    title: str
-    year: int | None = None
-    genres: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if len(self.genres) > MAX_GENRES:
-            raise OutOfRange("the number of genres", f"at most {MAX_GENRES}")
-        for text in (self.title, *self.genres):
-            check_text("a title or genre", text)
-        if self.year is not None and not 1 <= self.year <= MAX_YEAR:
-            raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
-
-    @property
-    def label(self) -> str:
-        """The title as people write it: "Alien (1979)"."""
-        return f"{self.title} ({self.year})" if self.year else self.title
-
-
 @dataclass(frozen=True, eq=False)
 class Catalog:
     """All items, and what scores them.
@@ -201,12 +176,6 @@ class Catalog:
                 digest.update(np.ascontiguousarray(array[at : at + _AT_ONCE], dtype="<f4").data)
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
-
-
-def check_text(name: str, text: str) -> None:
-    """Raises OutOfRange unless the text is short and plain: control characters steer terminals."""
-    if not (0 < len(text) <= MAX_TEXT and text.isprintable()):
-        raise OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
 
 
 def _lines(items: Sequence[Item]) -> Iterator[bytes]:

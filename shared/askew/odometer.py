@@ -60,8 +60,20 @@ class Spent:
         """After one more charge."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
-            return self + Spent(range_epsilon=epsilon, range_delta=delta, rho=rho_of(loss))
-        return self + Spent(epsilon=epsilon, delta=delta)
+            return Spent(
+                epsilon=self.epsilon,
+                delta=self.delta,
+                range_epsilon=self.range_epsilon + epsilon,
+                range_delta=self.range_delta + delta if delta else self.range_delta,
+                rho=self.rho + rho_of(loss),
+            )
+        return Spent(
+            epsilon=self.epsilon + epsilon,
+            delta=self.delta + delta if delta else self.delta,
+            range_epsilon=self.range_epsilon,
+            range_delta=self.range_delta,
+            rho=self.rho,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +130,11 @@ class PrivacyBudget:
         """What is spent after one more charge. Raises BudgetExceeded, ParameterError."""
         neighbors = check_losses([loss])
         charged = spent.plus(loss)
-        before, then = self.loss(spent, neighbors), self.loss(charged, neighbors)
+        then = self.loss(charged, neighbors)
         for measure in ("epsilon", "delta"):
-            spends, had, cap = (getattr(each, measure) for each in (then, before, self))
+            spends, cap = getattr(then, measure), getattr(self, measure)
             if spends > cap:
+                had = getattr(self.loss(spent, neighbors), measure)
                 raise BudgetExceeded(
                     spends - had, had, cap, measure=measure, whose="data set's budget of"
                 )

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
-from askew.model_card import MAX_TEXT, MAX_YEAR, Item, check_text
+from askew.item import MAX_YEAR, Item
+from askew.plain_text import MAX_TEXT, check_text
 
 _AT_ONCE = 1 << 12  # items
 _PIECE = 1 << 16  # characters

@@ -105,6 +105,9 @@ class BoundedRange:
     neighbors: NeighboringRelation
 
 
+ANY_SPACE: Final = ""
+"""The space of a place's signal, which is no server's."""
+
 PrivacyLoss = PureDP | ApproximateDP
 
 
@@ -195,7 +198,7 @@ def exact_rational(name: str, value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
         limit = "an int or a Fraction; write Fraction('0.1') or Fraction(1, 10), not 0.1"
         raise ParameterError(name, value, limit)
-    return Fraction(value)
+    return value if isinstance(value, Fraction) else Fraction(value)
 
 
 def positive_rational(name: str, value: object) -> Fraction:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from askew.enclosure import exp_minus, log_ratio
-from askew.encoder import MAX_BUCKETS
 from askew.errors import ParameterError
 from askew.privacy import Reach, SignalLoss
 from askew.randomness import Coins, RandomBits, RationalOdds
+from askew.sizes import MAX_BUCKETS
 
 ODDS_BITS = 32  # odds are multiples of 2**-32
 MAX_EPSILON = 20

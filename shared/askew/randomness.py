@@ -17,10 +17,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WORD_BITS = 128
 _WORD_BYTES = WORD_BITS // 8
@@ -51,6 +52,8 @@ class Coins:
     """A row of coins that are thrown together, in work that does not depend on how they fall."""
 
     def __init__(self, odds: Sequence[Odds]) -> None:
+        import numpy as np  # bits are read where no coin is thrown, and start without it
+
         bounds = [each.bounds(WORD_BITS) for each in odds]
         self.odds = tuple(odds)
         self.low = _lanes([low for low, _ in bounds])  # (n, 2)
@@ -71,6 +74,8 @@ class RandomBits(ABC):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` fresh uniform 64-bit words, shape (count,)."""
+        import numpy as np
+
         return np.frombuffer(self.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below(self, limit: int) -> int:
@@ -86,8 +91,26 @@ class RandomBits(ABC):
             if value < limit:
                 return value
 
+    def below_each(self, limits: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
+
+        As `below`, a word at a time: bits beyond those of the limit are cut off, and what is not
+        below it is drawn again.
+        """
+        masks = limits - 1
+        for shift in (1, 2, 4, 8, 16, 32):
+            masks |= masks >> shift
+        values = self.words(len(limits)).astype(np.int64) & masks
+        again = np.flatnonzero(values >= limits)
+        while len(again):
+            values[again] = self.words(len(again)).astype(np.int64) & masks[again]
+            again = again[values[again] >= limits[again]]
+        return values
+
     def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
         """Throw a row of coins `times` times; returns heads as True, shape (times, len(coins))."""
+        import numpy as np
+
         n = len(coins)
         words = np.frombuffer(self.read(times * n * _WORD_BYTES), dtype=">u8")
         words = words.reshape(times, n, 2)
@@ -134,6 +157,8 @@ class ReplayBits(RandomBits):
 
 def _lanes(values: Sequence[int]) -> NDArray[np.uint64]:
     """Integers below 2**128 as two 64-bit lanes, high lane first: shape (n, 2)."""
+    import numpy as np
+
     return np.array([(v >> 64, v & 0xFFFFFFFFFFFFFFFF) for v in values], dtype=np.uint64)
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
+from askew.item import Item
 from askew.listing import Listing
-from askew.model_card import Catalog, Item
+from askew.model_card import Catalog
 from askew.vectors import Profile
 
 _AT_ONCE = 4096  # items

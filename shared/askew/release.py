@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from askew.errors import Malformed, OutOfRange
-from askew.model_card import MAX_TEXT, check_text
+from askew.plain_text import MAX_TEXT, check_text
 from askew.privacy import ApproximateDP, NeighboringRelation
 
 SCHEMA = 1

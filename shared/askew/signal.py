@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import MICRODEGREES, Position
+from askew.privacy import ANY_SPACE
 from askew.randomized_response import RandomizedResponse
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TasteMechanism = Lattice | RandomizedResponse
 Mechanism = TasteMechanism | MapNoise
-ANY_SPACE = ""  # of a place's signal, which is no server's
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Signal:
 
     def point(self) -> NDArray[np.float64]:
         """The coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
+        import numpy as np
+
         return np.array(self.values, dtype=np.float64) * self.lattice.step
 
 

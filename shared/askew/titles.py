@@ -6,31 +6,16 @@ A device looks the titles of its person up, a server those of a public release.
 from __future__ import annotations
 
 import re
-import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 
 import numpy as np
 
-from askew.model_card import Catalog, Item
+from askew.item import Item
+from askew.model_card import Catalog
+from askew.title_key import title_key, without_article
 
-# "Avventura, L' (1960)", "City of Lost Children, The (Cité des enfants perdus, La) (1995)"
-_ARTICLE_AT_THE_END = re.compile(
-    r"([^(]+), (the|an?|l[aeo]s?|l'|il|el|der|die|das|den|det|une?|una)( \(.*)?"
-)
-_ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
 _YEAR_AT_THE_END = re.compile(r"(.*?) ?\([0-9]{1,4}\)")  # as `Item.label` writes it
-
-
-def title_key(text: str) -> str:
-    """What a title is found by: "Misérables, The (1998)" and "the miserables (1998)" are one."""
-    plain = " ".join(plain_text(text).split())
-    turned = _ARTICLE_AT_THE_END.fullmatch(plain) if ", " in plain else None
-    if turned is None:
-        return plain
-    name, article, rest = turned.groups(default="")
-    joint = "" if article.endswith("'") else " "
-    return f"{article}{joint}{name}{rest}"
 
 
 class TitleIndex:
@@ -44,7 +29,7 @@ class TitleIndex:
     def __init__(self, catalog: Catalog) -> None:
         """Of two items with one label the lower id counts."""
         self._items = catalog.items
-        keys = (_hash(_without_article(title_key(item.title))) for item in catalog.items)
+        keys = (_hash(without_article(title_key(item.title))) for item in catalog.items)
         hashes = np.fromiter(keys, np.uint32, len(catalog))
         order = np.argsort(hashes, kind="stable").astype(np.uint32)  # of one hash ascending
         self._numbers = array("I", order.tobytes())
@@ -59,8 +44,8 @@ class TitleIndex:
         titles = [at for at, (title, _) in near if title == key]
         if len(titles) == 1:
             return titles[0]
-        bare = _without_article(key)
-        alike = [at for at, keys in near if bare in map(_without_article, keys)]
+        bare = without_article(key)
+        alike = [at for at, keys in near if bare in map(without_article, keys)]
         return alike[0] if len(alike) == 1 else None
 
     def of_label(self, label: str) -> int | None:
@@ -75,7 +60,7 @@ class TitleIndex:
         """The items, ascending, whose title or label may have this key but for an article."""
         dated = _YEAR_AT_THE_END.fullmatch(key)
         titles = {key} if dated is None else {key, dated[1]}
-        hashes = {_hash(_without_article(title)) for title in titles}
+        hashes = {_hash(without_article(title)) for title in titles}
         return sorted(at for wanted in hashes for at in self._of_hash(wanted))
 
     def _of_hash(self, wanted: int) -> array[int]:
@@ -90,15 +75,3 @@ def _keys(item: Item) -> tuple[str, str]:
 def _hash(key: str) -> int:
     """32 bits: two titles of a million often have the same, which costs a look at both."""
     return hash(key) & 0xFFFFFFFF
-
-
-def _without_article(key: str) -> str:
-    return _ARTICLE_AT_THE_START.sub("", key)
-
-
-def plain_text(text: str) -> str:
-    """Lower case without accents, so that "amelie" finds "Amélie"."""
-    if text.isascii():  # the same, and most are
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(each for each in decomposed if not unicodedata.combining(each))

@@ -51,7 +51,7 @@ def complaint(command: str) -> str | None:
         return f"no such target: {unknown}" if unknown else None
     current: click.Command = PROGRAMS[program]
     while isinstance(current, click.Group) and arguments and not arguments[0].startswith("-"):
-        found = current.commands.get(arguments.pop(0))
+        found = current.get_command(click.Context(current), arguments.pop(0))
         if found is None:
             return "no such command"
         current = found

@@ -20,7 +20,9 @@ def helps(
     context = click.Context(command, parent, info_name=name, **command.context_settings)
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
-        for word, each in command.commands.items():
+        for word in command.list_commands(context):
+            each = command.get_command(context, word)
+            assert each is not None
             yield from helps(each, f"{name} {word}", context)
 
 

@@ -22,8 +22,9 @@ import pytest
 from rich.console import Console
 
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
+from askew.item import Item
 from askew.metric_card import Card
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query

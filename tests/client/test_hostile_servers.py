@@ -20,7 +20,7 @@ import pytest
 
 from askew.errors import Malformed, NotFound, ParameterError, TransportError
 from askew.held_file import HEAD_BYTES, file_of, piece_of
-from askew.model_card import Item
+from askew.item import Item
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -16,7 +16,8 @@ from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import MICRODEGREES, Position, microdegrees
 from askew.metric.region import Region
-from askew.signal import ANY_SPACE, Signal
+from askew.privacy import ANY_SPACE
+from askew.signal import Signal
 
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 FIJI = Region(-20.7, 176.8, -12.4, -178.2)

@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from small_world import made_meanings, made_space
 
-from askew.encoder import MAX_BUCKETS, MAX_RANKING_DIMENSION
 from askew.errors import OutOfRange
 from askew.meanings import MAX_MEANINGS, Meanings
 from askew.privacy import Reach
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of
+from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
 from askew.vectors import fold_in
 
 Vectors = NDArray[np.float32]

@@ -11,7 +11,8 @@ import pytest
 from small_world import RULE, made_space
 
 from askew.errors import DimensionMismatch, OutOfRange
-from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.item import Item
+from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
 
 ITEMS = (Item("Alien", 1979, ("Horror",)), Item("Heat", 1995), Item("Untitled"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askew.errors import OutOfRange
-from askew.model_card import Item
+from askew.item import Item
 from askew.packed_items import PackedItems, joined
 
 TEXT = st.text("aé漢😀 '", min_size=1, max_size=9)

@@ -116,8 +116,9 @@ def test_an_image_starts_a_command_that_exists_on_ports_that_are_open() -> None:
 
 
 def check_options(command: str, options: list[str]) -> None:
-    flags = {flag for each in cli.commands[command].params for flag in each.opts}
-    assert isinstance(cli.commands[command], click.Command)
+    found = cli.get_command(click.Context(cli), command)
+    assert found is not None
+    flags = {flag for each in found.params for flag in each.opts}
     assert {each for each in options if each.startswith("-")} <= flags
 
 

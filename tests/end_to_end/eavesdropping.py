@@ -17,8 +17,9 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder
 from askew.break_even import BreakEven, Offer, Way
 from askew.errors import AskewError, StaleSpace
 from askew.held_file import Part, piece_of
+from askew.item import Item
 from askew.item_codes import rounded, rounded_boosts, scales_of
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
 from askew.wire.held import held_files

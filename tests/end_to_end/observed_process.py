@@ -25,8 +25,9 @@ import numpy as np
 from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.errors import ArtifactError
+from askew.item import Item
 from askew.item_codes import rounded
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.odometer import PayWhatYouGet, PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits

@@ -20,8 +20,9 @@ from askew.held_file import Part
 from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
+from askew.privacy import ANY_SPACE
 from askew.rule_kind import MetricRuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact

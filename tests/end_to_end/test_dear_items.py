@@ -12,8 +12,9 @@ from small_world import made_card, made_encoder, made_space
 
 from askew.editions import FIRST
 from askew.held_file import HEAD_BYTES
+from askew.item import Item
 from askew.meanings import Meanings
-from askew.model_card import MAX_PAYLOAD, Catalog, Item, ModelCard
+from askew.model_card import MAX_PAYLOAD, Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.randomness import SystemBits
 from askew.signal import Query

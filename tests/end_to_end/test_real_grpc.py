@@ -21,9 +21,10 @@ from small_world import RULE, made_buckets, made_encoder, made_space
 from askew.editions import FIRST, PERIOD
 from askew.errors import AskewError, OtherKind, TransportError, WireError
 from askew.held_file import HEAD_BYTES, PIECE_BYTES, Head, Part
+from askew.item import Item
 from askew.item_codes import encode, encode_boosts, rounded
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal

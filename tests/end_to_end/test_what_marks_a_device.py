@@ -21,12 +21,13 @@ from held_files import MONDAY, FakeSource, body_of
 from small_world import made_buckets, made_card, made_catalog, made_encoder
 
 from askew.editions import LONGEST_DELAY, PERIOD
-from askew.encoder import MAX_DIMENSION
 from askew.errors import OutOfRange, ServerFailed
 from askew.held_file import Part, piece_of
-from askew.model_card import Catalog, Item, ModelCard, ServingRule
+from askew.item import Item
+from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import SystemBits
 from askew.rule_kind import RuleKind
+from askew.sizes import MAX_DIMENSION
 from askew.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -38,6 +38,9 @@ class Tape(Draws):
 
     def below(self, limit: int) -> int:
         return self.branch([Fraction(1, limit)] * limit) if limit > 1 else 0
+
+    def below_each(self, limits: Sequence[int]) -> list[int]:
+        return [self.below(limit) for limit in limits]
 
     def choose(self, classes: Classes) -> int:
         chunks = [part() for part in classes.listing(200.0).parts]

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.enclosure import log_ratio
-from askew.encoder import MAX_BUCKETS
 from askew.errors import ParameterError
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
 from askew.randomness import Coins, RandomBits, RationalOdds, SystemBits
+from askew.sizes import MAX_BUCKETS
 
 Law = dict[int, Fraction]
 EPSILONS = st.fractions(Fraction(1, 1024), Fraction(20), max_denominator=10**6)

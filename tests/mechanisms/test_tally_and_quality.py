@@ -220,3 +220,23 @@ def test_concentrated_peeling_spends_its_whole_budget(k: int, by_the_paper: floa
 def test_truncation_comes_from_public_numbers(beta: Fraction) -> None:
     """ceil((2 / epsilon) (ln(d!/(d-k)!) + ln(1/beta))) = ceil(2 (ln 90 + ln 1024))."""
     assert Joint(k=2, epsilon=1, neighbors=ONE).truncation_for(10, beta) == 23
+
+
+LOW = 1 << 16  # the table of `Tally.items_at` tells values apart by their bits below this
+CROWDS = {
+    "few values": np.random.default_rng(1).integers(0, 9, 300),
+    "alike in their low bits": np.random.default_rng(2).integers(-4, 5, 300) * LOW,
+    "some alike": np.random.default_rng(3).choice([3, 3 + LOW, 3 - LOW, 7, 7 + 2**50, -1], 300),
+    "wide": np.random.default_rng(4).integers(-(2**60), 2**60, 300),
+    "one value": np.full(20, 5),
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+@pytest.mark.parametrize("asked", [1, 2, 7, 20])
+def test_items_at_ranks_are_those_of_a_stable_sort(crowd: str, asked: int) -> None:
+    counts = CROWDS[crowd]
+    order = np.argsort(-counts, kind="stable")
+    rng = np.random.default_rng(asked)
+    for ranks in (range(asked), *(rng.choice(len(counts), asked) for _ in range(20))):
+        assert tally(counts, 1).items_at([*ranks]) == tuple(order[[*ranks]].tolist())

@@ -10,8 +10,9 @@ import pytest
 from small_world import RULE, made_buckets, made_encoder, made_space
 
 from askew.editions import FIRST
+from askew.item import Item
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal

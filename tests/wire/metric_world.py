@@ -13,9 +13,10 @@ from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
 from askew.metric.region import Region
 from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.privacy import ANY_SPACE
 from askew.ranking import Slate
 from askew.rule_kind import MetricRuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.wire import convert
 
 VERSION = "000102030405060708090a0b0c0d0e0f"

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from small_world import made_buckets, made_encoder, made_space
 
+from askew.item import Item
 from askew.lattice import Lattice
-from askew.model_card import Item, ModelCard, ServingRule
+from askew.model_card import ModelCard, ServingRule
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.rule_kind import RuleKind

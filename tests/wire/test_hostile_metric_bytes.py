@@ -38,9 +38,10 @@ from askew.metric.map_space import MapSpace
 from askew.metric.region import Region
 from askew.metric_card import MetricRule
 from askew.model_card import ModelCard
+from askew.privacy import ANY_SPACE
 from askew.ranking import Slate
 from askew.rule_kind import MetricRuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 

@@ -30,9 +30,10 @@ from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
 from askew.metric.region import Region
 from askew.metric_card import Card, MetricCard, MetricRule
+from askew.privacy import ANY_SPACE
 from askew.ranking import Slate
 from askew.rule_kind import MetricRuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.wire import convert
 
 # A tag byte is 8 * field number + wire type, as in test_golden_bytes.

@@ -14,8 +14,9 @@ from small_world import made_card, made_encoder, made_space
 from askew.editions import FIRST, LAST
 from askew.errors import Malformed, OutOfRange
 from askew.held_file import HEAD_BYTES, Head, Part
+from askew.item import Item
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.ranking import Slate
 from askew.signal import Query, Signal

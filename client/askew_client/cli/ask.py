@@ -14,7 +14,8 @@ from askew_client.cli import ask_output, options
 if TYPE_CHECKING:
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.values import Answer, Rated
+    from askew_client.views.rated import Rated
+    from askew_client.views.values import Answer
 
 _SECOND_SPACE = (
     "This month has a signal for another feature space already, and a second one tells more about "

@@ -12,7 +12,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from askew_client.views.values import Budget
+    from askew_client.views.budget import Budget
 
 _ACCEPT = (
     "Nothing more is spent until you accept the ledger as it is and the date as it is. What the "
@@ -49,14 +49,14 @@ def budget(
     import datetime
 
     from askew_client.device.budget_view import budget_of
-    from askew_client.ledger.store import SignalStore
+    from askew_client.ledger.book import LedgerBook
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
     from askew_client.settings.sources import AUTO
 
     config = options.load(context, lifetime_cap=lifetime_cap, data=data)
     where = places(config.data)
-    store = SignalStore(where.ledger, config.settings.caps, where.anchor)
+    store = LedgerBook(where.ledger, config.settings.caps, where.anchor)
     today = datetime.date.today()
     if unfreeze:
         if not yes:

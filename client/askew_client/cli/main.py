@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -24,20 +25,33 @@ from askew.errors import (
     TransportError,
     WireError,
 )
-from askew_client.cli.ask import ask, catalog
-from askew_client.cli.budget import budget
-from askew_client.cli.completion import completion
-from askew_client.cli.demo import demo
-from askew_client.cli.doctor import doctor
-from askew_client.cli.near import near
-from askew_client.cli.place import place
-from askew_client.cli.profile import profile
-from askew_client.cli.refresh import refresh
-from askew_client.cli.tui import tui
 from askew_client.storage import core_dumps
 
+_COMMANDS = (
+    *("ask", "budget", "catalog", "completion", "demo", "doctor"),
+    *("near", "place", "profile", "refresh", "tui"),
+)
+_MODULES = {"catalog": "ask"}  # of a command that has another's; else each has its own
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+
+class _Commands(click.Group):
+    """A command's module is imported when the command is named, and nothing of the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """By name."""
+        return sorted({*_COMMANDS, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As click's; imported the first time."""
+        if cmd_name in _COMMANDS and cmd_name not in self.commands:
+            module = import_module(f"askew_client.cli.{_MODULES.get(cmd_name, cmd_name)}")
+            self.add_command(getattr(module, cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+)
 @click.version_option(__version__)
 @click.option(
     "--config",
@@ -69,11 +83,6 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     4 no usable answer from a server, 130 stopped.
     """
     context.obj = config_file
-
-
-_COMMANDS = (ask, budget, catalog, completion, demo, doctor, near, place, profile, refresh, tui)
-for _command in _COMMANDS:
-    cli.add_command(_command)
 
 
 def main() -> None:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from askew.metric.position import MICRODEGREES
 from askew.metric_card import MetricCard
+from askew.privacy import ANY_SPACE
 from askew.randomness import RandomBits
 from askew.ranking import Slate
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.resident import HOME, WISHES

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from askew.model_card import Catalog
 from askew.randomness import SystemBits
-from askew.titles import TitleIndex, title_key
+from askew.title_key import title_key
+from askew.titles import TitleIndex
 from askew.vectors import FeatureSpace
 from askew.wire.convert import query_to_bytes
 from askew_client.demo.person import FAVORITES

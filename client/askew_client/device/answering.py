@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.ranking import Slate
+from askew_client.asking import Question
 from askew_client.device import present
 from askew_client.device.model import Model
-from askew_client.exchange import Exchange, Question
+from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.values import Answer

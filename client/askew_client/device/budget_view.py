@@ -8,15 +8,14 @@ from fractions import Fraction
 from math import ceil, exp
 
 from askew_client.ledger.account import Account, Charge
+from askew_client.ledger.book import LedgerBook
 from askew_client.ledger.slots import day_after
-from askew_client.ledger.store import SignalStore
 from askew_client.settings.settings import slot_of
-from askew_client.views.near import times
-from askew_client.views.rounding import at_most
-from askew_client.views.values import Budget, LedgerLine, PlaceBudget
+from askew_client.views.budget import Budget, LedgerLine, PlaceBudget
+from askew_client.views.rounding import at_most, times
 
 
-def budget_of(store: SignalStore, today: datetime.date) -> Budget:
+def budget_of(store: LedgerBook, today: datetime.date) -> Budget:
     """The ledger as a person reads it."""
     account = store.account()
     return Budget(

@@ -13,21 +13,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 from askew.errors import ProfileError
-from askew_client.device import present, what_if
+from askew_client.device import present
 from askew_client.device.budget_view import budget_of
 from askew_client.device.questions import QuestionDesk
 from askew_client.exchange import Exchange
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.views.values import (
-    Bar,
-    Budget,
-    Connection,
-    Forecast,
-    Match,
-    NoisePicture,
-    Title,
-)
+from askew_client.views.budget import Budget
+from askew_client.views.rated import Title
+from askew_client.views.values import Bar, Connection, Forecast, Match, NoisePicture
 
 
 class Companion(QuestionDesk):
@@ -80,6 +74,8 @@ class Companion(QuestionDesk):
 
         Raises ParameterError for an epsilon or k out of range, ProfileError when nothing is rated.
         """
+        from askew_client.device import what_if  # what plays a server is loaded when it plays
+
         exchange = self._exchange()
         if not exchange.ratings:
             raise ProfileError("there are no ratings yet: rate at least one title")
@@ -91,6 +87,8 @@ class Companion(QuestionDesk):
 
         Raises ParameterError for buckets, which are no noise on a point.
         """
+        from askew_client.device import what_if
+
         what_if.check_point(self._settings)
         return what_if.noise_of(self._connected().card, epsilon, k)
 

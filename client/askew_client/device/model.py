@@ -9,8 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.packed_items import joined
 from askew.ranking import Slate
 from askew.titles import TitleIndex

@@ -21,9 +21,8 @@ from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
-from askew.titles import title_key
-from askew_client.exchange import Question, ask
-from askew_client.forecast.place_forecast import place_forecast
+from askew.title_key import title_key
+from askew_client.asking import Question, ask
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
@@ -117,6 +116,8 @@ class Nearby(PlaceDesk):
 
         Raises PlaceError for a position outside the region, ParameterError where none is set.
         """
+        from askew_client.forecast.place_forecast import place_forecast
+
         settings = replace(self._settings, level=level)
         law, region = settings.map_noise, settings.plane
         return place_forecast(true, region, law, k, draws=draws, bits=self._bits)

@@ -12,8 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from askew.item import Item
 from askew.lattice import Lattice
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalLoss
 from askew.ranking import Ranking, Slate
 from askew.signal import Signal, TasteMechanism
@@ -24,16 +25,8 @@ from askew_client.ledger.account import Account
 from askew_client.ledger.record import Remembered
 from askew_client.profile.document import Liking
 from askew_client.settings.settings import ClientSettings
-from askew_client.views.values import (
-    Answer,
-    Bar,
-    Connection,
-    Cost,
-    Departure,
-    Quote,
-    Result,
-    Title,
-)
+from askew_client.views.rated import Title
+from askew_client.views.values import Answer, Bar, Connection, Cost, Departure, Quote, Result
 from askew_client.views.ways import TakenWay
 from askew_client.ways.choice import Taken
 from askew_client.ways.mechanism import mechanism_for

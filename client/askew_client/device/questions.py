@@ -26,7 +26,8 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.transport.protocol import Library, Transport
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.values import Answer, Connection, PastAnswer, Quote, Refreshed
+from askew_client.views.rated import PastAnswer
+from askew_client.views.values import Answer, Connection, Quote, Refreshed
 from askew_client.views.ways import TakenWay
 from askew_client.ways.choice import Taken, choose
 from askew_client.ways.mechanism import mechanism_for

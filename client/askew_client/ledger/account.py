@@ -12,8 +12,7 @@ from fractions import Fraction
 from functools import partial
 
 from askew.errors import BudgetExceeded
-from askew.privacy import SignalCharge
-from askew.signal import ANY_SPACE
+from askew.privacy import ANY_SPACE, SignalCharge
 from askew_client.ledger.chain import Entry
 from askew_client.ledger.slots import day_after
 from askew_client.settings.ranges import Caps

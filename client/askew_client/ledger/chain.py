@@ -21,7 +21,7 @@ from enum import Enum
 from fractions import Fraction
 from itertools import takewhile
 
-from askew.signal import ANY_SPACE
+from askew.privacy import ANY_SPACE
 
 
 @dataclass(frozen=True)

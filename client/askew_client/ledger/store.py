@@ -9,54 +9,35 @@ that was spent, or writes an entry that gives some back, finds that nothing more
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
-from math import ceil
-from pathlib import Path
 
-from askew.errors import LedgerError, LedgerFrozen, ParameterError, PlaceError, SecondSpace
-from askew.privacy import SignalCharge
-from askew.randomness import SystemBits
-from askew.signal import ANY_SPACE, Signal
+from askew.errors import LedgerFrozen, ParameterError, PlaceError, SecondSpace
+from askew.privacy import ANY_SPACE, SignalCharge
+from askew.signal import Signal
 from askew_client.ledger import rows as ledger_rows
-from askew_client.ledger.account import Account, Charge, check_caps, is_second
-from askew_client.ledger.anchor import Anchor
+from askew_client.ledger.account import check_caps, is_second
+from askew_client.ledger.book import LedgerBook, refusal, salt
 from askew_client.ledger.chain import (
-    Anchored,
     Entry,
     Head,
-    Standing,
     heads,
-    kept,
-    standing,
     trusted,
 )
 from askew_client.ledger.lookup import clock, find, stored
 from askew_client.ledger.record import Remembered, decode_signal, entry_of
 from askew_client.ledger.slots import check_slot, months_between
 from askew_client.settings.ranges import Caps
-from askew_client.storage.private_database import PrivateDatabase
 
 MAX_JUMP = 12  # slots; a clock that jumps further is not believed
-_ROUND = 2**20
 _COPY = SignalCharge(Fraction(0))
-_FORMAT = (ledger_rows.VERSION, ledger_rows.SCHEMA)
-_SALT_BYTES = 32
 
 
-class SignalStore:
+class SignalStore(LedgerBook):
     """Signals and charges of one device. Safe for several processes at once.
 
     Every method raises LedgerError when the file cannot be read, trusted or written.
     """
-
-    def __init__(self, path: Path, caps: Caps, anchor: Path | None = None) -> None:
-        """anchor: by default in a directory of its own beside the file."""
-        self._anchor = Anchor(anchor or path.parent / "anchor" / f"{path.stem}.json")
-        self._caps = caps
-        self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
 
     def with_caps(self, caps: Caps) -> SignalStore:
         """The same store under other caps."""
@@ -105,7 +86,7 @@ class SignalStore:
             if not second_space and is_second(known, space_version, slot):
                 raise SecondSpace(slot)
             signal = draw()
-            entry = entry_of("signal", signal, slot, charge, handle, _salt())
+            entry = entry_of("signal", signal, slot, charge, handle, salt())
             following = self._append(database, anchored, found[-1], entry)
         self._settle()
         return Remembered(signal, fresh=True, spent=_spent(following, charge))
@@ -128,8 +109,8 @@ class SignalStore:
                     raise PlaceError("this device has another signal for that place already")
                 return
             if frozen:
-                raise LedgerFrozen(_refusal(frozen))
-            entry = entry_of("copy", signal, slot, _COPY, handle, _salt())
+                raise LedgerFrozen(refusal(frozen))
+            entry = entry_of("copy", signal, slot, _COPY, handle, salt())
             self._append(database, anchored, found[-1], entry)
         self._settle()
 
@@ -144,81 +125,6 @@ class SignalStore:
             if entry.handle == handle and entry.signal is not None
         )
 
-    def account(self) -> Account:
-        """Every charge, oldest first, their sum, and whether spending is frozen."""
-        with self._file.transaction() as database:
-            known = ledger_rows.entries(database)
-            _, frozen = self._compare(heads(known))
-        charges = tuple(
-            Charge(
-                *(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance),
-                *(e.kind, e.epsilon_per_km),
-            )
-            for e in known
-        )
-        last = heads(known)[-1]
-        return Account(charges, last.spent, self._caps, frozen or None, last.spent_per_km)
-
-    def charges(self) -> tuple[Charge, ...]:
-        """Every charge, oldest first."""
-        return self.account().charges
-
-    def spent(self) -> Fraction:
-        """The sum of every charge, epsilon between any two people."""
-        return self.account().spent
-
-    def unfreeze(self, slot: str) -> Fraction:
-        """Accept the ledger and the clock as they are, which is an entry of its own.
-
-        What the anchor remembers and the ledger lost is booked in both accounts, rounded up: an
-        older copy does not give budget back. What was booked in plain epsilon is returned. The slot
-        becomes the ledger's clock.
-        """
-        check_slot(slot)
-        with self._file.transaction() as database:
-            found = heads(ledger_rows.entries(database))
-            anchored, _ = self._settled(found)  # what is damaged remembers nothing
-            known = anchored or kept(found)
-            lost = _rounded_up(known.spent - found[-1].spent)
-            per_km = _rounded_up(known.spent_per_km - found[-1].spent_per_km)
-            entry = Entry("unfreeze", "", slot, lost, None, _salt(), epsilon_per_km=per_km)
-            self._append(database, anchored, found[-1], entry)
-        self._settle()
-        return lost
-
-    def _append(
-        self, database: sqlite3.Connection, anchored: Anchored | None, head: Head, entry: Entry
-    ) -> Head:
-        """Write an entry and announce its link: the last step before the commit."""
-        following = ledger_rows.append(database, head, entry)
-        self._anchor.write(replace(anchored or Anchored(), announced=following.link))
-        return following
-
-    def _compare(self, found: list[Head]) -> tuple[Anchored | None, str]:
-        """What the anchor remembers, and why the ledger is frozen or ""."""
-        try:
-            anchored = self._anchor.read()
-        except LedgerFrozen as error:
-            return None, str(error)
-        return anchored, standing(found, anchored).value.strip()
-
-    def _settled(self, found: list[Head]) -> tuple[Anchored | None, str]:
-        """The same, after closing the window that a crash left open: a link that was announced and
-        committed is kept before anything else is written.
-        """
-        anchored, frozen = self._compare(found)
-        if standing(found, anchored) is Standing.BEHIND:
-            anchored = kept(found)
-            self._anchor.write(anchored)
-        return anchored, frozen
-
-    def _settle(self) -> None:
-        """Bring the anchor up to date, under the lock, so that it never runs back."""
-        with self._file.transaction() as database:
-            _, frozen = self._settled(heads(ledger_rows.entries(database)))
-        if frozen:
-            raise LedgerFrozen(_refusal(frozen))
-
     def _check(self, frozen: str, known: list[Entry], slot: str) -> None:
         """Raises LedgerFrozen where nothing is spent: the ledger, or the clock, is not believed."""
         last = clock(known)
@@ -226,21 +132,9 @@ class SignalStore:
             jump = f"the clock says {slot}, and the last entry is of {last}"
             frozen = f"{jump}: more than {MAX_JUMP} months later"
         if frozen:
-            raise LedgerFrozen(_refusal(frozen))
+            raise LedgerFrozen(refusal(frozen))
 
 
 def _spent(head: Head, charge: SignalCharge) -> Fraction:
     """The sum of the account that a charge is of."""
     return head.spent if charge.epsilon else head.spent_per_km
-
-
-def _rounded_up(lost: Fraction) -> Fraction:
-    return max(Fraction(0), Fraction(ceil(lost * _ROUND), _ROUND))
-
-
-def _salt() -> str:
-    return SystemBits().read(_SALT_BYTES).hex()
-
-
-def _refusal(reason: str) -> str:
-    return f"spending is frozen: {reason}. Nothing was drawn and nothing was sent"

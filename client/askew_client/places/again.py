@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from askew.listing import Attribute, Listing
-from askew.titles import title_key
+from askew.title_key import title_key
 from askew_client.places.pick import judged, missing, stars
 from askew_client.places.wishes import Wishes
 from askew_client.views.near import NearAnswer
-from askew_client.views.values import Rated
+from askew_client.views.rated import Rated
 
 
 def by_other_wishes(

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from askew.randomness import RandomBits
 from askew.signal import Signal
-from askew_client.exchange import Asker, SignalMemory
+from askew_client.asking import Asker, SignalMemory
 from askew_client.ledger.account import Account
 from askew_client.views.near import AxesCost, PlaceCost
 

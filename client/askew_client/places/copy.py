@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from askew.errors import AskewError, PlaceError
-from askew.signal import ANY_SPACE, Signal
-from askew.vectors import VERSION_BYTES
+from askew.privacy import ANY_SPACE
+from askew.signal import Signal
+from askew.sizes import VERSION_BYTES
 from askew_client.ledger.record import decode_signal, encode_signal
 from askew_client.ledger.slots import check_slot
 from askew_client.profile.named_place import NamedPlace, check_name

@@ -12,8 +12,9 @@ import datetime
 from collections.abc import Callable
 
 from askew.errors import PlaceError
+from askew.privacy import ANY_SPACE
 from askew.randomness import RandomBits
-from askew.signal import ANY_SPACE, Signal
+from askew.signal import Signal
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand
 from askew_client.places.copy import Copy

@@ -5,11 +5,12 @@ Which of the two, a map or axes, is decided here, for all that asks.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from askew.errors import LedgerFrozen, ParameterError, PlaceError
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace
 from askew.metric.position import Position
-from askew.metric_card import MetricCard
 from askew.signal import Signal
 from askew_client.ledger.account import Account
 from askew_client.places.asker import Errand, NearAsker
@@ -18,6 +19,9 @@ from askew_client.places.on_map import LOST, MapAsker
 from askew_client.profile.named_place import AxisValues, NamedPlace, Spot
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import MAP_AXES, PlaceView
+
+if TYPE_CHECKING:
+    from askew.metric_card import MetricCard  # brings numpy
 
 
 def fresh_errand(spot: Spot, handle: str, settings: ClientSettings) -> Errand:

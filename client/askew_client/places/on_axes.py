@@ -11,7 +11,7 @@ from askew.metric.axes import Axis, AxisSpace
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits
 from askew.signal import Signal
-from askew_client.exchange import SignalMemory
+from askew_client.asking import SignalMemory
 from askew_client.ledger.account import Account
 from askew_client.profile.named_place import AxisValues
 from askew_client.settings.settings import ClientSettings

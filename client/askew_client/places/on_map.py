@@ -12,10 +12,10 @@ from askew.metric.area import Area
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
 from askew.metric.region import Region
-from askew.privacy import SignalCharge
+from askew.privacy import ANY_SPACE, SignalCharge
 from askew.randomness import RandomBits
-from askew.signal import ANY_SPACE, Signal
-from askew_client.exchange import SignalMemory, ask
+from askew.signal import Signal
+from askew_client.asking import SignalMemory, ask
 from askew_client.ledger.account import Account
 from askew_client.views.near import MAP_AXES, PlaceCost
 

@@ -14,12 +14,12 @@ from functools import cached_property
 from math import isfinite
 
 from askew.errors import AskewError, PlaceError, ProfileError
-from askew.model_card import MAX_TEXT, check_text
-from askew.titles import title_key
-from askew.vectors import MAX_RATING
+from askew.plain_text import MAX_TEXT, check_text
+from askew.sizes import MAX_RATING
+from askew.title_key import title_key
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.named_place import MAX_PLACES, NamedPlace, check_name
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 Liking = float | None  # None is a like without a number
 # What an edit makes of a title: nothing at all, or one liking.

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from askew.titles import TitleIndex, title_key
+from askew.title_key import title_key
 from askew_client.profile.document import ProfileDocument, State
 from askew_client.profile.store import ProfileStore
-from askew_client.views.values import PastAnswer, Rated, Title
+from askew_client.views.rated import PastAnswer, Rated, Title
+
+if TYPE_CHECKING:
+    from askew.titles import TitleIndex  # brings numpy
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from askew.encoder import MAX_RANKING_DIMENSION
 from askew.errors import ProfileError
-from askew.model_card import Item
+from askew.item import Item
+from askew.sizes import MAX_RANKING_DIMENSION
 
 MAX_MET = 1000
 _MOST_BYTES = (MAX_RANKING_DIMENSION + 1) // 2

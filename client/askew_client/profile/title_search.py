@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import overload
 
-from askew.model_card import Catalog, Item
-from askew.titles import plain_text, title_key
+from askew.item import Item
+from askew.model_card import Catalog
+from askew.title_key import plain_text, title_key
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_words import WordLines
-from askew_client.views.values import Match, Rated, Title
+from askew_client.views.rated import Rated, Title
+from askew_client.views.values import Match
 
 
 class Titles(Sequence[Title]):

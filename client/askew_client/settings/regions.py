@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 
 from askew.errors import ParameterError
 from askew.metric.region import Region
@@ -39,6 +36,10 @@ def region_of(text: str) -> Region:
 
 def countries() -> Iterator[Country]:
     """The table, in the order of the codes."""
+    import csv
+    import io
+    from importlib import resources
+
     table = resources.files("askew_client.settings").joinpath("regions.csv")
     for row in csv.reader(io.StringIO(table.read_text(encoding="utf-8").partition("\n")[2])):
         code, name, *edges = row

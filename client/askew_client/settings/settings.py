@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from askew.break_even import DEVICE_BYTES
 from askew.errors import ParameterError
-from askew.lattice import Lattice
-from askew.metric.map_noise import MapNoise
-from askew.metric.region import Region
 from askew.privacy import DEVICE_REACH
-from askew.randomized_response import RandomizedResponse
-from askew.signal import TasteMechanism
 from askew_client.settings.ranges import LEVELS, Caps, check_settings
 from askew_client.settings.regions import region_of
+
+if TYPE_CHECKING:
+    from askew.metric.map_noise import MapNoise
+    from askew.metric.region import Region
+    from askew.signal import TasteMechanism
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
@@ -112,10 +112,15 @@ class ClientSettings:
     @property
     def map_noise(self) -> MapNoise:
         """The noise of a place that is drawn now. Raises ParameterError without a region."""
+        from askew.metric.map_noise import MapNoise
+
         return MapNoise.in_region(LEVELS[self.level], self.plane)
 
     def mechanism_in(self, n_buckets: int) -> TasteMechanism:
         """The mechanism, in a space of so many buckets. Raises ParameterError where it has none."""
+        from askew.lattice import Lattice
+        from askew.randomized_response import RandomizedResponse
+
         if self.mechanism == "geo_laplace":
             return Lattice.for_epsilon(self.epsilon)
         if n_buckets == 0:

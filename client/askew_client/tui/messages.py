@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from askew_client.views.budget import Budget
 from askew_client.views.problems import Setback
-from askew_client.views.values import (
-    Answer,
-    Bar,
-    Budget,
-    Connection,
-    Forecast,
-    Match,
-    NoisePicture,
-    PastAnswer,
-    Quote,
-    Rated,
-)
+from askew_client.views.rated import PastAnswer, Rated
+from askew_client.views.values import Answer, Bar, Connection, Forecast, Match, NoisePicture, Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

@@ -7,7 +7,7 @@ from rich.text import Text
 from askew_client.tui import sentences
 from askew_client.tui.messages import ProfileView
 from askew_client.tui.widgets.stars import STARS, Stars
-from askew_client.views.values import Rated
+from askew_client.views.rated import Rated
 
 _LATELY = 12  # ratings beside the bars, newest first
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 from textual.content import Content
 
+from askew_client.views.budget import Budget
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.rounding import at_most
 from askew_client.views.values import (
     Answer,
-    Budget,
     Connection,
     Cost,
     Departure,

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, exp, log
+from math import log
 from typing import TYPE_CHECKING
 
 from askew.listing import Value
-from askew_client.views.rounding import at_most
+from askew_client.views.rounding import at_most, times
 
 if TYPE_CHECKING:
     from askew.metric.map_noise import MapNoise
 
 MAP_AXES = ("latitude", "longitude")
-_SURE = 30  # an exponent beyond which the number says nothing more
-
-
-def times(epsilon: Fraction | float) -> str:
-    """How many times odds change at most at this epsilon, e^epsilon, rounded up."""
-    if epsilon > _SURE:
-        return "more than 10,000,000,000,000 times"
-    odds = exp(epsilon)
-    return f"{ceil(100 * odds) / 100:g} times" if odds < 10 else f"{ceil(odds):,} times"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from askew_client.views.rated import Rated, Title
 from askew_client.views.ways import TakenWay
 
 
@@ -46,30 +47,6 @@ class Refreshed:
     size: int
     fetched: int
     next_look: datetime.datetime
-
-
-@dataclass(frozen=True)
-class Title:
-    """One thing of the catalog. All three are text from outside: never markup.
-
-    label is the title as people write it, "Alien (1979)", and the key of a rating.
-    """
-
-    label: str = field(repr=False)
-    title: str = field(repr=False)
-    genres: tuple[str, ...] = field(repr=False, default=())
-
-
-@dataclass(frozen=True)
-class Rated:
-    """One rating of the person's own; rating is None for a like without a number.
-
-    known is false for a title of no item that is held or was met: it is kept, and unused.
-    """
-
-    label: str = field(repr=False)
-    rating: float | None = field(repr=False)
-    known: bool = field(repr=False, default=True)
 
 
 @dataclass(frozen=True)
@@ -203,16 +180,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class PastAnswer:
-    """One earlier answer, as it is kept on the device and nowhere else. when is a local day."""
-
-    when: datetime.date = field(repr=False)
-    slot: str = field(repr=False)
-    labels: tuple[str, ...] = field(repr=False)
-    picked: str = field(repr=False)
-
-
-@dataclass(frozen=True)
 class Forecast:
     """What epsilon and k would give on average; played on the device, nothing is sent.
 
@@ -242,49 +209,3 @@ class NoisePicture:
     reach: tuple[float, ...]
     density: tuple[float, ...]
     offsets: tuple[tuple[float, ...], ...]
-
-
-@dataclass(frozen=True)
-class LedgerLine:
-    """One line of the ledger. kind: "signal"; "copy" for a signal that another device paid for;
-    "unfreeze" for what the person accepted.
-
-    The budget adds between_any_two; epsilon_per_distance stands beside it for a mechanism that has
-    this unit. The account of places adds epsilon_per_km.
-    """
-
-    slot: str
-    space_version: str
-    kind: str
-    epsilon_per_distance: Fraction | None
-    between_any_two: float
-    words: str
-    epsilon_per_km: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True)
-class PlaceBudget:
-    """The account of places, as epsilon per crow's kilometer: in all, and what this month's
-    positions cost.
-    """
-
-    spent: Fraction
-    cap: Fraction
-    this_month: Fraction
-    monthly_cap: Fraction
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The ledger as a person reads it, in its two accounts. frozen says why nothing is spent, or is
-    None. way: how a question would be answered now, once there is a connection.
-    """
-
-    spent: Fraction
-    cap: Fraction
-    next_slot: datetime.date
-    lines: tuple[LedgerLine, ...]
-    words: tuple[str, ...]
-    places: PlaceBudget
-    frozen: str | None = None
-    way: TakenWay | None = None

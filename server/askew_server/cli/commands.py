@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,25 @@ from askew.errors import AskewError, ConfigError, ParameterError
 
 
 class Commands(click.Group):
-    """A group that explains the errors of its commands."""
+    """A group that imports a command when it is named, and explains its errors.
+
+    modules: by the command's name. A module's command is called as the module is.
+    """
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """By name."""
+        return sorted({*self._modules, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As click's; imported the first time."""
+        module = self._modules.get(cmd_name)
+        if module is not None and cmd_name not in self.commands:
+            self.add_command(getattr(import_module(module), module.rpartition(".")[2]), cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """As click's. A ParameterError of an option becomes wrong usage of it, and another error

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from askew.encoder import MAX_RANKING_DIMENSION
 from askew.errors import OutOfRange, ParameterError
+from askew.sizes import MAX_RANKING_DIMENSION
 from askew.vectors import RatingScale
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (

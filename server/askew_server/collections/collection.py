@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.listing import Attribute, Listing, Value
 from askew.metric_card import CollectionCard
-from askew.vectors import VERSION_BYTES
+from askew.sizes import VERSION_BYTES
 from askew_server.collections.columns import Column, Rows, Titles, is_of_kind, named
 
 _Made = TypeVar("_Made")

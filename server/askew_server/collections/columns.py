@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
 from askew.listing import MAX_TEXT, AttributeKind, Value
+from askew_server.collections.decimals import decimals
 
 UNKNOWN = -1
 
@@ -54,9 +55,13 @@ class Titles:
 
     def take(self, rows: Rows) -> list[str]:
         """The texts of some rows, in their order."""
+        return [str(each, "utf-8") for each in self.encoded(rows)]
+
+    def encoded(self, rows: Rows) -> list[bytes]:
+        """The same in UTF-8."""
         starts = np.where(rows > 0, self.ends[rows - 1], 0).tolist()
         spans, blob = zip(starts, self.ends[rows].tolist(), strict=True), self.blob.data
-        return [str(blob[start:end], "utf-8") for start, end in spans]
+        return [bytes(blob[start:end]) for start, end in spans]
 
     def check(self, name: str) -> None:
         """Raises OutOfRange unless each is plain text, as `askew.listing.check_plain` has it."""
@@ -126,8 +131,7 @@ class Numbers(_Values):
 
     def take(self, rows: Rows) -> list[Value]:
         """The values of some rows, in their order."""
-        # By its digits: 23.6 is 23.6 again, and not the float32 beside it.
-        found = [float(str(value)) for value in self.values[rows]]
+        found = decimals(self.values[rows])
         return [None if isnan(value) else value for value in found]
 
 

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from askew.item import Item
 from askew.item_codes import encode, encode_boosts, rounded, rounded_boosts, scales_of
 from askew.meanings import Meanings
-from askew.model_card import Catalog, Item
+from askew.model_card import Catalog
 from askew.retrieval.buckets import labels_of, slates_of
 from askew.retrieval.cover import cover
 from askew_server.evaluation.rules import bucket_slates

@@ -135,17 +135,18 @@ def total_after(database: sqlite3.Connection, request: ChargeRequest) -> Spent |
     """What a data set has spent once this is charged; None for an analyst's question, which its
     grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
     """
-    held, loss = reading.newest_version(database, request.dataset), request.loss
+    name, loss = request.dataset, request.loss
+    held = reading.newest_terms(database, name)
     if request.version != held.version:
-        text = f"{request.dataset!r} is at version {held.version!r}; {request.version!r} takes no"
+        text = f"{name!r} is at version {held.version!r}; {request.version!r} takes no"
         raise LedgerError(text + " new charges")
     if loss.neighbors is not held.neighbors:
-        text = f"the budget of {held.name!r} is for {held.neighbors.name}, the loss for"
+        text = f"the budget of {name!r} is for {held.neighbors.name}, the loss for"
         raise LedgerError(f"{text} {loss.neighbors.name}")
     if request.principal is not None:
-        _check_answer(reading.newest_budget(database, held.name, request.principal), request)
+        _check_answer(reading.newest_budget(database, name, request.principal), request)
         return None
-    return held.cap.after(reading.spent_on(database, held.name), loss)
+    return held.cap.after(reading.spent_on(database, name), loss)
 
 
 def _check_answer(budget: AnalystBudget | None, request: ChargeRequest) -> None:

@@ -14,7 +14,6 @@ it is made.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,42 +21,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from askew.errors import LedgerError, LedgerFrozen
-from askew.odometer import Spent
-from askew_server.ledger.rationals import columns_of, spent_of
+from askew.errors import LedgerFrozen
+from askew_server.ledger.marks import START, Mark, announced_line, is_whole, kept_line, read_line
 
 _CHUNK = 16384
-_LAST = 1 << 62  # far from the last number that SQLite can count to
-FARTHEST = _LAST >> 1  # a repair goes here at most, so that rows after it have numbers left
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 @dataclass(frozen=True)
-class Mark:
-    """One line: a link of the chain, and the totals after it of the data sets that it touched.
+class _Tail:
+    """The last line as it was read or written, with its break, and what the file said up to it."""
 
-    kept: whether the link was committed when the line was written. An announcement has no totals.
-    """
-
-    sequence: int
-    hash: bytes
-    spent: dict[str, Spent]
-    kept: bool = True
+    start: int
+    line: bytes
+    kept: Mark
+    announced: Mark | None
 
     @property
-    def link(self) -> tuple[int, bytes]:
-        """Its link, as the chain has it."""
-        return self.sequence, self.hash
-
-
-START = Mark(0, bytes(32), {})
+    def end(self) -> int:
+        """Where the next line goes."""
+        return self.start + len(self.line)
 
 
 class Anchor:
-    """Only whoever holds the ledger's write lock may call anything but `head` and `lines`."""
+    """Only whoever holds the ledger's write lock may call anything but `lines`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._tail: _Tail | None = None  # of this process; others write the file, too
 
     def create(self) -> None:
         """An empty file of mode 0600, durably in its directory."""
@@ -69,13 +60,8 @@ class Anchor:
 
         An announcement before the last one was given up: its process died before it committed.
         """
-        announced = None
-        for line in filter(_is_whole, self._backwards()):
-            mark = self._parse(line)
-            if mark.kept:
-                return mark, announced
-            announced = announced or mark
-        return START, announced
+        tail = self._last()
+        return (tail.kept, tail.announced) if tail else self._found()
 
     def lines(self) -> tuple[list[Mark], str | None]:
         """Every kept line that can be read, oldest first, and what is wrong with others or None."""
@@ -85,7 +71,7 @@ class Anchor:
             return [], str(self._lost(error))
         marks: list[Mark] = []
         fault = None if b"\n" in content else f"the anchor {self.path} is empty"
-        for line in filter(_is_whole, content.split(b"\n")[:-1]):
+        for line in filter(is_whole, content.split(b"\n")[:-1]):
             try:
                 marks.append(self._parse(line))
             except LedgerFrozen as damage:
@@ -94,7 +80,8 @@ class Anchor:
 
     def make_room(self, size: int = _CHUNK) -> None:
         """Take `size` bytes of the disk for the lines to come. Raises OSError, LedgerFrozen."""
-        end = self._end()
+        tail = self._last()
+        end = tail.end if tail else self._end()
         if self.path.stat().st_size < end + size:
             file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -104,27 +91,62 @@ class Anchor:
 
     def announce(self, mark: Mark) -> None:
         """Before the commit of this link. Durable on return. Raises OSError, LedgerFrozen."""
-        line = {"announced": mark.sequence, "hash": mark.hash.hex()}
-        self._write(self.path, line, self._end())
+        tail = self._last()
+        self._append(tail, announced_line(mark), tail.kept if tail else self._found()[0], mark)
 
     def keep(self, mark: Mark) -> None:
         """After the commit of this link. Durable on return. Raises OSError, LedgerFrozen."""
-        self._write(self.path, _kept(mark), self._end())
+        self._append(self._last(), kept_line(mark), mark, None)
 
     def renew(self, mark: Mark) -> None:
         """Start again from one kept line, where nothing readable is left. Raises OSError."""
         fresh = self.path.with_name(self.path.name + ".new")
-        self._write(fresh, _kept(mark), 0)
+        _write(fresh, kept_line(mark), 0)
         fresh.replace(self.path)
         _sync_directory(self.path.parent)
 
-    @staticmethod
-    def _write(path: Path, line: dict[str, object], end: int) -> None:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _append(self, tail: _Tail | None, line: bytes, kept: Mark, announced: Mark | None) -> None:
+        """The line after `tail`, and what the file says with it."""
+        end = tail.end if tail else self._end()
+        _write(self.path, line, end)
+        self._tail = _Tail(end, line, kept, announced)
+
+    def _last(self) -> _Tail | None:
+        """The last line, read anew unless the file still ends with the one that was seen last;
+        None where there is none, or none that is whole.
+        """
+        tail = self._tail
+        if tail is None or not self._ends_with(tail):
+            tail = self._tail = self._read_tail()
+        return tail
+
+    def _ends_with(self, tail: _Tail) -> bool:
+        """A next line would begin where it ends: there is nothing, or room."""
         try:
-            _write_all(file, json.dumps(line).encode() + b"\n", end)
-        finally:
-            os.close(file)
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                found = os.pread(file, len(tail.line) + 1, tail.start)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise self._lost(error) from None
+        return found in {tail.line, tail.line + b"\0"}
+
+    def _read_tail(self) -> _Tail | None:
+        last = next(self._backwards(), None)
+        if last is None or not is_whole(last):
+            return None
+        return _Tail(self._end() - len(last) - 1, last + b"\n", *self._found())
+
+    def _found(self) -> tuple[Mark, Mark | None]:
+        """As `head`, from the file's end backwards."""
+        announced = None
+        for line in filter(is_whole, self._backwards()):
+            mark = self._parse(line)
+            if mark.kept:
+                return mark, announced
+            announced = announced or mark
+        return START, announced
 
     def _backwards(self) -> Iterator[bytes]:
         """What is before each line break, newest first."""
@@ -161,28 +183,20 @@ class Anchor:
 
     def _parse(self, line: bytes) -> Mark:
         try:
-            content = json.loads(line)
-            kept = "announced" not in content
-            sequence = content["sequence" if kept else "announced"]
-            totals = content["spent"] if kept else {}
-            spent = {name: spent_of(columns) for name, columns in totals.items()}
-            if type(sequence) is not int or not 0 < sequence < _LAST:
-                raise ValueError
-            return Mark(sequence, bytes.fromhex(content["hash"]), spent, kept)
-        except (LedgerError, ValueError, KeyError, TypeError, AttributeError):
+            return read_line(line)
+        except ValueError:
             raise LedgerFrozen(f"the anchor {self.path} is damaged") from None
 
     def _lost(self, error: OSError) -> LedgerFrozen:
         return LedgerFrozen(f"the anchor {self.path} cannot be read: {error.strerror}")
 
 
-def _is_whole(line: bytes) -> bool:
-    return b"\0" not in line
-
-
-def _kept(mark: Mark) -> dict[str, object]:
-    spent = {name: columns_of(total) for name, total in sorted(mark.spent.items())}
-    return {"sequence": mark.sequence, "hash": mark.hash.hex(), "spent": spent}
+def _write(path: Path, line: bytes, end: int) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _write_all(file, line, end)
+    finally:
+        os.close(file)
 
 
 def _write_all(file: int, content: bytes, offset: int) -> None:

@@ -9,25 +9,32 @@ import msgspec
 
 from askew.errors import LedgerFrozen
 from askew.odometer import Spent
-from askew_server.ledger.anchor import START, Mark
+from askew_server.ledger.marks import START, Mark
 from askew_server.ledger.rationals import spent_of
 from askew_server.ledger.storage import TABLES
 
+Link = tuple[int, bytes]
+# Which tables have rows of a sequence: most acts write two, and a query of each table takes longer.
+_WRITTEN = " UNION ALL ".join(
+    f"SELECT '{table}' FROM {table} WHERE sequence = ?1"  # noqa: S608
+    for table in TABLES
+)
 
-def last_link(database: sqlite3.Connection) -> tuple[int, bytes]:
+
+def last_link(database: sqlite3.Connection) -> Link:
     """Sequence and hash of the newest link."""
     row = database.execute("SELECT sequence, hash FROM chain ORDER BY sequence DESC LIMIT 1")
     return row.fetchone() or (START.sequence, START.hash)
 
 
-def seal(database: sqlite3.Connection, sequence: int) -> None:
-    """Add the next link, over the rows of its sequence as they are stored."""
-    _, previous = last_link(database)
-    link = (sequence, _hash(database, sequence, previous))
+def seal(database: sqlite3.Connection, sequence: int, after: Link) -> Link:
+    """Add the link that follows `after`, over the rows of its sequence as they are stored."""
+    link = (sequence, _hash(database, sequence, after[1]))
     database.execute("INSERT INTO chain VALUES (?, ?)", link)
+    return link
 
 
-def check_links(database: sqlite3.Connection, since: tuple[int, bytes]) -> tuple[int, bytes]:
+def check_links(database: sqlite3.Connection, since: Link) -> Link:
     """Recompute every link after `since`; the newest. Raises LedgerFrozen at a rewritten row."""
     last, previous = since
     if last and _hash_at(database, last) != previous:
@@ -57,12 +64,11 @@ def check_no_strays(database: sqlite3.Connection) -> None:
             raise LedgerFrozen(f"the ledger has rows in {table} that no link of the chain covers")
 
 
-def mark_of(database: sqlite3.Connection, since: int) -> Mark:
-    """What the anchor has to remember of the newest link: the totals of all after `since`."""
-    sequence, link = last_link(database)
+def mark_of(database: sqlite3.Connection, since: int, end: Link) -> Mark:
+    """What the anchor has to remember of the last link: the totals of all after row `since`."""
     rows = database.execute("SELECT * FROM totals WHERE sequence > ? ORDER BY sequence", (since,))
     spent: dict[str, Spent] = {dataset: spent_of(columns) for _, dataset, *columns in rows}
-    return Mark(sequence, link, spent)
+    return Mark(*end, spent)
 
 
 def holds(database: sqlite3.Connection, mark: Mark) -> bool:
@@ -77,9 +83,11 @@ def _hash_at(database: sqlite3.Connection, sequence: int) -> bytes | None:
 
 def _hash(database: sqlite3.Connection, sequence: int, previous: bytes) -> bytes:
     """SHA-256 of the previous hash and every row of the sequence, each column with its type."""
+    written = {table for (table,) in database.execute(_WRITTEN, (sequence,))}
     rows = [
         (table, *row)
         for table in TABLES
+        if table in written
         for row in database.execute(
             f"SELECT * FROM {table} WHERE sequence = ? ORDER BY 1, 2",  # noqa: S608
             (sequence,),

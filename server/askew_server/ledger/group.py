@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from askew.errors import AskewError
-from askew_server.ledger.chain import last_link, seal
+from askew_server.ledger.chain import Link, seal
 
 _Made = TypeVar("_Made")
 
@@ -36,23 +36,20 @@ class Waiting(Generic[_Made]):
         self.settled = self._made is not None or self._error is not None
         return not self.settled
 
-    def act_in(self, database: sqlite3.Connection) -> None:
-        """Do it and seal it as the next link; where it is refused, nothing of it is left.
-
-        It looks once more first: another act of the group may have done the same.
+    def act_in(self, database: sqlite3.Connection, after: Link) -> Link:
+        """Do it and seal it as the link that follows; where it is refused, nothing of it is left.
+        The last link then.
         """
-        if not self.wants_to_act(database):
-            return
         database.execute("SAVEPOINT act")
         try:
-            sequence = last_link(database)[0] + 1
-            self._made = self.act(database, sequence)
-            seal(database, sequence)
+            self._made = self.act(database, after[0] + 1)
+            after = seal(database, after[0] + 1, after)
         except AskewError as error:
             database.execute("ROLLBACK TO act")
             self.fail(error)
         database.execute("RELEASE act")
         self.settled = True
+        return after
 
     def fail(self, error: BaseException) -> None:
         """The group's transaction failed, or the act was refused."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import astuple
 from fractions import Fraction
+from functools import lru_cache
 
 from askew.errors import LedgerError
 from askew.odometer import Spent
@@ -15,10 +15,10 @@ _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is store
 
 def text_of(value: Fraction | int) -> str:
     """ "numerator/denominator" in hexadecimal."""
-    exact = Fraction(value)
-    return f"{exact.numerator:x}/{exact.denominator:x}"
+    return f"{value.numerator:x}/{value.denominator:x}"
 
 
+@lru_cache(maxsize=1024)  # most of what is read was read before: a total is one sum further
 def rational_of(text: str) -> Fraction:
     """The inverse of `text_of`, of numbers that are not negative. Raises LedgerError."""
     found = _STORED.fullmatch(text)
@@ -29,7 +29,8 @@ def rational_of(text: str) -> Fraction:
 
 def columns_of(spent: Spent) -> tuple[str, ...]:
     """The five sums of a `Spent`, in the order of its fields."""
-    return tuple(map(text_of, astuple(spent)))
+    sums = (spent.epsilon, spent.delta, spent.range_epsilon, spent.range_delta, spent.rho)
+    return tuple(map(text_of, sums))
 
 
 def spent_of(columns: Sequence[str]) -> Spent:

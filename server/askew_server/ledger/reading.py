@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from askew.composition import Loss
@@ -42,6 +43,21 @@ LEFT JOIN fulfilments f ON f.charge = c.sequence
 WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2)
 GROUP BY g.sequence ORDER BY g.sequence
 """
+_VERSIONS = (
+    "SELECT version, unit, neighbors, epsilon, delta, slack, conversion_order FROM datasets"
+    " WHERE name = ? ORDER BY sequence DESC"
+)
+_NO_DATASET = "there is no data set {!r} in the ledger: open it first"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a version of a data set was opened with."""
+
+    version: str
+    unit: str
+    neighbors: NeighboringRelation
+    cap: PrivacyBudget
 
 
 @dataclass(frozen=True)
@@ -91,30 +107,35 @@ def dataset_names(database: sqlite3.Connection) -> list[str]:
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
     """Every version of a data set, newest first, each with what all have spent."""
-    rows = database.execute(
-        "SELECT version, unit, neighbors, epsilon, delta, slack, conversion_order FROM datasets"
-        " WHERE name = ? ORDER BY sequence DESC",
-        (name,),
-    ).fetchall()
-    spent = spent_on(database, name)
-    found = []
-    for version, unit, neighbors, epsilon, delta, slack, order in rows:
-        cap = PrivacyBudget(
-            epsilon=rational_of(epsilon),
-            delta=rational_of(delta),
-            slack=rational_of(slack),
-            order=rational_of(order) if order else None,
+    every, spent = [_terms(*row) for row in database.execute(_VERSIONS, (name,))], Spent()
+    if every:
+        spent = spent_on(database, name)
+    return [
+        Dataset(
+            name,
+            each.version,
+            cap := each.cap,
+            each.unit,
+            each.neighbors,
+            cap.loss(spent, each.neighbors),
         )
-        relation = NeighboringRelation[neighbors]
-        found.append(Dataset(name, version, cap, unit, relation, cap.loss(spent, relation)))
-    return found
+        for each in every
+    ]
+
+
+def newest_terms(database: sqlite3.Connection, name: str) -> Terms:
+    """What a new charge has to keep to. Raises LedgerError."""
+    row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
+    if row is None:
+        raise LedgerError(_NO_DATASET.format(name))
+    return _terms(*row)
 
 
 def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
     """The version that takes new charges. Raises LedgerError."""
     versions = versions_of(database, name)
     if not versions:
-        raise LedgerError(f"there is no data set {name!r} in the ledger: open it first")
+        raise LedgerError(_NO_DATASET.format(name))
     return versions[0]
 
 
@@ -125,13 +146,7 @@ def analyst_budgets(
     found = []
     for row in database.execute(_GRANTS, (dataset, principal)):
         sequence, name, who, k_star, l_star, epsilon, delta, slack, outcomes, calls, closed = row
-        terms = PayWhatYouGet(
-            k_star=k_star,
-            l_star=l_star,
-            epsilon=rational_of(epsilon),
-            delta=rational_of(delta),
-            slack=rational_of(slack),
-        )
+        terms = _granted(k_star, l_star, epsilon, delta, slack)
         budget = AnalystBudget(name, who, terms, Answered(outcomes, calls), bool(closed))
         found.append((sequence, budget))
     return found
@@ -143,6 +158,22 @@ def newest_budget(
     """What one analyst has of one data set."""
     budgets = analyst_budgets(database, dataset, principal)
     return budgets[-1][1] if budgets else None
+
+
+# Rows never change, and what is checked of their numbers takes longer than to read them.
+@lru_cache(maxsize=256)
+def _terms(version: str, unit: str, neighbors: str, *numbers: str | None) -> Terms:
+    epsilon, delta, slack, order = (rational_of(each) if each else None for each in numbers)
+    if epsilon is None or delta is None or slack is None:
+        raise LedgerError("a stored number is damaged")
+    cap = PrivacyBudget(epsilon=epsilon, delta=delta, slack=slack, order=order)
+    return Terms(version, unit, NeighboringRelation[neighbors], cap)
+
+
+@lru_cache(maxsize=256)
+def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
+    epsilon, delta, slack = map(rational_of, numbers)
+    return PayWhatYouGet(k_star=k_star, l_star=l_star, epsilon=epsilon, delta=delta, slack=slack)
 
 
 def _paid(row: tuple[Any, ...]) -> Paid:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import Spent
 from askew_server.ledger.acts import add_total, insert
-from askew_server.ledger.anchor import FARTHEST, START, Anchor, Mark
-from askew_server.ledger.chain import holds, last_link
+from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.chain import Link, holds, last_link
+from askew_server.ledger.marks import FARTHEST, START, Mark
 from askew_server.ledger.rationals import columns_of
 from askew_server.ledger.reading import dataset_names, spent_on
 
@@ -41,14 +42,14 @@ class Rift:
     words: str
 
 
-def unkept_since(database: sqlite3.Connection, anchor: Anchor) -> int | None:
+def unkept_since(database: sqlite3.Connection, anchor: Anchor, end: Link) -> int | None:
     """The last kept row, if the chain ends at the link that was announced since and not yet kept,
     as after a crash; None where nothing is left to keep.
 
     A chain that ends at any other link than these two raises LedgerFrozen, however well it is made:
     whoever cannot write the anchor cannot have a row believed.
     """
-    (kept, announced), end = anchor.head(), last_link(database)
+    kept, announced = anchor.head()
     if announced is not None and announced.link == end:
         return kept.sequence
     if kept.link == end:
@@ -72,7 +73,7 @@ def record(
     anchor does not remember and nothing_lost is not stated.
     """
     try:
-        unkept_since(database, anchor)
+        unkept_since(database, anchor, last_link(database))
     except LedgerFrozen:
         pass
     else:

@@ -8,14 +8,22 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any, TypeVar
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import repair
-from askew_server.ledger.anchor import START, Anchor
-from askew_server.ledger.chain import check_links, check_no_strays, last_link, mark_of, seal
+from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.chain import (
+    Link,
+    check_links,
+    check_no_strays,
+    last_link,
+    mark_of,
+    seal,
+)
 from askew_server.ledger.group import Waiting
+from askew_server.ledger.marks import START, Mark
 from askew_server.ledger.ownership import check_own
 from askew_server.ledger.recount import check_answers, check_totals
 from askew_server.ledger.storage import check_schema, connect, pragma, storage_errors
@@ -36,8 +44,9 @@ class Store:
     def __init__(self, path: Path, anchor_path: Path, patience: float) -> None:
         self._path, self._anchor, self._lock = path, Anchor(anchor_path), Lock()
         self._waiting: list[Waiting[Any]] = []
-        self._arrivals, self._turn = Lock(), Lock()
+        self._arrivals, self._busy = Condition(), False
         self._checked = _START  # the link up to which this process has checked the chain
+        self._version: object = None  # of the file, as SQLite counts others' commits, at that time
         self._fault: str | None = None
         with storage_errors(path):
             self._database = connect(path, patience)
@@ -83,11 +92,17 @@ class Store:
         mine = Waiting(find, act)
         with self._arrivals:
             self._waiting.append(mine)
-        with self._turn:  # whoever has it works for all who arrived; the others find it done
-            if not mine.settled:
-                with self._arrivals:
-                    group, self._waiting = self._waiting, []
-                self._settle(group)
+            self._arrivals.wait_for(lambda: mine.settled or not self._busy)
+            if mine.settled:  # by another, who worked for all who had arrived
+                return mine.outcome()
+            self._busy = True
+            group, self._waiting = self._waiting, []
+        try:
+            self._settle(group)
+        finally:
+            with self._arrivals:
+                self._busy = False
+                self._arrivals.notify_all()
         return mine.outcome()
 
     def _settle(self, group: Sequence[Waiting[Any]]) -> None:
@@ -100,18 +115,18 @@ class Store:
                 acted = [each for each in group if each.wants_to_act(database)]
                 if not acted:
                     return
-                self._bring_anchor_up(database)
-                before = last_link(database)
+                before = sealed = self._bring_anchor_up(database)
                 for each in acted:
-                    each.act_in(database)
-                sealed = last_link(database)
+                    # Another act of the group may have done the same.
+                    if sealed == before or each.wants_to_act(database):
+                        sealed = each.act_in(database, sealed)
                 if sealed == before:  # all were refused
                     return
                 self._anchor.make_room()
-                self._anchor.announce(mark_of(database, before[0]))
+                self._anchor.announce(Mark(*sealed, {}, kept=False))
             self._checked = sealed  # these rows were hashed as they are stored
             with self.transaction("BEGIN IMMEDIATE") as database:
-                self._keep(database)
+                self._keep(database, last_link(database))
         except Exception as error:
             for each in acted:
                 each.fail(error)
@@ -120,19 +135,28 @@ class Store:
                 each.fail(LedgerError(_STOPPED))
             raise
 
-    def _bring_anchor_up(self, database: sqlite3.Connection) -> None:
-        """Raises LedgerFrozen if chain and anchor differ by more than a crash explains."""
+    def _bring_anchor_up(self, database: sqlite3.Connection) -> Link:
+        """The last link. Raises LedgerFrozen if chain and anchor differ by more than a crash
+        explains.
+
+        `data_version` changes with every commit of another connection: where it did not, schema and
+        links are those that were checked, or that this process made.
+        """
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
-        check_schema(database)
-        self._checked = check_links(database, self._checked)
-        self._keep(database)
+        end, version = last_link(database), pragma(database, "data_version")
+        if (end, version) != (self._checked, self._version):
+            check_schema(database)
+            self._checked = end = check_links(database, self._checked)
+            self._version = version
+        self._keep(database, end)
+        return end
 
-    def _keep(self, database: sqlite3.Connection) -> None:
+    def _keep(self, database: sqlite3.Connection, end: Link) -> None:
         """Keep what is announced and committed. Raises LedgerFrozen as `unkept_since` does."""
-        kept = repair.unkept_since(database, self._anchor)
+        kept = repair.unkept_since(database, self._anchor, end)
         if kept is not None:
-            self._anchor.keep(mark_of(database, kept))
+            self._anchor.keep(mark_of(database, kept, end))
 
     def check_file(self) -> None:
         """The whole of the file again: pages, hashes, totals. A fault freezes this ledger."""
@@ -154,7 +178,7 @@ class Store:
         """Why nothing can be spent, or None. Takes the write lock: the two files are one state."""
         try:
             with self.transaction("BEGIN IMMEDIATE") as database:
-                repair.unkept_since(database, self._anchor)
+                repair.unkept_since(database, self._anchor, last_link(database))
         except LedgerFrozen as frozen:
             return self._fault or str(frozen)
         return self._fault
@@ -165,9 +189,9 @@ class Store:
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
         with self.transaction("BEGIN IMMEDIATE") as database:
+            before = last_link(database)
             sequence, unreadable = repair.record(database, self._anchor, reason, nothing_lost)
-            seal(database, sequence)
-            repaired = mark_of(database, sequence - 1)
+            repaired = mark_of(database, sequence - 1, seal(database, sequence, before))
             if not unreadable:
                 self._anchor.make_room()
                 self._anchor.announce(repaired)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from askew.break_even import BreakEven, MechanismName, Offer, Way
 from askew.encoder import Buckets, Encoder
 from askew.errors import ArtifactError
+from askew.item import Item
 from askew.item_codes import encode, encode_boosts
 from askew.meanings import Meanings
-from askew.model_card import COVERS, Catalog, Item, ModelCard, ServingRule
+from askew.model_card import COVERS, Catalog, ModelCard, ServingRule
 from askew.release import rational
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace, RatingScale

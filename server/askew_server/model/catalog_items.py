@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from askew.item import MAX_GENRES, Item
 from askew.item_codes import rounded_boosts
-from askew.model_card import MAX_GENRES, Item
 from askew_server.ratings import ItemRow
 from askew_server.training.disclosure import like_classes
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.break_even import DEVICE_BYTES, STARTER_BYTES
-from askew.model_card import Item
+from askew.item import Item
 from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.shared_slate import shared_slate
 from askew_server.ratings import ItemRow

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from askew.encoder import MAX_SIZE
 from askew.errors import DataError, ParameterError
-from askew.model_card import check_text
+from askew.plain_text import check_text
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace
 from askew_server.prior.gaussian import GaussianPrior, Plan

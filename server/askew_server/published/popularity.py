@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from askew.model_card import Catalog, ModelCard
 from askew.release import Release
-from askew.titles import TitleIndex, title_key
+from askew.title_key import title_key
+from askew.titles import TitleIndex
 
 
 def with_popularity(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from askew.encoder import MAX_DIMENSION, MAX_RANKING_DIMENSION
 from askew.errors import OutOfRange, ParameterError
 from askew.model_card import ServingRule
 from askew.rule_kind import SERVED, RuleKind
+from askew.sizes import MAX_DIMENSION, MAX_RANKING_DIMENSION
 
 AUTO = "auto"
 RULES = (AUTO, *(kind.value for kind in SERVED))

@@ -121,7 +121,9 @@ class CanonicalClasses:
         parts: list[Callable[[], Chunk]] = [partial(Chunk, *top)]
         if not len(self.firsts):
             return Listing(parts, 2.0**-50)
-        pairs, dropped, magnitude = self._blocks(depth)
+        keep, _, least = self._near(depth)
+        pairs, dropped = self._pairs(keep), -inf if keep.all() else least - depth + 2.0**-20
+        magnitude = self._magnitude(self._choose[keep.any(axis=1)])
         parts += [partial(self._chunk, each) for each in pairs]
         error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
         return Listing(parts, error if depth < inf else 2.0**-20, dropped)
@@ -134,8 +136,8 @@ class CanonicalClasses:
         contest.enter(np.array([TOP]), np.zeros(1), np.zeros(1))
         if not len(self.firsts):
             return
-        log_sizes, scores, keep, _ = self._bounds(_RARE)
-        log_error = LOG_ERROR * (float(log_sizes.max()) + 40)
+        keep, scores, _ = self._near(_RARE)
+        log_error = LOG_ERROR * (self._magnitude(self._choose) + 40)
         for pairs in self._pairs(keep):
             rows, columns = self._cells(pairs)
             keys = 1 + rows * len(self.firsts) + columns
@@ -150,7 +152,8 @@ class CanonicalClasses:
         others = np.flatnonzero(~keep)
         for i in range(0, len(others), CHUNK):
             keys = others[i : i + CHUNK]
-            best, sizes = scores.ravel()[keys], log_sizes.ravel()[keys]
+            sizes = self._log_blocks(*np.divmod(keys, keep.shape[1]))
+            best = scores.ravel()[keys]
             contest.enter_groups(Groups(keys, best, sizes, log_error, self._group, opened))
 
     def _block(self, key: int) -> tuple[int, int, int]:
@@ -165,29 +168,41 @@ class CanonicalClasses:
         best = -self.exponent(1 + row * len(self.firsts) + first)
         return best, self._subsets(row, first, last)
 
-    def _blocks(self, depth: float) -> tuple[list[Integers], float, float]:
-        """Pairs (row, block) that matter, in chunks; ln weight of the others; largest ln size."""
-        log_sizes, _, keep, least = self._bounds(depth)
-        magnitude = float(log_sizes[keep].max()) if keep.any() else 0.0
-        return self._pairs(keep), -inf if keep.all() else least - depth, magnitude
+    def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
+        """Of every block, shape (rows, blocks): whether it may matter, and its best score.
 
-    def _bounds(self, depth: float) -> tuple[Floats, Floats, NDArray[np.bool_], float]:
-        """Of every block, shape (rows, blocks): ln size, best score, and whether it may matter.
-
-        Last, a lower bound of the heaviest class's ln weight; the others weigh exp(-depth) of it.
+        Last, a lower bound of the heaviest class's ln weight; all others weigh exp(-depth) of it.
+        Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
         """
-        width = self._width()
-        starts = np.arange(0, len(self.firsts), width)
-        ends = np.append(starts[1:], len(self.firsts)) - 1
-        log_sizes = self._log_runs(
-            self._offset[:, None], self._choose[:, None], self.firsts[starts], self.lasts[ends]
-        )
+        starts, ends = self._borders()
+        r = self._choose[:, None].astype(np.float64)
         above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
         scores = -above - self._down * self._below[starts]
-        worst = log_sizes - above - self._down * self._below[ends]
-        least = max(float(worst.max()), 0.0)
-        keep = log_sizes + scores > least - depth - log(scores.size)
-        return log_sizes, scores, keep, least
+        at_most = r * (1 - np.log(r) + np.log(self.lasts[ends].astype(np.float64))) + scores
+        keep = at_most > -depth - log(scores.size)
+        rows, blocks = np.nonzero(keep)
+        log_sizes = self._log_blocks(rows, blocks)
+        worst = log_sizes - above[rows, 0] - self._down * self._below[ends[blocks]]
+        least = max(float(worst.max(initial=0.0)), 0.0)
+        best = log_sizes + scores[rows, blocks]
+        keep[rows, blocks] = best > least - depth - log(scores.size)
+        return keep, scores, least
+
+    def _borders(self) -> tuple[Integers, Integers]:
+        """The first and the last column of each block."""
+        starts = np.arange(0, len(self.firsts), self._width())
+        return starts, np.append(starts[1:], len(self.firsts)) - 1
+
+    def _log_blocks(self, rows: Integers, blocks: Integers) -> Floats:
+        """ln of how many subsets some blocks hold."""
+        starts, ends = self._borders()
+        first, last = self.firsts[starts[blocks]], self.lasts[ends[blocks]]
+        return self._log_runs(self._offset[rows], self._choose[rows], first, last)
+
+    def _magnitude(self, r: Integers) -> float:
+        """At least ln C(n, r) for each of these r and every n here."""
+        some = np.maximum(r, 1).astype(np.float64)
+        return float((some * (1 + np.log(float(self.lasts[-1])) - np.log(some))).max(initial=0.0))
 
     def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
         """The blocks to keep as rows (row, block), in chunks of about CHUNK cells."""

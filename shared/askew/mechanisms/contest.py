@@ -46,7 +46,7 @@ class Groups:
     keys: NDArray[np.int64]
     scores: Floats
     log_sizes: Floats
-    log_error: float
+    log_error: float | Floats
     exact: Exact
     opened: Open
 
@@ -88,7 +88,7 @@ class Contest:
             self._bounds.append((bound, groups.opened))
 
     def _draw(
-        self, scores: Floats, log_sizes: Floats, log_error: float
+        self, scores: Floats, log_sizes: Floats, log_error: float | Floats
     ) -> tuple[NDArray[np.uint64], Floats, Floats]:
         """Uniform words, the noisy scores that they make, and how wrong these may be."""
         words = self.draws.bits.words(len(scores))

@@ -10,7 +10,7 @@ import numpy as np
 
 from askew.exact import Draws
 from askew.mechanisms.contest import Contest
-from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
+from askew.mechanisms.joint_classes import ALL, JointClasses, enter_by_loss
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -20,6 +20,7 @@ from askew.mechanisms.parameters import (
     halved,
     ln,
 )
+from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.urn import Urn
@@ -49,8 +50,9 @@ class Joint:
 
     select(counts): counts (d,), integers, d >= k. Item ids in rank order, never repeated; any k,
     counts below 2**61. Raises ParameterError.
-    Complexity: O(d) or one sort, then k times the number of distinct counts within
-    (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; O(d) memory.
+    Complexity: O(d) or one sort, then at most k times the number of distinct counts within
+    (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; of these only such as lie between
+    losses that can matter, told by O(k log d) for each of few losses. O(d) memory.
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.
     """
 
@@ -102,9 +104,8 @@ class Joint:
         classes = JointClasses(losses, self.rate, self.truncation)
         key = draws.choose(classes)
         everyone = np.full(self.k, len(tally))
-        sizes = everyone if key == ALL else losses.choices(classes.begin(key))
-        urn = Urn()
-        return tally.items_at([urn.take(size, draws) for size in sizes.tolist()])
+        sizes = everyone if key == ALL else losses.choices(key)
+        return tally.items_at(Urn().take_each(sizes.tolist(), draws))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +182,9 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
         mark -= sizes[first]
         first += 1
     urn = Urn()
-    ranks = [urn.take(before[r], draws) for r in range(first)]
+    ranks = urn.take_each(before[:first], draws)
     ranks.append(urn.take_fresh(before[first], now[first], draws))
-    return ranks + [urn.take(now[r], draws) for r in range(first + 1, losses.k)]
+    return ranks + urn.take_each(now[first + 1 :], draws)
 
 
 def _rate(mechanism: Joint | PNFJoint) -> Fraction:

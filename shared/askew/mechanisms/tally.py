@@ -7,6 +7,7 @@ distinct values, whose number is far below that of the items, and asks for item 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import cast
@@ -20,7 +21,7 @@ Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
 _LIMIT = 1 << 61
-_TABLE = 1 << 20
+_LOW = (1 << 16) - 1
 _WHOLE = (int, np.integer)
 _ADVICE = (
     "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
@@ -28,18 +29,57 @@ _ADVICE = (
 )
 
 
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """Distinct values in descending order, how many items have each, and at least each: (g,)."""
+
+    values: Integers
+    sizes: Integers
+    ends: Integers
+
+
 class Tally:
     """Distinct values of a count vector (d,) in descending order, with how many items have each.
 
     values, sizes: int64, (g,). ends: int64, (g,), number of items with at least this value.
     unit: what one step of `values` is worth; 1 for counts.
-    Private: never stored in a mechanism. Complexity: O(d) or one sort.
+    Private: never stored in a mechanism. Complexity: O(d) or one sort, when they are asked for; of
+    the values above a bound, O(d) and a sort of those.
     """
 
     def __init__(self, counts: Integers, unit: Fraction = Fraction(1)) -> None:
         self.counts, self.unit = counts, unit
-        self.values, self.sizes = _distinct(counts)
-        self.ends = np.cumsum(self.sizes)
+        self.highest, self.lowest = int(counts.max()), int(counts.min())
+        nothing = np.zeros(0, dtype=np.int64)
+        self._known, self._bound = Groups(nothing, nothing, nothing), self.highest + 1
+
+    @property
+    def values(self) -> Integers:
+        """The distinct values."""
+        return self.down_to(self.lowest).values
+
+    @property
+    def sizes(self) -> Integers:
+        """How many items have each."""
+        return self.down_to(self.lowest).sizes
+
+    @property
+    def ends(self) -> Integers:
+        """How many items have at least each."""
+        return self.down_to(self.lowest).ends
+
+    def down_to(self, low: int) -> Groups:
+        """The groups of at least this value, and perhaps more; a second bound brings them all."""
+        if low < self._bound:
+            some = low > self.lowest and self._bound > self.highest
+            counts = self.counts[self.counts >= low] if some else self.counts
+            self._bound = low if some else self.lowest
+            self._known = _distinct(counts, self.highest, self._bound)
+        return self._known
+
+    def down_to_group(self, last: int) -> Groups:
+        """The groups down to one whose index is known; ranks and groups count from the highest."""
+        return self._known if last < len(self._known.values) else self.down_to(self.lowest)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -60,33 +100,53 @@ class Tally:
     def items_at(self, ranks: Sequence[int]) -> tuple[int, ...]:
         """The item ids at these ranks, in the order given."""
         asked = np.asarray(ranks, dtype=np.int64)
-        groups = np.searchsorted(self.ends, asked, side="right")
+        known = self._known
+        if not len(known.ends) or int(asked.max(initial=0)) >= known.ends[-1]:
+            known = self.down_to(self.lowest)
+        groups = np.searchsorted(known.ends, asked, side="right")
         wanted = np.unique(groups)
-        holders = np.flatnonzero(self._mask(wanted))  # ascending ids
-        by_value = holders[np.argsort(-self.counts[holders], kind="stable")]
-        first = np.cumsum(self.sizes[wanted]) - self.sizes[wanted]
-        within = asked - (self.ends - self.sizes)[groups]
+        gaps = int(wanted[-1]) >= len(wanted) if len(wanted) else True
+        holders, which = self._holders(known.values[wanted], gaps=gaps)
+        by_value = holders[np.argsort(which, kind="stable")]  # ascending ids, value by value
+        first = np.cumsum(known.sizes[wanted]) - known.sizes[wanted]
+        within = asked - (known.ends - known.sizes)[groups]
         places = first[np.searchsorted(wanted, groups)] + within
         return tuple(by_value[places].tolist())
 
-    def _mask(self, wanted: Integers) -> NDArray[np.bool_]:
-        values = self.values[wanted]
-        if int(wanted[-1]) == len(wanted) - 1:  # the highest values, without gaps
-            mask: NDArray[np.bool_] = self.counts >= values[-1]
-        elif len(values) == 1:
-            mask = self.counts == values[0]
-        else:
-            mask = self._members(values)
-        return mask
+    def _holders(self, values: Integers, *, gaps: bool) -> tuple[Integers, NDArray[np.integer]]:
+        """The items with one of these values, ascending, and the index in `values` of each.
 
-    def _members(self, values: Integers) -> NDArray[np.bool_]:
-        """Which items have one of these values; by a table where the range is short enough."""
-        high, low = int(self.values[0]), int(self.values[-1])  # of all items
-        if high - low > _TABLE + 2 * len(self):
-            return np.isin(self.counts, values)
-        table = np.zeros(high - low + 1, dtype=np.bool_)
-        table[values - low] = True
-        return table[self.counts - low]
+        gaps: whether items have others between the highest of all and the lowest of these.
+        """
+        if len(values) == 1:
+            only = np.flatnonzero(self.counts == values[0])
+            return only, np.zeros(len(only), dtype=np.int64)
+        if not gaps:
+            among = np.flatnonzero(self.counts >= values[-1])
+            places, which = _marked(self.counts[among], values)
+            return among[places], which
+        return _marked(self.counts, values)
+
+
+def _marked(counts: Integers, values: Integers) -> tuple[Integers, NDArray[np.integer]]:
+    """Where counts are one of these values, and which; values in descending order.
+
+    A table of their low bits finds them in one pass, and others that share these bits: each count
+    found is compared, and where it is another than the table names, it is searched for.
+    """
+    marks = np.zeros(_LOW + 1, dtype=np.min_scalar_type(len(values)))
+    marks[values & _LOW] = np.arange(1, len(values) + 1)
+    found = marks[counts & _LOW]
+    places = np.flatnonzero(found)
+    which = found[places] - 1
+    held = counts[places]
+    others = np.flatnonzero(values[which] != held)
+    if len(others):
+        nearest = np.searchsorted(-values, -held[others])
+        which[others] = np.minimum(nearest, len(values) - 1)
+        real = values[which] == held
+        places, which = places[real], which[real]
+    return places, which
 
 
 def tally(counts: Counts, least: int) -> Tally:
@@ -139,15 +199,16 @@ def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
     return counts.astype(np.int64, copy=False)
 
 
-def _distinct(counts: Integers) -> tuple[Integers, Integers]:
-    """Distinct values in descending order and their sizes; a histogram where it is cheaper."""
-    high, low = int(counts.max()), int(counts.min())
+def _distinct(counts: Integers, high: int, low: int) -> Groups:
+    """The groups of counts in [low, high]; by a histogram where that is cheaper than a sort."""
     if high - low <= 2 * len(counts) + 1024:
-        sizes = np.bincount(high - counts)
-        places = np.flatnonzero(sizes)
-        return high - places, sizes[places]
-    ordered = np.sort(counts)[::-1]
-    edges = np.flatnonzero(ordered[1:] != ordered[:-1])
-    bounds = np.empty(len(edges) + 2, dtype=np.int64)
-    bounds[0], bounds[1:-1], bounds[-1] = 0, edges + 1, len(ordered)
-    return ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
+        histogram = np.bincount(high - counts)
+        places = np.flatnonzero(histogram)
+        values, sizes = high - places, histogram[places]
+    else:
+        ordered = np.sort(counts)[::-1]
+        edges = np.flatnonzero(ordered[1:] != ordered[:-1])
+        bounds = np.empty(len(edges) + 2, dtype=np.int64)
+        bounds[0], bounds[1:-1], bounds[-1] = 0, edges + 1, len(ordered)
+        values, sizes = ordered[bounds[:-1]], bounds[1:] - bounds[:-1]
+    return Groups(values, sizes, np.cumsum(sizes))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from askew.exact import Draws
 from askew.mechanisms.tally import Tally
@@ -23,8 +26,16 @@ class Urn:
 
         Every place taken so far must have been below `size`: pools may grow, never shrink.
         """
-        here = self._taken
-        return self._swap(here + draws.below(size - here))
+        return self.pick(draws.below(size - self._taken))
+
+    def take_each(self, sizes: Sequence[int], draws: Draws) -> list[int]:
+        """As `take`, for one size after the other; the draws are read at once."""
+        marks = draws.below_each([size - self._taken - i for i, size in enumerate(sizes)])
+        return [self.pick(mark) for mark in marks]
+
+    def pick(self, mark: int) -> int:
+        """The place that a mark among those left stands for; takes it out."""
+        return self._swap(self._taken + mark)
 
     def take_fresh(self, low: int, high: int, draws: Draws) -> int:
         """A uniform place in [low, high), where nothing was taken or moved so far."""
@@ -41,16 +52,17 @@ class Urn:
 
 def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
     """One fresh uniform item for each group named; a group named n times gives n of its items."""
-    urns: dict[int, Urn] = {}
-    ranks = []
-    for group in groups:
-        size = int(tally.sizes[group])
-        place = urns.setdefault(group, Urn()).take(size, draws)
-        ranks.append(int(tally.ends[group]) - size + place)
-    return tally.items_at(ranks)
+    named, urns = [*groups], defaultdict[int, Urn](Urn)
+    known = tally.down_to_group(max(named))
+    earlier, limits = defaultdict[int, int](int), []
+    for group in named:
+        limits.append(int(known.sizes[group]) - earlier[group])
+        earlier[group] += 1
+    places = [urns[g].pick(mark) for g, mark in zip(named, draws.below_each(limits), strict=True)]
+    asked = np.array(named)
+    return tally.items_at(known.ends[asked] - known.sizes[asked] + places)
 
 
 def subset(size: int, count: int, draws: Draws) -> list[int]:
     """A uniform subset of `count` of the places below `size`."""
-    urn = Urn()
-    return [urn.take(size, draws) for _ in range(count)]
+    return Urn().take_each([size] * count, draws)

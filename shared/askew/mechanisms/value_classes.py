@@ -24,22 +24,34 @@ class ValueClasses:
     """
 
     def __init__(self, tally: Tally, rate: Fraction) -> None:
-        self.values, self.sizes, self.rate = tally.values, tally.sizes, rate * tally.unit
-        self._shared = True
+        self.rate = rate * tally.unit
+        self.values = self.sizes = np.zeros(0, dtype=np.int64)
+        self._tally, self._left = tally, len(tally)
         self._lead, self._step = 0, float(self.rate)
         self._log_items = log(len(tally))
 
+    def _extend(self, low: int) -> None:
+        """See the classes of values from `low` on. The tally knows more groups, never others."""
+        known = self._tally.down_to(low)
+        if len(known.values) > len(self.values):
+            sizes = known.sizes
+            if self._left < len(self._tally):  # what was taken out stays out
+                sizes = sizes.copy()
+                sizes[: len(self.sizes)] = self.sizes
+            self.values, self.sizes = known.values, sizes
+
     def listing(self, depth: float) -> Listing:
         """The classes within depth + ln(items) of the best; the others weigh below exp(-depth)."""
+        low, cut = self._cut(depth)
         lead = self._lead
-        cut = self._cut(depth)
         gaps = (self.values[lead] - self.values[lead:cut]).astype(np.float64) * self._step
         logs = self._log_sizes(slice(lead, cut)) - gaps
         log_error = 2.0**-48 * (depth + 2 * self._log_items + 8)
         rest = -inf
-        if cut < len(self.values):
-            gap = float(self.values[lead] - self.values[cut]) * self._step
-            rest = self._log_items - gap * (1 - 2.0**-40)
+        if self._tally.lowest < low:
+            rest = self._log_items - float(int(self.values[lead]) - low) * self._step * (
+                1 - 2.0**-40
+            )
         return Listing(parts_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
@@ -55,22 +67,26 @@ class ValueClasses:
 
     def enter(self, contest: Contest) -> None:
         """Let every class that has items left draw its best noisy score."""
-        cut = self._cut(_RARE) if contest.winners == 1 else len(self.values)
+        low, cut = self._cut(_RARE if contest.winners == 1 else inf)
         present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)
         for part in parts_of(present, -gaps * self._step):
             chunk = part()
             contest.enter(chunk.keys, chunk.logs, self._log_sizes(chunk.keys))
-        left = int(self.sizes[cut:].sum())
+        left = self._left - int(self.sizes[:cut].sum())
         if left:
-            score = self._score(cut)
+            contest.enter_groups(self._others(contest, low, cut, left))
 
-            def opened(_: int, link: Link) -> list[Noisy]:
-                return contest.members((cut + np.flatnonzero(self.sizes[cut:])).tolist(), link)
+    def _others(self, contest: Contest, low: int, cut: int, left: int) -> Groups:
+        """All classes from `cut` on as one group; none of its items has a value of `low`."""
+        score = -self.rate * (int(self.values[self._lead]) - low)
 
-            floats = np.array([float(score)]), np.array([log(left)])
-            group = Groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
-            contest.enter_groups(group)
+        def opened(_: int, link: Link) -> list[Noisy]:
+            self._extend(self._tally.lowest)
+            return contest.members((cut + np.flatnonzero(self.sizes[cut:])).tolist(), link)
+
+        floats = np.array([float(score)]), np.array([log(left)])
+        return Groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
         """ln of how many items are left in some classes; -inf where none is."""
@@ -78,17 +94,22 @@ class ValueClasses:
             logs: Floats = np.log(self.sizes[keys].astype(np.float64))
         return logs
 
-    def _cut(self, depth: float) -> int:
-        """The first class that weighs, with all after it, below exp(-depth) of the best."""
+    def _cut(self, depth: float) -> tuple[int, int]:
+        """A value, and the first class below it; all such weigh below exp(-depth) of the best."""
         reach = (depth + self._log_items + 1) / self._step
-        low = int(self.values[self._lead]) - int(min(reach + 1, 2.0**62))
-        return len(self.values) - int(np.searchsorted(self.values[::-1], low, side="left"))
+        if 0 < len(self.values) == self._lead:  # all that were seen are taken out
+            self._extend(self._tally.lowest)
+        best = int(self.values[self._lead]) if len(self.values) else self._tally.highest
+        low = best - int(min(reach + 1, 2.0**62))
+        self._extend(low)
+        return low, len(self.values) - int(np.searchsorted(self.values[::-1], low, side="left"))
 
     def remove(self, key: int) -> None:
         """Take one item out of a class."""
-        if self._shared:
-            self.sizes, self._shared = self.sizes.copy(), False
+        if self._left == len(self._tally):
+            self.sizes = self.sizes.copy()
         self.sizes[key] -= 1
+        self._left -= 1
         while self._lead < len(self.sizes) and not self.sizes[self._lead]:
             self._lead += 1
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from askew.errors import OutOfRange
 from askew.metric.area import Area
 from askew.metric.axes import AxisSpace
-from askew.vectors import VERSION_BYTES
+from askew.sizes import VERSION_BYTES
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,15 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from askew.errors import Malformed, OtherKind, OutOfRange
+from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.metric.map_noise import MapNoise
 from askew.metric_card import Card, MetricCard
-from askew.model_card import MAX_PAYLOAD, Item, ModelCard, ServingRule
+from askew.model_card import MAX_PAYLOAD, ModelCard, ServingRule
+from askew.privacy import ANY_SPACE
 from askew.ranking import Slate
 from askew.rule_kind import SERVED, RuleKind
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew.wire import metric
 from askew.wire.break_even import break_even_from_message, break_even_to_message
 from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes

@@ -14,8 +14,9 @@ from google.protobuf.message import Message
 from askew.coded_vectors import held_vectors
 from askew.errors import Malformed
 from askew.held_file import Part, file_of
+from askew.item import Item
 from askew.item_codes import decode_boosts, encode, encode_boosts
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.packed_items import PackedItems
 from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -43,16 +43,22 @@ def listing_to_bytes(
     item: int, title: str, coordinates: Sequence[float], values: Iterable[Value]
 ) -> bytes:
     """One of the items of a reply, of the parts of a `Listing`."""
-    parts = [
-        _ITEM + _id(item) if item else b"",  # a field that is zero is left out
-        _sized(_TITLE, title.encode()),
-        _sized(_COORDINATES, b"".join(map(_number, coordinates))),
-        *map(_value, values),
-    ]
-    return _sized(_LISTING, b"".join(parts))
+    places = b"".join(map(_number, coordinates))
+    return listing_of_parts(item, title.encode(), places, map(value_to_bytes, values))
 
 
-def _value(value: Value) -> bytes:
+def listing_of_parts(item: int, title: bytes, coordinates: bytes, values: Iterable[bytes]) -> bytes:
+    """The same of parts that are bytes already: the title in UTF-8, the coordinates as
+    little-endian doubles, the values by `value_to_bytes`.
+    """
+    head = _ITEM + _id(item) if item else b""  # a field that is zero is left out
+    places = _COORDINATES + _SIZES[len(coordinates)] + coordinates  # of 8 axes at most
+    content = b"".join((head, _sized(_TITLE, title), places, *values))
+    return _sized(_LISTING, content)
+
+
+def value_to_bytes(value: Value) -> bytes:
+    """The value of an attribute, as a part of its listing."""
     if value is None:
         return _UNKNOWN
     if value is True:

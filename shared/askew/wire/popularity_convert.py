@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from askew.analyst import BudgetStatus, TopKQuestion
 from askew.errors import Malformed, OutOfRange, ParameterError
-from askew.model_card import check_text
 from askew.odometer import PayWhatYouGet
+from askew.plain_text import check_text
 from askew.release import (
     Release,
     ReleaseSummary,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from askew.errors import Malformed
-from askew.vectors import VERSION_BYTES
+from askew.sizes import VERSION_BYTES
 
 
 def version_from_bytes(digest: bytes) -> str:

@@ -215,7 +215,9 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     assert len(SignalStore(ledger, Caps(Fraction(48)), anchor).charges()) == 1
 
 
-@pytest.mark.parametrize("arguments", [[], *([name] for name in sorted(cli.cli.commands))], ids=str)
+@pytest.mark.parametrize(
+    "arguments", [[], *([name] for name in cli.cli.list_commands(click.Context(cli.cli)))], ids=str
+)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_command_explains_itself_in_80_columns(
     askew: Askew, arguments: list[str], flag: str
@@ -251,7 +253,9 @@ def test_help_starts_without_the_heavy_libraries(arguments: list[str]) -> None:
 
 def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
-    parameters = {parameter.name: parameter for parameter in cli.cli.commands["ask"].params}
+    command = cli.cli.get_command(click.Context(cli.cli), "ask")
+    assert command is not None
+    parameters = {parameter.name: parameter for parameter in command.params}
     public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
     public |= {"way", "accept"}
     assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import grpc
 import pytest
+from every_command import every_command
 from small_map import DAY, GERMANY, made_card, made_items, nearest
 
 from askew.errors import NotFound
@@ -310,10 +311,8 @@ def test_a_spent_account_of_places_is_exit_code_3(
 
 
 def parameters(command: click.Command) -> Iterator[click.Parameter]:
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            yield from parameters(each)
-    yield from command.params
+    for _, each in every_command(command):
+        yield from each.params
 
 
 def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:

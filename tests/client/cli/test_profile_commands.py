@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from every_command import every_command
 
 from askew_client.cli import main as cli
 from askew_client.profile import encryption as vault
@@ -164,10 +165,8 @@ def no_terminal(opened: object) -> object:
 
 
 def parameters(command: click.Command) -> Iterator[click.Parameter]:
-    yield from command.params
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            yield from parameters(each)
+    for _, each in every_command(command):
+        yield from each.params
 
 
 def test_no_command_takes_a_title_a_rating_or_a_passphrase_as_an_argument() -> None:

@@ -10,7 +10,8 @@ import pytest
 from click import ClickException
 
 from askew_client.cli import ask, ask_output
-from askew_client.views.values import Answer, Result, Title
+from askew_client.views.rated import Title
+from askew_client.views.values import Answer, Result
 from askew_client.views.ways import TakenWay
 
 if TYPE_CHECKING:

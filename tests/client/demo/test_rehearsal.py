@@ -6,7 +6,8 @@ import pytest
 
 from askew.errors import ServerFailed
 from askew.metric.map_noise import MapNoise
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.privacy import ANY_SPACE
+from askew.signal import Query, Signal
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.server import server_process
 from askew_client.settings.settings import ClientSettings

@@ -14,12 +14,14 @@ import pytest
 from askew.editions import PERIOD, edition_of
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.held_file import Part
+from askew.item import Item
 from askew.metric_card import Card
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query
-from askew.titles import TitleIndex, title_key
+from askew.title_key import title_key
+from askew.titles import TitleIndex
 from askew_client.device.device import Companion
 from askew_client.device.present import ratings_of
 from askew_client.held.source import date_of

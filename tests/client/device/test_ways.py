@@ -14,8 +14,9 @@ from client.conftest import VECTORS, made_retriever, space_of_width
 
 from askew.break_even import BreakEven, Offer, Way
 from askew.held_file import Part
+from askew.item import Item
 from askew.metric_card import Card
-from askew.model_card import Catalog, Item, ModelCard
+from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
 from askew.signal import Query

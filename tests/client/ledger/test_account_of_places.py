@@ -20,8 +20,8 @@ from askew.errors import (
 from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
-from askew.privacy import SignalCharge
-from askew.signal import ANY_SPACE, Signal
+from askew.privacy import ANY_SPACE, SignalCharge
+from askew.signal import Signal
 from askew_client.ledger.chain import heads, kept
 from askew_client.ledger.store import SignalStore
 from askew_client.settings.ranges import Caps

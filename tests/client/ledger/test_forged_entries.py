@@ -16,9 +16,9 @@ from askew.errors import AskewError, BudgetExceeded, LedgerError, LedgerFrozen, 
 from askew.hexagonal import HexagonalLattice
 from askew.lattice import Lattice
 from askew.metric.map_noise import MapNoise
-from askew.privacy import SignalCharge
+from askew.privacy import ANY_SPACE, SignalCharge
 from askew.randomness import SystemBits
-from askew.signal import ANY_SPACE, Signal
+from askew.signal import Signal
 from askew_client.ledger import rows as ledger_rows
 from askew_client.ledger.chain import Entry, Head, heads, kept
 from askew_client.ledger.record import encode_signal

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from askew.errors import ProfileError
-from askew.model_card import Item
+from askew.item import Item
 from askew.randomness import SystemBits
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.met import MAX_MET, Met, MetItem
 from askew_client.profile.store import ProfileStore
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 HERE, THERE = "00" * 16, "11" * 16
 

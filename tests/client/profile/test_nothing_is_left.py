@@ -28,7 +28,7 @@ from askew_client.settings.paths import Places, places
 from askew_client.settings.ranges import Caps
 from askew_client.storage import private_database
 from askew_client.storage.private_database import PrivateDatabase
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Askew

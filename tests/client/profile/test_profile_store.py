@@ -19,7 +19,7 @@ from askew_client.profile import encryption as vault
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
 from askew_client.storage.private_database import PrivateDatabase
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 CANARY = "Xanadu Canary (1980)"
 PASSPHRASE = "correct horse battery"

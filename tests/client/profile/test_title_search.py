@@ -9,12 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from askew.model_card import Catalog, Item
-from askew.titles import TitleIndex, _without_article, plain_text, title_key
+from askew.item import Item
+from askew.model_card import Catalog
+from askew.title_key import plain_text, title_key, without_article
+from askew.titles import TitleIndex
 from askew_client.profile import title_words
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_search import Matches, TitleSearch
-from askew_client.views.values import Match, Rated, Title
+from askew_client.views.rated import Rated, Title
+from askew_client.views.values import Match
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -168,8 +171,8 @@ def plain_get(items: list[Item], key: str) -> int | None:
     titles = [at for at, (title, _) in enumerate(keys) if title == key]
     if len(titles) == 1:
         return titles[0]
-    bare = _without_article(key)
-    alike = [at for at, each in enumerate(keys) if bare in map(_without_article, each)]
+    bare = without_article(key)
+    alike = [at for at, each in enumerate(keys) if bare in map(without_article, each)]
     return alike[0] if len(alike) == 1 else None
 
 

@@ -14,11 +14,12 @@ from rich.cells import cell_len
 from textual.widgets import OptionList
 
 from askew.errors import OutOfRange
-from askew.model_card import MAX_TEXT, Item
+from askew.item import Item
+from askew.plain_text import MAX_TEXT
 from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.title_list import TitleList
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 if TYPE_CHECKING:
     from client.conftest import Pair

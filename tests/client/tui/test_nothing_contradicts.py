@@ -7,7 +7,7 @@ from dataclasses import replace
 from client.tui.person import Device
 
 from askew.errors import Unreachable
-from askew.model_card import Item
+from askew.item import Item
 
 
 def nobody() -> Unreachable:

@@ -16,7 +16,8 @@ import pytest
 from askew.hexagonal import HexagonalLattice
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.privacy import ANY_SPACE
+from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_server.collections import artifact
 

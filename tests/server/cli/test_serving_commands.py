@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import duckdb
 import grpc
 import numpy as np
@@ -462,10 +463,9 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
-    found = {
-        name: next(
-            each.default for each in cli.cli.commands[name].params if each.name == "server_port"
-        )
-        for name in ("serve", "serve-releases")
-    }
+    context, found = click.Context(cli.cli), {}
+    for name in ("serve", "serve-releases"):
+        command = cli.cli.get_command(context, name)
+        assert command is not None
+        found[name] = next(each.default for each in command.params if each.name == "server_port")
     assert found == {"serve": 7571, "serve-releases": 7572}

@@ -8,8 +8,9 @@ import numpy as np
 
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
+from askew.privacy import ANY_SPACE
 from askew.randomness import ReplayBits
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew_server.demo.places_model import GERMANY, places_model
 from askew_server.demo.towns import german_towns
 from askew_server.evaluation.rehearsal import Rehearsal

@@ -10,8 +10,9 @@ import pytest
 from askew.errors import NotFound
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import MICRODEGREES
+from askew.privacy import ANY_SPACE
 from askew.ranking import Slate
-from askew.signal import ANY_SPACE, Query, Signal
+from askew.signal import Query, Signal
 from askew_server.collections.model import MetricModel
 from askew_server.demo.places_model import GERMANY, places_model
 from askew_server.demo.towns import german_towns

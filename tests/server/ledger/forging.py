@@ -46,21 +46,21 @@ def reseal(path: Path, *statements: str) -> None:
         sequences = database.execute("SELECT sequence FROM chain ORDER BY sequence").fetchall()
         database.execute("DELETE FROM chain")
         for (sequence,) in sequences:
-            seal(database, sequence)
+            seal(database, sequence, last_link(database))
 
 
 def add(path: Path, forged: Callable[[sqlite3.Connection, int], None]) -> None:
     """One more row, which `forged` writes, and its link, made as the program makes it."""
     with editing(path) as database:
-        sequence = last_link(database)[0] + 1
-        forged(database, sequence)
-        seal(database, sequence)
+        before = last_link(database)
+        forged(database, before[0] + 1)
+        seal(database, before[0] + 1, before)
 
 
 def anchor_again(path: Path, anchor: Path) -> None:
     """An anchor that says what the ledger says: what only its own account can do."""
     with closing(sqlite3.connect(path)) as database:
-        Anchor(anchor).renew(mark_of(database, 0))
+        Anchor(anchor).renew(mark_of(database, 0, last_link(database)))
 
 
 def assert_refused(folder: Path, words: str) -> None:

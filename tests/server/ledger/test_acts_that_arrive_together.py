@@ -26,7 +26,8 @@ from server.ledger.scenes import (
 from askew.errors import BudgetExceeded, ChargePending, LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Charge, ChargeRequest, Ledger, acts
-from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.marks import Mark
 
 PATIENCE = 30  # seconds; only ever waited for by what does not do what it should
 

@@ -388,6 +388,7 @@ def test_every_commit_waits_for_the_disk(folder: Path) -> None:
 def test_a_row_that_is_rewritten_under_an_open_ledger_stops_the_next_charge(folder: Path) -> None:
     path, anchor = files(folder)
     with Ledger(path, anchor) as ledger:
+        charged(ledger, request("first", pure(Fraction(1, 10))))
         rewrite(path, "UPDATE chain SET hash = zeroblob(32)")
         with pytest.raises(LedgerFrozen, match="is not the row that it was"):
             ledger.charge(request("one more"))

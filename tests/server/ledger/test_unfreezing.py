@@ -25,7 +25,8 @@ from server.ledger.scenes import (
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import PrivacyBudget
 from askew_server.ledger import Ledger
-from askew_server.ledger.anchor import Anchor, Mark
+from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.marks import Mark
 from askew_server.ledger.store import Store
 
 
@@ -217,7 +218,7 @@ def test_a_gap_is_only_believed_of_a_repair(folder: Path) -> None:
 
     path, anchor = files(folder)
     with closing(sqlite3.connect(path)) as database:
-        seal(database, last_link(database)[0] + 5)
+        seal(database, last_link(database)[0] + 5, last_link(database))
         database.commit()
     with Ledger(path, anchor) as ledger:
         assert "missing or was rewritten" in str(ledger.frozen)

@@ -17,7 +17,7 @@ from safetensors.numpy import save as encode
 
 from askew.encoder import Buckets
 from askew.errors import ArtifactError
-from askew.model_card import Item
+from askew.item import Item
 from askew_server.model import artifact, card_file
 from askew_server.model import directory as folder
 from askew_server.model.item_model import ItemModel, train

@@ -16,7 +16,8 @@ from scipy.stats import norm
 
 from askew.errors import DataError, ParameterError
 from askew.held_file import HEAD_BYTES
-from askew.model_card import Item, ServingRule
+from askew.item import Item
+from askew.model_card import ServingRule
 from askew.ranking import best, scores
 from askew.rule_kind import RuleKind
 from askew.vectors import Profile, RatingScale, fold_in

@@ -20,7 +20,8 @@ from server.model.measured_films import (
 )
 
 from askew.break_even import DEVICE_BYTES, STARTER_BYTES, Offer, Way
-from askew.model_card import Catalog, Item
+from askew.item import Item
+from askew.model_card import Catalog
 from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.break_even import Comparison, sized
 from askew_server.model.kept_aside import Gains, KeptAside, groups_of

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from small_world import made_card, made_space
 
-from askew.model_card import Catalog, Item
+from askew.item import Item
+from askew.model_card import Catalog
 from askew.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.release import Release
 from askew_server.published.popularity import with_popularity

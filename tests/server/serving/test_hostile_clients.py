@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
@@ -17,7 +18,8 @@ from benchmarks.serving.raw_http2 import RawConnection
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.serving.configuration.server import LaneLimits, Limits, ServerConfig
-from askew_server.serving.front.grpc_server import RunningServer
+from askew_server.serving.front.grpc_server import TURN, RunningServer
+from askew_server.serving.front.refusals import SOON, Refusals
 from askew_server.serving.services.call import Answer, Job
 
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
@@ -218,6 +220,37 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
         assert await waiting == b"waited"
 
 
+async def test_who_finds_no_place_is_refused_in_turn_and_nobody_else() -> None:
+    """Planted bugs: refusals of a lane never rest; those of a connection's own limit do, so that
+    one who asks for too much holds up all others.
+    """
+    rests = list[float]()
+    async with running(answers=LaneLimits(threads=1, waiting=0)) as wired:
+        wired.server.refusals = Refusals(1, clock=lambda: 0.0, rest=rests.append)
+        waiting = asyncio.create_task(wired.ask("Wait"))
+        await asyncio.to_thread(wired.studio.begun.wait, PATIENCE)
+        for _ in range(3):
+            assert await wired.status("Job") is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert rests == pytest.approx([SOON, 2 * SOON])
+        with closing(RawConnection(wired.server.port)) as connection:
+            await asyncio.to_thread(begun, connection, "Echo", 20, None)
+        assert await wired.ask("Echo") == b"hello"
+        assert len(rests) == 2
+        wired.studio.go_on.set()
+        assert await waiting == b"waited"
+
+
+async def test_a_server_gives_health_its_turn_beside_a_job_that_holds_the_interpreter() -> None:
+    """Planted bug: turns stay as long as they are by default, 5 ms; a check takes several."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.005)
+    try:
+        async with running():
+            assert sys.getswitchinterval() == pytest.approx(TURN)
+    finally:
+        sys.setswitchinterval(before)
+
+
 async def test_health_waits_in_a_line_of_its_own() -> None:
     """While as many calls wait as may: the loop stands still until gRPC has turned the rest away.
 
@@ -231,7 +264,7 @@ async def test_health_waits_in_a_line_of_its_own() -> None:
             head = headers("/Studio/Echo")
             crowd.send(b"".join(crowd.call(head, message(b"me")) for _ in range(30)))
             turned_away = 0
-            while turned_away < 20:  # and one was taken, and 8 wait at most
+            while turned_away < 20:  # and one was taken, and 5 wait at most
                 turned_away += len(list(crowd.received()))
             head = headers("/grpc.health.v1.Health/Check")
             prober.send(b"".join(prober.call(head, message(b"")) for _ in range(4)))

@@ -17,7 +17,7 @@ from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
-from askew_client.views.values import PastAnswer
+from askew_client.views.rated import PastAnswer
 
 
 class HistoryScreen(FrameScreen):

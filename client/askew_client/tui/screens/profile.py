@@ -23,7 +23,8 @@ from askew_client.tui.widgets.stars import STARS, Stars
 from askew_client.tui.widgets.title_list import TitleList
 from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
-from askew_client.views.values import Connection, Match, Title
+from askew_client.views.rated import Title
+from askew_client.views.values import Connection, Match
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

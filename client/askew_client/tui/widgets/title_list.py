@@ -16,7 +16,8 @@ from textual.strip import Strip
 
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.stars import STARS, Stars
-from askew_client.views.values import Match, Rated
+from askew_client.views.rated import Rated
+from askew_client.views.values import Match
 
 _EDGE = 2  # blank cells on either side of the stars
 

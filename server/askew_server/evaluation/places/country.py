@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
-from askew.signal import ANY_SPACE, Signal
+from askew.privacy import ANY_SPACE
+from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.demo.places import scattered
 from askew_server.demo.places_model import GERMANY, LARGE

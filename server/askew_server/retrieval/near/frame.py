@@ -118,8 +118,12 @@ class MapFrame:
         return float(signal.map_noise.epsilon)
 
     def aim(self, signal: Signal) -> Points:
-        """The noisy position."""
-        return self.grid(np.array(signal.values) / MICRODEGREES)
+        """The noisy position, as `grid` has it: for one point numbers take less than arrays."""
+        north, east = signal.values
+        half = float(self.extent[1]) / 2
+        away = east / MICRODEGREES - float(self._corner[1])
+        turned = (away - half + 180) % 360 - 180 + half
+        return np.array((north / MICRODEGREES - float(self._corner[0]), turned))
 
     def spread(self, signal: Signal, offsets: Points) -> Points:
         """Kilometers of the device's plane as degrees."""

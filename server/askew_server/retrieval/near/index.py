@@ -1,11 +1,13 @@
 """The nearest items of points, by a k-d tree: exact, and built in a fraction of a second.
 
 Distances: on a map along the great circle of a sphere with the Earth's mean radius (queries compare
-chords, which order alike); on axes l1, the short way on rings. Memory: the tree's points and about
-as much again. A query takes O(log n) expected.
+chords, which order alike); on axes l1, the short way on rings. Memory: the points twice,
+and about as much for the tree. A query takes O(log n) expected.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +21,19 @@ Rows = NDArray[np.int64]
 
 
 class _Tree:
-    """Tree points under a k-d tree: unbalanced, loose, of large leaves, which builds fastest."""
+    """Tree points under a k-d tree: unbalanced and of large leaves, which builds fastest. It is
+    made twice, the second time of points in the order of the first: where those of a leaf stand
+    together in memory, a query takes three quarters of the time.
+    """
 
     def __init__(self, frame: Frame, points: Points) -> None:
         self.frame = frame
         # On a sphere the ends of a coordinate are one as they are.
         wraps = frame.norm == 1 and frame.rings.any()
         around = np.where(frame.rings, frame.extent, 0.0) if wraps else None
-        self._tree = cKDTree(points, 32, balanced_tree=False, compact_nodes=False, boxsize=around)
+        made = partial(cKDTree, leafsize=32, balanced_tree=False, boxsize=around)
+        self._order: Rows = made(points, compact_nodes=False).indices
+        self._tree = made(points[self._order])
 
     def __len__(self) -> int:
         """The number n of items."""
@@ -37,8 +44,13 @@ class _Tree:
 
         (m, count); count at most n.
         """
-        _, found = self._tree.query(self.frame.tree(grid), count, p=self.frame.norm)
-        return np.asarray(found, np.int64).reshape(len(grid), count)
+        return self.reach(self.frame.tree(grid), count)[1]
+
+    def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
+        """The same of tree points (m, e), with the distances: twice (m, count)."""
+        away, found = self._tree.query(points, count, p=self.frame.norm)
+        shape = len(points), count
+        return np.asarray(away).reshape(shape), self._order[found].reshape(shape)
 
 
 class Part(_Tree):
@@ -48,9 +60,10 @@ class Part(_Tree):
         super().__init__(frame, points)
         self._rows = rows
 
-    def nearest(self, grid: Points, count: int = 1) -> Rows:
+    def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
         """As of the whole index, among these items."""
-        return np.asarray(self._rows[super().nearest(grid, count)])
+        away, found = super().reach(points, count)
+        return away, self._rows[found]
 
 
 class MetricIndex(_Tree):
@@ -66,10 +79,10 @@ class MetricIndex(_Tree):
         if not len(coordinates) or not np.isfinite(coordinates).all():
             raise OutOfRange("the coordinates of a collection", "finite, of one item at least")
         frame = frame_of(space)
-        super().__init__(frame, frame.tree(frame.grid(coordinates)))
-        self._coordinates = coordinates
-        self.points: Points = np.asarray(self._tree.data)
+        self.points: Points = frame.tree(frame.grid(coordinates))
         """The items as tree points, (n, e)."""
+        super().__init__(frame, self.points)
+        self._coordinates = coordinates
 
     def grid(self, rows: Rows) -> Points:
         """Where items are, in grid coordinates (c, d)."""
@@ -82,19 +95,34 @@ class MetricIndex(_Tree):
     def within(self, grid: Points, distance: float) -> Rows:
         """The ids of the items within a distance of one point (d,), on a map of the chord."""
         found = self._tree.query_ball_point(self.frame.tree(grid), distance, p=self.frame.norm)
-        return np.sort(np.asarray(found, np.int64))
+        return np.sort(self._order[np.asarray(found, np.int64)])
 
     def distances(self, rows: Rows, grid: Points) -> NDArray[np.float32]:
-        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords. An item's
-        stand together in memory: there are more people than items, and long rows are fast.
+        """From points of grid coordinates (m, d) to items (c,): (m, c), on a map chords."""
+        total = self.compared(rows, self.frame.tree(grid))
+        return self.measured(total).T
+
+    def apart(self, points: Points, others: Points) -> Points:
+        """The distance of tree points (m, e) from others (..., m, e): (..., m)."""
+        away = points - others
+        if self.frame.norm == 2:
+            return np.asarray(np.sqrt(np.vecdot(away, away)))
+        np.abs(away, out=away)
+        around = np.where(self.frame.rings, np.abs(self.frame.extent - away), away)
+        return np.asarray(np.minimum(away, around).sum(axis=-1))
+
+    def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
+        """What orders distances from items (c,) to tree points (m, e) as they are: (c, m), of a
+        norm 2 their squares. An item's stand together in memory: there are more people than items,
+        and long rows are fast.
 
         Each entry by the same operations in the same order, whatever the number of threads.
         """
-        items, points = self.points[rows], self.frame.tree(grid)
+        items = self.points[rows]
         middle = points[0]  # differences are small numbers, which float32 holds well
         points = (points - middle).T.astype(np.float32, order="C")
         items = (items - middle).astype(np.float32)
-        total = np.zeros((len(rows), len(grid)), np.float32)
+        total = np.zeros((len(rows), len(points[0])), np.float32)
         away = np.empty_like(total)
         for axis, point in enumerate(points):
             np.subtract(point, items[:, axis : axis + 1], out=away)
@@ -106,6 +134,8 @@ class MetricIndex(_Tree):
                     around = np.float32(self.frame.extent[axis])
                     np.minimum(away, np.abs(around - away), out=away)
             total += away
-        if self.frame.norm == 2:
-            np.sqrt(total, out=total)
-        return total.T
+        return total
+
+    def measured(self, compared: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The distances of what `compared` gave; may overwrite it."""
+        return np.sqrt(compared, out=compared) if self.frame.norm == 2 else compared

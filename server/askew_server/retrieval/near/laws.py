@@ -12,27 +12,28 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
+from typing import Generic, TypeVar
 
 from askew.signal import Mechanism, Signal
-from askew_server.retrieval.near.frame import Points
 
 CACHED_LAWS = 256
+_Made = TypeVar("_Made")
 
 
-class Laws:
-    """make: from a signal of the law at zero and k to offsets. For any number of threads: two that
-    come first make the same twice.
+class Laws(Generic[_Made]):
+    """make: from a signal of the law at zero and k to what is kept. For any number of threads: two
+    that come first make the same twice.
     """
 
-    def __init__(self, make: Callable[[Signal, int], Points]) -> None:
+    def __init__(self, make: Callable[[Signal, int], _Made]) -> None:
         self._make, self._lock = make, Lock()
-        self._kept: OrderedDict[tuple[Mechanism, int], Points] = OrderedDict()
+        self._kept: OrderedDict[tuple[Mechanism, int], _Made] = OrderedDict()
 
     def knows(self, signal: Signal, k: int = 0) -> bool:
         """Whether `of` has nothing to make."""
         return (signal.mechanism, k) in self._kept
 
-    def of(self, signal: Signal, k: int = 0) -> Points:
+    def of(self, signal: Signal, k: int = 0) -> _Made:
         """What belongs to the signal's law and k."""
         law = signal.mechanism, k
         with self._lock:

@@ -41,14 +41,15 @@ class ByNoise:
 
     def __init__(self, frame: Frame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
-        self._kept = Laws(self._moves)
+        self._kept = Laws(lambda law, _: self.moves(law))
 
     def sample(self, signal: Signal) -> Points:
         """Around the signal."""
         frame = self._frame
         return frame.inside(frame.inside(frame.aim(signal)) + self._kept.of(signal))
 
-    def _moves(self, law: Signal, _: int) -> Points:
+    def moves(self, law: Signal) -> Points:
+        """From the signal to the positions, as differences of grid coordinates (m, d)."""
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)

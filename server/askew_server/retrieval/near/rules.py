@@ -12,7 +12,7 @@ import numpy as np
 from askew.errors import ParameterError
 from askew.placement.disutility import Disutility, Identity
 from askew.signal import Signal
-from askew_server.retrieval.near.frame import Points
+from askew_server.retrieval.near.frame import Frame, Points
 from askew_server.retrieval.near.index import MetricIndex, Rows
 from askew_server.retrieval.near.laws import Laws
 
@@ -62,16 +62,16 @@ class Codebook:
 
     def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
         self._index, self._disutility = index, disutility or Identity()
-        self._placed = Laws(self._offsets)
+        self._placed = Laws(self.offsets)
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """O(k log n) where items are dense, O(k**2) where probes compete for them."""
-        return np.sort(self._distinct(self.probes(signal, checked(k, self._index)), k))
+        probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
+        return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
     def cost(self, signal: Signal, k: int) -> int:
         """Next to nothing, unless its offsets must be placed first."""
-        placed = self._placed.knows(signal, k)
-        return k // AT_ONCE + (0 if placed else self._index.frame.effort(k))
+        return places_of(self._index.frame, k, known=self._placed.knows(signal, k))
 
     def probes(self, signal: Signal, k: int) -> Points:
         """Where it looks: grid coordinates (k', d) inside the space, k' <= k."""
@@ -79,18 +79,26 @@ class Codebook:
         center = frame.inside(frame.aim(signal))
         return frame.inside(center + self._placed.of(signal, k))
 
-    def _offsets(self, law: Signal, k: int) -> Points:
+    def offsets(self, law: Signal, k: int) -> Points:
+        """From the signal to the probes, as differences of grid coordinates (k', d)."""
         frame = self._index.frame
         return frame.spread(law, frame.offsets(law, self._disutility, k))
 
-    def _distinct(self, probes: Points, k: int) -> Rows:
+    def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
+        """k items of probes, tree points (k', e), whose nearest items (k', 1) are known."""
+        taken = dict.fromkeys(nearest[:, 0].tolist())
+        if len(taken) == k:
+            return np.fromiter(taken, np.int64, k)
+        return self._shared(probes, nearest, k)
+
+    def _shared(self, probes: Points, nearest: Rows, k: int) -> Rows:
         turns = np.arange(k) % len(probes)
         taken: dict[int, None] = {}
-        nearest = self._index.nearest(probes)[turns].tolist()
-        late = [turn for turn, items in enumerate(nearest) if not _take(items, taken)]
+        firsts = nearest[turns].tolist()
+        late = [turn for turn, items in enumerate(firsts) if not _take(items, taken)]
         count = min(4, k)
         while late:
-            found = self._index.nearest(probes[turns[late]], count).tolist()
+            found = self._index.reach(probes[turns[late]], count)[1].tolist()
             late = late[_served(found, taken) :]
             count = min(4 * count, k)
         return np.fromiter(taken, np.int64, k)
@@ -111,6 +119,11 @@ def _take(items: list[int], taken: dict[int, None]) -> bool:
             taken[item] = None
             return True
     return False
+
+
+def places_of(frame: Frame, k: int, *, known: bool) -> int:
+    """What a codebook's answer takes, by whether its offsets are known."""
+    return k // AT_ONCE + (0 if known else frame.effort(k))
 
 
 def checked(k: int, index: MetricIndex) -> int:

@@ -1,4 +1,4 @@
-"""The rules that look at who may have sent the signal, and what makes any rule a served one.
+"""The rules that make a set of their own for whoever may have sent the signal.
 
     objective of a set S    mean over the people of the sample of  min_{i in S} h(distance(i, p))
 
@@ -56,26 +56,6 @@ class Objective:
         if not isinstance(self._disutility, Identity):
             distances = self._disutility(distances.astype(np.float64)).astype(np.float32)
         return choice.whole(distances)
-
-
-class BestOf:
-    """The set of the rule that costs least for this signal, ties to the first rule."""
-
-    def __init__(self, objective: Objective, rules: Sequence[ServedRule]) -> None:
-        self._objective, self._rules = objective, rules
-
-    def choose(self, signal: Signal, k: int) -> Rows:
-        """What the rules take, and O(k m) for a sample of m people."""
-        sets = [rule.choose(signal, k) for rule in self._rules]
-        people = self._objective.people.sample(signal)
-        costs = self._objective.costs(signal, np.concatenate(sets), people)
-        by_item = np.ascontiguousarray(costs.T)  # numpy takes least over rows faster than in them
-        spent = by_item.reshape(len(sets), k, -1).min(axis=1).sum(axis=1)
-        return sets[int(spent.argmin())]
-
-    def cost(self, signal: Signal, k: int) -> int:
-        """The dearest rule's: to compare takes less."""
-        return max(rule.cost(signal, k) for rule in self._rules)
 
 
 class Sampled:

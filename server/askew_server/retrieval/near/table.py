@@ -10,7 +10,8 @@
 | `one`, `area`, `cell` | see `baselines`; as many as they need | never |
 
 Best of two are `codebook` and `nearest`, of three these and the own set, for this very signal, by
-the objective in `sampled`. Everything in a rule is public: post-processing, free of charge.
+the objective in `sampled` and `served_codebook`. Everything in a rule is public: post-processing,
+free of charge.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from askew_server.retrieval.near.index import MetricIndex
 from askew_server.retrieval.near.kinds import Kinds
 from askew_server.retrieval.near.people import ByDensity, ByNoise
 from askew_server.retrieval.near.rules import Codebook, Nearest, NearRule, ServedRule
-from askew_server.retrieval.near.sampled import BestOf, Objective, Sampled
-
-_FEW = 128  # people tell two sets apart; more are needed only to make one
+from askew_server.retrieval.near.sampled import Objective, Sampled
+from askew_server.retrieval.near.served_codebook import ServedCodebook
 
 
 def near_rule_of(
@@ -73,8 +73,7 @@ def served_rule_of(
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
-        objective = Objective(index, ByNoise(index.frame, _FEW), disutility)
-        return BestOf(objective, (Codebook(index, disutility), Nearest(index)))
+        return ServedCodebook(index, disutility)
     return _sampled(kind, index, density, kinds, disutility, served=True)
 
 

@@ -10,13 +10,14 @@ import asyncio
 import errno
 import os
 import socket
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import grpc
 import grpc.aio
 
-from askew.errors import Malformed, TooSlow, TransportError, WireError
+from askew.errors import Malformed, Overloaded, TooSlow, TransportError, WireError
 from askew.wire import status
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
@@ -25,11 +26,16 @@ from askew_server.serving.front.connections import Connections
 from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.health import Health
 from askew_server.serving.front.heap import give_back
+from askew_server.serving.front.refusals import Refusals
 from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer, Job, Lane, Service
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
+TURN = 0.0005
+"""Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
+waits for it several times until it is answered, and so does a health check.
+"""
 _CANCELLED: int = grpc.StatusCode.CANCELLED.value[0]
 Handler = Callable[[object, Context], Awaitable[bytes]]
 
@@ -55,6 +61,7 @@ class RunningServer:
         self._observer.lanes = {str(lane): each for lane, each in self.admissions.items()}
         limits = config.limits
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
+        self.refusals = Refusals(limits.pending)
         self._observer.callers = lambda: self.connections.peers
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
@@ -73,7 +80,8 @@ class RunningServer:
             ) from None
 
     async def start(self) -> None:
-        """Serve, and say so to health checks."""
+        """Serve, and say so to health checks. Sets how long threads of this process take turns."""
+        sys.setswitchinterval(TURN)
         await self._server.start()
         self._giving_back = asyncio.create_task(give_back())
         await self.health.ready()
@@ -124,9 +132,17 @@ class RunningServer:
         context.add_done_callback(call.over)  # type: ignore[arg-type]  # its type is a class
         reply = answer(await self._message(context), _GrpcCaller(context))
         if isinstance(reply, Job):
-            reply = await self.admissions[reply.lane].run(reply, context.time_remaining())
+            reply = await self._made(reply, context.time_remaining())
         call.hold(len(reply))
         return reply
+
+    async def _made(self, job: Job, remaining: float | None) -> bytes:
+        """The reply that a job makes. Raises Overloaded, when a refusal is due."""
+        try:
+            return await self.admissions[job.lane].run(job, remaining)
+        except Overloaded:
+            self.refusals.wait()
+            raise
 
     async def _message(self, context: Context) -> bytes:
         """The message of a call. Raises TooSlow for one that does not come, Malformed for none."""

@@ -11,10 +11,10 @@ from askew.model_card import ModelCard
 from askew.signal import Query
 from askew.wire import convert
 from askew.wire.held import held_files
-from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.services.call import Answer, Caller, Job
+from askew_server.serving.services.listings import ListingReplies
 from askew_server.serving.services.tabulated import TabulatedReplies
 
 
@@ -26,6 +26,7 @@ class RetrievalService:
     def __init__(self, holder: SnapshotHolder) -> None:
         self._holder = holder
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
+        self._listings = ListingReplies()
         for version in holder.versions:  # before the first call: a large one takes seconds
             self.make_ready(version)
 
@@ -59,7 +60,7 @@ class RetrievalService:
         query = convert.query_from_message(message, snapshot.card)
 
         def made() -> bytes:
-            return _reply(snapshot, query)
+            return self._reply(snapshot, query)
 
         cost = snapshot.answers.cost(query)
         return Job(made, cost=cost) if cost else made()
@@ -76,20 +77,18 @@ class RetrievalService:
         piece = piece_of(file, wanted.start)
         return pb.GetHeldResponse(data=piece).SerializeToString()
 
+    def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
+        picked = snapshot.answers.picked(query)
+        if picked is None:
+            return convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card)
+        return self._listings.reply(picked)
+
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
         """What everybody gets alike, encoded once a snapshot."""
         found = self._encoded.get(snapshot)
         if found is None:
             found = self._encoded[snapshot] = _Encoded(snapshot)
         return found
-
-
-def _reply(snapshot: Snapshot, query: Query) -> bytes:
-    picked = snapshot.answers.picked(query)
-    if picked is None:
-        return convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card)
-    collection, rows = picked
-    return listings_to_bytes(collection.card.version, collection.each(rows, listing_to_bytes))
 
 
 class _Encoded:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import MAX_RANKING_DIMENSION
 from askew.errors import DataError
+from askew.sizes import MAX_RANKING_DIMENSION
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

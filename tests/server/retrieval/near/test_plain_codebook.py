@@ -88,9 +88,11 @@ class Plain:
         for axis in range(away.shape[2]):
             total += away[..., axis] ** 2 if squared else away[..., axis]
         costs = np.sqrt(total) if squared else total
-        scaled = np.rint(costs * np.float32(LEVELS / float(costs.max()))).astype(int)
-        column = {item: scaled[:, at] for at, item in enumerate(every)}
-        return lambda items: int(np.min([column[item] for item in items], axis=0).sum())
+        column = {item: costs[:, at] for at, item in enumerate(every)}
+        least = [np.min([column[item] for item in each], axis=0) for each in sets]
+        scale = np.float32(LEVELS / max(float(each.max()) for each in least))
+        spent = [int(np.rint(each * scale).astype(int).sum()) for each in least]
+        return lambda items: spent[0] if items is sets[0] else spent[1]
 
 
 def signals_of(area: Area, count: int) -> list[Signal]:

@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from askew.break_even import Way
-from askew.encoder import MAX_RANKING_DIMENSION
 from askew.rule_kind import SERVED
+from askew.sizes import MAX_RANKING_DIMENSION
 from askew.vectors import RatingScale
 from askew.wire.held import held_to_bytes
 from askew_server.evaluation.data import simulated_table

@@ -1,0 +1,123 @@
+"""CPU of commands from their start to their end, beside an interpreter that does nothing and pip.
+
+    .venv/bin/python -m benchmarks.start_up
+
+What shows stored things may take 120 ms, a question 300: from a profile that has one rating, of a
+server on this machine whose own time is not counted. All data are made up. Beside the question
+stands what any program takes that imports numpy and gRPC.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+from benchmarks.rows import OURS, Goal, Row, Work, finish, run
+
+SHOWN, ASKED = Goal(milliseconds=120), Goal(milliseconds=300)
+PLACE = "52.5, 13.4"
+
+
+def program(*arguments: object, stdin: str = "") -> Work:
+    """Runs it in an interpreter of its own. Raises where it fails."""
+    command = [sys.executable, *map(str, arguments)]
+    kept = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as installed: compiled once
+    return lambda: subprocess.run(
+        command, env=kept, input=stdin, text=True, stdout=subprocess.DEVNULL, check=True
+    )
+
+
+def contenders(ours: Work, peer: str, peers: Work) -> Mapping[str, Work]:
+    return {"floor": program("-c", "pass"), peer: peers, OURS: ours}
+
+
+def shown(name: str, module: str, *options: object) -> Row:
+    """A command that shows what is stored."""
+    ours = program("-m", module, *name.split()[1:], *options)
+    peer = program("-m", "pip", "--version")
+    return Row(name, lambda: contenders(ours, "pip --version", peer), SHOWN)
+
+
+def asked(data: Path, address: str) -> Row:
+    """The question of this month, whose signal is sent again."""
+    ours = program("-m", "askew_client", "ask", "--data", data, "--server", address)
+    libraries = "import asyncio, numpy, grpc.aio, google.protobuf.message"
+    peer = program("-c", libraries)
+    return Row("askew ask", lambda: contenders(ours, "numpy and gRPC", peer), ASKED)
+
+
+def store(folder: Path) -> tuple[Path, Path]:
+    """Where a device keeps a rating and a place, and a ledger with a charge."""
+    from askew.odometer import PrivacyBudget
+    from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
+    from askew_server.ledger import ChargeRequest, Ledger
+
+    ratings, data, path = folder / "ratings.csv", folder / "data", folder / "ledger"
+    ratings.write_text("title,rating\nAlien (1979),5\n")
+    program("-m", "askew_client", "profile", "import", ratings, "--data", data)()
+    place = ("place", "add", "home", "--region", "DE", "--data", data)
+    program("-m", "askew_client", *place, stdin=PLACE)()
+    with Ledger(path, path.with_name("ledger.anchor")) as book:
+        cap, loss = PrivacyBudget(epsilon=Fraction(9)), PureDP(Fraction(1, 999), ADD_OR_REMOVE_ONE)
+        book.open_dataset("films", "1", cap, "one person", ADD_OR_REMOVE_ONE)
+        request = ChargeRequest(
+            dataset="films", version="1", key="key", digest=bytes(32), loss=loss
+        )
+        book.charge(request)
+    return data, path
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server with the model of the demo."""
+    from askew_server.demo.model import demo_model
+    from askew_server.model import artifact
+
+    artifact.save(demo_model(), folder / "model")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    model = ("--model", folder / "model", "--port", port, "--plain-text")
+    command = [sys.executable, "-m", "askew_server", "serve", *map(str, model)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            while server.poll() is None and not answers(port):
+                time.sleep(0.1)
+            yield f"127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def main(folder: Path) -> None:
+    data, ledger = store(folder)
+    device, operator = ("--data", data), ("--ledger", ledger)
+    rows = [
+        shown(f"askew {name}", "askew_client", *device)
+        for name in ("budget", "profile list", "profile export", "place list")
+    ]
+    rows += [
+        shown(f"askew-server {name}", "askew_server", *operator)
+        for name in ("ledger show", "ledger verify", "releases list")
+    ]
+    with served(folder) as address:
+        finish([run("Start-up, CPU of a whole command", [*rows, asked(data, address)])])
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        main(Path(scratch))

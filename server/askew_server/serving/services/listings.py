@@ -1,0 +1,60 @@
+"""Replies of whole items, from the columns of their collection: what an attribute's values are as
+bytes is made once a collection, as far as its values are few.
+
+Nothing is kept of a question: the tables are those of all values there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.listing import Value
+from askew.wire.listing_bytes import listing_of_parts, listings_to_bytes, value_to_bytes
+from askew_server.collections.collection import Collection, Picked
+from askew_server.collections.columns import Column, Flags, Rows, Words
+
+_FEW = 4096  # words are encoded beforehand; more take long
+
+_Encoder = Callable[[Rows], list[bytes]]
+
+
+class ListingReplies:
+    """For any number of threads: two that come first to a collection make the same tables twice."""
+
+    def __init__(self) -> None:
+        self._encoders = WeakKeyDictionary[Collection, list[_Encoder]]()
+
+    def reply(self, picked: Picked) -> bytes:
+        """Some items of a collection, on the wire."""
+        collection, rows = picked
+        encoders = self._encoders.get(collection)
+        if encoders is None:
+            encoders = self._encoders[collection] = [*map(_encoder, collection.columns)]
+        titles = collection.titles.encoded(rows)
+        coordinates = collection.coordinates[rows].astype("<f8", copy=False).tobytes()
+        size = len(coordinates) // len(rows)
+        places = [coordinates[at : at + size] for at in range(0, len(coordinates), size)]
+        columns = [encode(rows) for encode in encoders]
+        values = zip(*columns, strict=True) if columns else repeat(())
+        listings = map(listing_of_parts, rows.tolist(), titles, places, values)
+        return listings_to_bytes(collection.card.version, listings)
+
+
+def _encoder(column: Column) -> _Encoder:
+    """What gives the values of some rows of a column as bytes."""
+    if isinstance(column, Flags):
+        return _of_table(column.values, [False, True])
+    if isinstance(column, Words) and len(column.vocabulary) <= _FEW:
+        return _of_table(column.codes, list(column.vocabulary))
+    return lambda rows: [value_to_bytes(value) for value in column.take(rows)]
+
+
+def _of_table(codes: NDArray[np.signedinteger[Any]], values: list[Value]) -> _Encoder:
+    table = [value_to_bytes(value) for value in [*values, None]]  # UNKNOWN is the last
+    return lambda rows: [table[code] for code in codes[rows].tolist()]

@@ -1,0 +1,146 @@
+"""How many sequences of k distinct items lose at most so much: the counting behind Joint.
+
+With h_0 >= h_1 >= ... the counts in order, a sequence s_0, ..., s_{k-1} has loss
+max_r (h_r - count of s_r). Position r may hold t_r(e) items at a loss of at most e, those with
+count >= h_r - e; the sets grow with r, so
+
+    N(e) = number of sequences of loss at most e = product over r of (t_r(e) - r).
+
+N is a step function of e that changes only where e = h_r - v for a distinct count v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from askew.mechanisms.noise import Floats
+from askew.mechanisms.tally import Integers, Tally
+
+_LONG = float(np.finfo(np.longdouble).eps)
+
+
+@dataclass(frozen=True, repr=False)
+class Steps:
+    """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning."""
+
+    begins: Integers
+    log_counts: Floats
+    rises: Floats
+
+
+@dataclass(frozen=True, repr=False)
+class Edge:
+    """What lies below a loss: ln N there, and how many pairs (position, count) reach it."""
+
+    at: int
+    log_count: float
+    pairs: int
+
+
+class SequenceLosses:
+    """How many sequences of k items have a loss of at most e, for one tally."""
+
+    def __init__(self, tally: Tally, k: int) -> None:
+        self.k, self.items = k, len(tally)
+        self.tops = tally.top(k)
+        self._values = tally.values
+        self._holders = np.append(0, tally.ends)  # of the highest 0, 1, 2, ... distinct counts
+        self._sizes = tally.sizes.astype(np.float64)
+        self._above = self._holders[:-1].astype(np.float64)
+        self._ascending = np.ascontiguousarray(tally.values[::-1])
+        self._positions = np.arange(k)
+        self.largest = int(self.tops[0] - tally.values[-1])
+        # Not by two log-factorials: their difference would be off by 1e-9 at a million items.
+        self.log_all = _log_product(np.arange(self.items - k + 1, self.items + 1))
+
+    def _reached(self, e: int) -> Integers:
+        """For every position, how many of the distinct counts lose at most e there."""
+        return len(self._values) - np.searchsorted(self._ascending, self.tops - e, side="left")
+
+    def choices(self, e: int) -> Integers:
+        """t_r(e) for every position r, shape (k,)."""
+        return self._choices(self._reached(e))
+
+    def _choices(self, reached: Integers) -> Integers:
+        choices: Integers = self._holders[reached]
+        return choices
+
+    def count(self, e: int) -> int:
+        """N(e), exactly."""
+        return prod(np.maximum(self.choices(e) - self._positions, 0).tolist())
+
+    def count_all(self) -> int:
+        """d! / (d - k)!, exactly."""
+        return prod(range(self.items - self.k + 1, self.items + 1))
+
+    def edge(self, e: int) -> Edge:
+        """What loses less than e >= 0. ln N is off by at most 2**-47 of itself."""
+        reached = self._reached(e - 1)
+        log_count = _log_product(self._choices(reached) - self._positions) if e else -np.inf
+        return Edge(e, log_count, int(reached.sum()))
+
+    def next_rise(self, e: int) -> int:
+        """The least loss above e at which N rises; `largest` + 1 if there is none."""
+        reached = self._reached(e)
+        open_still = reached < len(self._values)
+        if not open_still.any():
+            return self.largest + 1
+        return int((self.tops[open_still] - self._values[reached[open_still]]).min())
+
+    def steps(self, low: int, high: int) -> Steps:
+        """The steps that begin in [low, high). Beside `edge`, see `log_error`."""
+        first, last = self._reached(low - 1), self._reached(high - 1)
+        if not low:  # nothing is below the first step, so that it has no rise
+            base = first = self._reached(0)
+        else:
+            base = first
+        log_base = _log_product(self._choices(base) - self._positions)
+        begins, rises = self._rises(low, high, first, last)
+        if not low:
+            begins, rises = np.append(0, begins), np.append(0.0, rises)
+        log_counts = log_base + np.cumsum(rises, dtype=np.longdouble)
+        return Steps(begins, log_counts.astype(np.float64), rises)
+
+    def log_error(self, rise: float, pairs: int) -> float:
+        """How wrong ln N may be in steps over which it rises by `rise`, beside that of an edge.
+
+        At most k rises of one begin are added up one by one in float64, then those of all begins.
+        """
+        return rise * ((self.k + 8) * 2.0**-52 + pairs * _LONG)
+
+    def _rises(
+        self, low: int, high: int, first: Integers, last: Integers
+    ) -> tuple[Integers, Floats]:
+        """Distinct e in [low, high) where N rises, ascending, and the rise of ln N at each.
+
+        The groups first..last-1 are those that a position comes to hold there.
+        """
+        sizes = last - first
+        total = int(sizes.sum())
+        if total == 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        groups = np.arange(total)  # in place: these arrays are what a draw takes most time for
+        groups += np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+        places = np.repeat(self.tops - low, sizes)
+        places -= self._values[groups]
+        left = self._above[groups]
+        left -= np.repeat(self._positions.astype(np.float64), sizes)
+        rises = self._sizes[groups]
+        rises /= left
+        np.log1p(rises, out=rises)
+        if high - low <= 4 * total + 1024:
+            sums = np.bincount(places, weights=rises).astype(np.float64, copy=False)
+            begins: Integers = np.flatnonzero(sums).astype(np.int64, copy=False)
+            return begins + low, sums[begins]
+        order = np.argsort(places)
+        places, rises = places[order], rises[order]
+        starts = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
+        return places[starts] + low, np.add.reduceat(rises, starts)
+
+
+def _log_product(factors: Integers) -> float:
+    """The sum of the logarithms; numpy adds in pairs, so 2**-47 holds for any number of them."""
+    return float(np.log(factors.astype(np.float64)).sum())

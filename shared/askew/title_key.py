@@ -1,0 +1,37 @@
+"""Titles as people write them: what each is found by."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# "Avventura, L' (1960)", "City of Lost Children, The (Cité des enfants perdus, La) (1995)"
+_ARTICLE_AT_THE_END = re.compile(
+    r"([^(]+), (the|an?|l[aeo]s?|l'|il|el|der|die|das|den|det|une?|una)( \(.*)?"
+)
+_ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
+
+
+def title_key(text: str) -> str:
+    """What a title is found by: "Misérables, The (1998)" and "the miserables (1998)" are one."""
+    plain = " ".join(plain_text(text).split())
+    turned = _ARTICLE_AT_THE_END.fullmatch(plain)
+    if turned is None:
+        return plain
+    name, article, rest = turned.groups(default="")
+    joint = "" if article.endswith("'") else " "
+    return f"{article}{joint}{name}{rest}"
+
+
+def without_article(key: str) -> str:
+    """The key without an English article before it."""
+    return _ARTICLE_AT_THE_START.sub("", key)
+
+
+def plain_text(text: str) -> str:
+    """Lower case without accents, so that "amelie" finds "Amélie"."""
+    folded = text.casefold()
+    if folded.isascii():  # nothing to take apart: most titles, of which there may be a million
+        return folded
+    decomposed = unicodedata.normalize("NFKD", folded)
+    return "".join(each for each in decomposed if not unicodedata.combining(each))

@@ -1,0 +1,167 @@
+"""Joint lists the losses that matter only; which those are changes its work, never its law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from math import exp, inf, isfinite, log
+
+import numpy as np
+import pytest
+from mechanisms.streams import ShakeBits
+
+from askew.exact import Draws, Listing
+from askew.mechanisms import joint_segments
+from askew.mechanisms.joint_classes import ALL, JointClasses
+from askew.mechanisms.joint_segments import Segment, segments_of
+from askew.mechanisms.sequence_losses import SequenceLosses
+from askew.mechanisms.tally import Tally, tally
+
+RANDOM = np.random.default_rng(7)
+VIEWS = {
+    "dense": (tally(RANDOM.geometric(0.02, 600), 1), 12, Fraction(1, 4)),
+    "tied": (tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2)),
+    "wide": (tally(RANDOM.integers(0, 2**44, 60), 1), 6, Fraction(1, 2**41)),
+    "small epsilon": (tally(RANDOM.geometric(0.02, 600), 1), 12, Fraction(1, 100)),
+    "two values": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1)),
+    "all alike": (tally([4] * 9, 1), 3, Fraction(1)),
+}
+Halves = Callable[[Segment, float, int], bool]
+CUTS: dict[str, Halves] = {
+    "one piece": lambda *_: False,
+    "single rises": lambda segment, *_: segment.width > 1 and segment.pairs > 1,
+    "pieces of a few": lambda segment, *_: segment.width > 1 and segment.pairs > 20,
+}
+KINDS = pytest.mark.parametrize("kind", VIEWS)
+
+
+def classes_of(kind: str) -> JointClasses:
+    view, k, rate = VIEWS[kind]
+    return JointClasses(SequenceLosses(view, k), rate, None)
+
+
+def plain_steps(view: Tally, k: int) -> dict[int, int]:
+    """N at every e where it rises, by counting alone; the last is where all items qualify."""
+    tops = view.top(k).tolist()
+    losses = {top - value for top in tops for value in view.values.tolist()}
+    steps: dict[int, int] = {}
+    for e in sorted(loss for loss in losses if loss >= 0):
+        count = 1
+        for r, top in enumerate(tops):
+            count *= int(np.count_nonzero(view.counts >= top - e)) - r
+        if count != next(reversed(steps.values()), 0):
+            steps[e] = count
+    return steps
+
+
+def listed(listing: Listing) -> dict[int, float]:
+    chunks = [part() for part in listing.parts]
+    return {int(k): float(w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)}
+
+
+@KINDS
+@pytest.mark.parametrize("cut", CUTS)
+def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
+    kind: str, cut: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joint_segments, "_is_worth_halving", CUTS[cut])
+    monkeypatch.setattr(joint_segments, "_MOST", 20)
+    classes = classes_of(kind)
+    listing = classes.listing(1e6)
+    found = listed(listing)
+    expected = plain_steps(*VIEWS[kind][:2])
+    *begins, last = expected
+    assert [*found] == [*begins, ALL]
+    assert last == classes.end
+    rate = float(classes.rate)
+    for begin, end in zip(begins, [*expected][1:], strict=True):
+        weight = log(expected[begin]) - rate * begin + log(-np.expm1(-rate * (end - begin)))
+        assert found[begin] == pytest.approx(weight, abs=listing.log_error + 1e-12)
+    assert found[ALL] == pytest.approx(log(expected[last]) - rate * last, abs=1e-9)
+
+
+@KINDS
+@pytest.mark.parametrize("depth", [0.5, 4.0, 20.0])
+def test_what_is_left_out_weighs_no_more_than_is_said(
+    kind: str, depth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exact weights of all steps, less those listed, against the bound of the rest."""
+    monkeypatch.setattr(joint_segments, "_is_worth_halving", CUTS["pieces of a few"])
+    classes = classes_of(kind)
+    every = {key: sum(classes.enclose(key, 400)) for key in listed(classes.listing(1e6))}
+    listing = classes.listing(depth)
+    left_out = sum(w for key, w in every.items() if key not in listed(listing))
+    if left_out:
+        assert isfinite(listing.log_rest)
+        assert log(left_out) - 401 * log(2) <= listing.log_rest
+    pieces = len(plain_steps(*VIEWS[kind][:2]))
+    assert Fraction(left_out, sum(every.values())) <= pieces * exp(-depth)
+
+
+def test_much_is_left_out() -> None:
+    """Or the test above would compare nothing. NETFLIX' shape: k = 300 of 5,000 items."""
+    counts = (1e6 / np.arange(1, 5001) ** 1.5).astype(np.int64)
+    losses = SequenceLosses(tally(counts, 1), 300)
+    whole = segments_of(losses, 0.05, 0, losses.largest, inf)
+    some = segments_of(losses, 0.05, 0, losses.largest, 48.0)
+    pairs = sum(each.pairs for each in some.near)
+    assert 0 < 2 * pairs < sum(each.pairs for each in whole.near)
+    assert some.far
+    assert not whole.far
+
+
+@KINDS
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("depth", [1.0, 48.0])
+def test_the_same_uniform_falls_to_the_same_step_however_much_is_listed(
+    kind: str, cut: str, depth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing that leaves out much decides less, so that more bits of the uniform are read."""
+    names = [f"{kind} {i}" for i in range(20)]
+    usual = [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names]
+    monkeypatch.setattr(joint_segments, "_is_worth_halving", CUTS[cut])
+    whole = JointClasses.listing
+
+    def listing(self: JointClasses, asked: float) -> Listing:
+        return whole(self, depth if asked == 48 else asked)
+
+    monkeypatch.setattr(JointClasses, "listing", listing)
+    assert [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names] == usual
+
+
+@KINDS
+def test_edges_count_what_reaches_them_and_the_next_rise_is_the_next(kind: str) -> None:
+    view, k, _ = VIEWS[kind]
+    losses, steps = SequenceLosses(view, k), plain_steps(view, k)
+    begins = [*steps]
+    pairs = [int(top - value) for top in losses.tops for value in view.values]
+    for e in begins[:40] + begins[-5:]:
+        before = [begin for begin in begins if begin < e]
+        edge = losses.edge(e)
+        assert edge.pairs == sum(loss < e for loss in pairs)
+        assert edge.log_count == pytest.approx(log(steps[before[-1]]) if before else -inf)
+        after = [begin for begin in begins if begin > e]
+        assert losses.next_rise(e) == (after[0] if after else losses.largest + 1)
+
+
+@KINDS
+def test_how_many_sequences_a_segment_holds_is_as_wrong_as_it_says(kind: str) -> None:
+    """Also one whose share of all is far below what the difference of two floats could tell."""
+    view, k, _ = VIEWS[kind]
+    losses = SequenceLosses(view, k)
+    begins = [*plain_steps(view, k)]
+    for low, high in [*pairwise(begins), (0, begins[-1] + 1)]:
+        segment = Segment(losses.edge(low), losses.edge(high))
+        size = losses.count(high - 1) - losses.count(low - 1)
+        approximate, wrong = segment.log_size()
+        assert abs(approximate - log(size)) <= wrong + 1e-13
+
+
+def test_a_share_that_floats_cannot_tell_is_said_to_be_unknown() -> None:
+    losses = SequenceLosses(tally([2**40] * 3 + [2] * 5_000_000 + [1], 3), 3)
+    wide = Segment(losses.edge(2**40 - 1), losses.edge(2**40))
+    size = losses.count(2**40 - 1) - losses.count(2**40 - 2)
+    approximate, wrong = wide.log_size()
+    assert abs(approximate - log(size)) <= wrong
+    assert wrong > 2**-24

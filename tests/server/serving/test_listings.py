@@ -1,0 +1,56 @@
+"""A reply of items from the columns of a collection is what its listings would be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_collections import DAY, cafes, posts
+
+from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
+from askew_server.collections.collection import Collection, Picked
+from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
+from askew_server.serving.services import listings
+from askew_server.serving.services.listings import ListingReplies
+
+
+def from_listings(collection: Collection, rows: np.ndarray) -> bytes:
+    return listings_to_bytes(collection.card.version, collection.each(rows, listing_to_bytes))
+
+
+@pytest.mark.parametrize("collection", [cafes(), posts(), posts(DAY)])
+def test_with_and_without_values_of_every_kind(collection: Collection) -> None:
+    """Planted bug: what is unknown takes the first value."""
+    replies, all_rows = ListingReplies(), np.arange(len(collection))
+    for rows in (all_rows, all_rows[:1], all_rows[5:9]):
+        assert replies.reply(Picked(collection, rows)) == from_listings(collection, rows)
+
+
+def test_live_values_are_those_of_the_collection_that_answers() -> None:
+    """Planted bug: tables by the name of a collection."""
+    replies, before, rows = ListingReplies(), cafes(), np.arange(30)
+    replies.reply(Picked(before, rows))
+    live: dict[str, Column] = {
+        "open": Flags(np.ones(30, np.int8)),
+        "free": Numbers(np.full(30, 0.1, np.float32)),
+    }
+    after = before.with_live(live)
+    assert replies.reply(Picked(after, rows)) == from_listings(after, rows)
+    assert replies.reply(Picked(after, rows)) != replies.reply(Picked(before, rows))
+
+
+def test_of_many_words_no_table_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    collection, rows = cafes(), np.arange(30)
+    expected = from_listings(collection, rows)
+    monkeypatch.setattr(listings, "_FEW", 1)
+    assert ListingReplies().reply(Picked(collection, rows)) == expected
+
+
+def test_a_vocabulary_as_it_is_saved() -> None:
+    collection, rows = cafes(), np.arange(30)
+    kinds = collection.columns[0]
+    assert isinstance(kinds, Words)
+    saved = Words(kinds.codes, Titles.of(list(kinds.vocabulary)))
+    read = Collection(
+        collection.card, collection.coordinates, collection.titles, (saved, *collection.columns[1:])
+    )
+    assert ListingReplies().reply(Picked(read, rows)) == from_listings(collection, rows)
