@@ -1,107 +1,154 @@
 """Training at the size of MovieLens 25M and beyond, on made-up ratings of people with tastes.
 
-    .venv/bin/python benchmarks/training_scale.py [RATINGS]
+    .venv/bin/python -m benchmarks.training_scale [RATINGS]
 
-Writes a csv of 2.5e7 (or so many) ratings, trains on it in a process of its own, and prints its CPU
-seconds and its peak of memory beside scikit-learn's TruncatedSVD of the same likes at the same
-factors, alone. Limits, for 2.5e7: 150 s of CPU and 4 GB, reading included; the whole at most 12 GB
-for 1e8. Time is of the CPU, so a busy machine does not fail it.
+Makes 2.5e7 (or so many) ratings, writes them as csv, and trains on the file in a process of its
+own, within a limit of memory. Its factors alone stand beside TruncatedSVD of scikit-learn, with as
+many steps and with its own default, and beside ALS of `implicit` where that is installed.
+Time is of the CPU, so a busy machine does not fail it.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix
+
+from askew_server.training.factors import factorize
 
 PEOPLE, ITEMS, TASTES, USUAL = 162_000, 62_000, 12, 25_000_000
-CHUNK, LEAST = 500_000, 20
-LIKED = 4.0
+AT_A_TIME, LEAST = 500, 20  # people, and the fewest ratings of one
+LIKED = 8  # half stars
 FACTORS = 32
+ROUNDS = 15  # of ALS: the default of `implicit`
 
 
-def ratings(count: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
-    """About `count` distinct pairs of a person and an item, and how many half stars each got."""
-    people = max(1000, PEOPLE * count // USUAL)
-    items = max(2000, min(ITEMS, ITEMS * count // USUAL))
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Distinct pairs of a person and an item, and how many half stars each got."""
+
+    person: NDArray[np.int32] = field(repr=False)
+    item: NDArray[np.int32] = field(repr=False)
+    halves: NDArray[np.int8] = field(repr=False)
+
+    @classmethod
+    def made(cls, count: int, rng: np.random.Generator) -> Ratings:
+        """About so many."""
+        items = max(2000, min(ITEMS, ITEMS * count // USUAL))
+        parts = zip(*_some(count, max(1000, PEOPLE * count // USUAL), items, rng), strict=True)
+        return cls(*(np.concatenate(part) for part in parts))
+
+    def write(self, path: Path) -> None:
+        """As the csv that MovieLens has."""
+        import duckdb
+
+        columns = {"userId": self.person, "movieId": self.item, "rating": self.halves}
+        with duckdb.connect(config={"threads": 1}) as connection:
+            connection.register("columns", columns)
+            connection.execute(
+                "COPY (SELECT userId, movieId, (rating / 2)::DECIMAL(2, 1) AS rating FROM columns) "
+                f"TO '{path}' (FORMAT csv)"
+            )
+
+    def likes(self) -> csr_array:
+        liked = self.halves >= LIKED
+        return csr_array((np.ones(int(liked.sum())), (self.person[liked], self.item[liked])))
+
+
+def _some(
+    count: int, people: int, items: int, rng: np.random.Generator
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]]:
+    """The ratings of some people at a time."""
     activity = rng.lognormal(0, 1.1, people)
     # Popular items are drawn more than once: the surplus makes up for pairs that are the same.
     each = np.minimum(np.maximum(LEAST, 1.3 * count * activity / activity.sum()), items // 4)
-    person = np.repeat(np.arange(people), each.astype(np.int64))
-    popularity = 1 / np.arange(1, items + 1) ** 0.9
-    item = rng.choice(items, len(person), p=popularity / popularity.sum())
-    person, item = np.divmod(np.unique(person * items + item), items)
-    tastes = rng.gamma(0.5, size=(people, TASTES)).astype(np.float32)
+    reached = np.cumsum(1 / np.arange(1, items + 1) ** 0.9)
     nature = rng.gamma(0.3, size=(items, TASTES)).astype(np.float32)
-    halves = np.empty(len(person), np.int64)
     edges = None
-    for start in range(0, len(person), CHUNK):
-        part = slice(start, start + CHUNK)
-        found = np.log1p((tastes[person[part]] * nature[item[part]]).sum(axis=1))
+    for start in range(0, people, AT_A_TIME):
+        some = each[start : start + AT_A_TIME].astype(np.int64)
+        tastes = rng.gamma(0.5, size=(len(some), TASTES)).astype(np.float32)
+        drawn = np.searchsorted(reached, rng.random(int(some.sum())) * reached[-1])
+        pairs = np.unique(np.repeat(np.arange(len(some)) * items, some) + drawn)
+        person, item = np.divmod(pairs, items)
+        found = np.log1p(np.einsum("nt,nt->n", tastes[person], nature[item]))
         found += rng.normal(0, 0.5, len(found))
         edges = np.quantile(found, np.arange(1, 10) / 10) if edges is None else edges
-        halves[part] = 1 + np.searchsorted(edges, found)
-    return person, item, halves
+        halves = 1 + np.searchsorted(edges, found)
+        yield (person + start).astype(np.int32), item.astype(np.int32), halves.astype(np.int8)
 
 
-def write(
-    path: Path, person: NDArray[np.int64], item: NDArray[np.int64], halves: NDArray[np.int64]
-) -> None:
-    with path.open("w", encoding="ascii") as file:
-        file.write("userId,movieId,rating\n")
-        for start in range(0, len(person), CHUNK):
-            part = slice(start, start + CHUNK)
-            columns = (column[part].tolist() for column in (person, item, halves))
-            file.writelines(f"{p},{i},{h / 2}\n" for p, i, h in zip(*columns, strict=True))
-
-
-def floor(person: NDArray[np.int64], item: NDArray[np.int64], halves: NDArray[np.int64]) -> float:
-    """CPU seconds of scikit-learn's factors of the same likes."""
-    from scipy.sparse import csr_array
-    from sklearn.decomposition import TruncatedSVD
-    from threadpoolctl import threadpool_limits
-
-    liked = halves / 2 >= LIKED
-    likes = csr_array((np.ones(int(liked.sum())), (person[liked], item[liked])))
-    with threadpool_limits(1):
-        started = time.process_time()
-        TruncatedSVD(FACTORS, n_iter=7, random_state=0).fit(likes)
-        return time.process_time() - started
-
-
-def train(path: Path, out: Path) -> tuple[float, float]:
-    """CPU seconds and gigabytes of a process that trains."""
+def train(path: Path, out: Path, gigabytes: int) -> None:
+    """In a process of its own, which may not have more memory."""
     command = [sys.executable, "-m", "askew_server", "train", "--ratings", path, "--out", out]
-    process = subprocess.Popen([*map(str, command), "--ranking-dimension", str(FACTORS)])
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"training failed with status {os.waitstatus_to_exitcode(status)}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
+    # The limit is of addresses: DuckDB and BLAS set some aside that they never touch.
+    limit = (gigabytes + 4) << 30
+    subprocess.run(
+        [*map(str, command), "--ranking-dimension", str(FACTORS)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
 
 
-def main(count: int) -> bool:
-    person, item, halves = ratings(count, np.random.default_rng(0))
+def trainings(path: Path, out: Path, gigabytes: int) -> Mapping[str, Work]:
+    return {OURS: partial(train, path, out, gigabytes)}
+
+
+def factorizations(likes: csr_array) -> Mapping[str, Work]:
+    from sklearn.decomposition import TruncatedSVD
+
+    as_many, usual = TruncatedSVD(FACTORS, n_iter=7, random_state=0), TruncatedSVD(FACTORS)
+    contenders: dict[str, Work] = {
+        OURS: partial(factorize, likes, FACTORS, 0),
+        "TruncatedSVD, 7 steps": partial(as_many.fit, likes),
+        "TruncatedSVD": partial(usual.fit, likes),
+    }
+    if find_spec("implicit") is None:
+        print("  implicit is not installed: no row of its ALS (`pip install implicit`)", flush=True)
+        return contenders
+    from implicit.als import AlternatingLeastSquares
+
+    als = AlternatingLeastSquares(factors=FACTORS, iterations=ROUNDS, num_threads=1)
+    fit = partial(als.fit, csr_matrix(likes, dtype=np.float32), show_progress=False)
+    return contenders | {f"implicit, ALS of {ROUNDS} rounds": fit}
+
+
+def main(count: int) -> None:
+    ratings = Ratings.made(count, np.random.default_rng(0))
+    size = len(ratings.person)
+    most, gigabytes = round(150 * max(1, count / USUAL)), 4 if count <= USUAL else 12
     with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "ratings.csv"
-        write(path, person, item, halves)
-        alone = floor(person, item, halves)
-        size = len(person)
-        del person, item, halves
-        seconds, memory = train(path, Path(scratch) / "model")
-    most_seconds, most_memory = 150 * max(1, size / USUAL), 4 if size <= 1.2 * USUAL else 12
-    print(f"{size:,} ratings: {seconds:.0f} s of CPU, at most {most_seconds:.0f}")
-    print(f"memory {memory:.2f} GB, at most {most_memory}")
-    print(f"the factors alone, by scikit-learn: {alone:.1f} s of CPU")
-    return seconds <= most_seconds and memory <= most_memory
+        path, out = Path(scratch) / "ratings.csv", Path(scratch) / "model"
+        ratings.write(path)
+        likes = ratings.likes()
+        del ratings  # the row's process would have a copy of it
+        goal = Goal(milliseconds=1000 * most, megabytes=1000 * gigabytes)
+        whole = partial(trainings, path, out, gigabytes)
+        beside = partial(factorizations, likes)
+        rows = (
+            Row(f"{size:,} ratings, csv to model", whole, goal, rounds=1, seconds=2 * most),
+            Row(
+                f"{FACTORS} factors of {likes.nnz:,} likes",
+                beside,
+                Goal(times=1.2, floor="TruncatedSVD"),
+                rounds=1,
+                seconds=2 * most,
+            ),
+        )
+        finish([run("Training", rows)])
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (22 << 30, resource.RLIM_INFINITY))
-    sys.exit(not main(int(float(sys.argv[1])) if len(sys.argv) > 1 else USUAL))
+    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else USUAL)

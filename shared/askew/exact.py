@@ -39,6 +39,7 @@ from askew.randomness import RandomBits
 
 CHUNK = 1 << 16
 _EXP_ERROR = 2.0**-45
+_DEPTH = 32.0  # nats: what is left out weighs less than `exp` may be wrong
 _ULP = 2.0**-52
 _LN2 = log(2)
 
@@ -93,7 +94,7 @@ class Draws:
     def choose(self, classes: Classes) -> int:
         """The key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))
-        listing = classes.listing(48.0)
+        listing = classes.listing(_DEPTH)
         key = _filtered(listing, word)
         return _refined(classes, word, self.bits) if key is None else key
 

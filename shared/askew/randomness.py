@@ -97,6 +97,8 @@ class RandomBits(ABC):
         As `below`, a word at a time: bits beyond those of the limit are cut off, and what is not
         below it is drawn again.
         """
+        import numpy as np
+
         masks = limits - 1
         for shift in (1, 2, 4, 8, 16, 32):
             masks |= masks >> shift

@@ -21,6 +21,7 @@ SCRIPTS = [
     "start_up",
     "counting",
     "stored_releases",
+    "training_scale",
 ]
 
 

@@ -60,6 +60,9 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
             return callback(*args, **kwargs)
         except ConfigError as error:
             raise click.UsageError(str(error), click.get_current_context()) from None
+        except MemoryError as error:
+            error.add_note(click.get_current_context().info_name or "")
+            raise
         except AskewError as error:
             context = click.get_current_context()
             option = _option(context, error)

@@ -57,6 +57,15 @@ def main() -> None:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         click.echo(f"askew-server: {error}{notes}", err=True)
         sys.exit(_exit_code(error))
-    except MemoryError:
-        click.echo("askew-server: this takes more memory than there is; nothing was kept", err=True)
+    except MemoryError as error:
+        click.echo(f"askew-server: {_too_large(error)}", err=True)
         sys.exit(1)
+
+
+def _too_large(error: MemoryError) -> str:
+    """What was being done, from the outside in, and what to do."""
+    doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))
+    return (
+        f"{doing}: takes more memory than there is. Nothing is half-written. Give it more memory "
+        "or less data: of ratings, those of fewer people"
+    )

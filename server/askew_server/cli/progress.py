@@ -37,13 +37,9 @@ class Steps:
     @contextmanager
     def shown(cls, clock: Clock = time.monotonic) -> Iterator[Steps]:
         """Until the work is done."""
-        if not sys.stderr.isatty():
-            yield cls(clock=clock)
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status(f"{cls._step} ...") as status:
-            yield cls(status)
+        steps = cls(clock=clock)
+        with _status(cls._step) as steps.status, named_if_too_large(lambda: steps._step):
+            yield steps
 
     def step(self, name: str) -> None:
         """A step begins."""
@@ -76,13 +72,36 @@ class Steps:
 
 
 @contextmanager
+def _status(step: str) -> Iterator[Status | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{step} ...") as status:
+        yield status
+
+
+@contextmanager
+def named_if_too_large(doing: Callable[[], str]) -> Iterator[None]:
+    """Work that says what it was at when it did not fit into memory: as a note of the error, which
+    `main` shows.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        error.add_note(doing().strip())
+        raise
+
+
+@contextmanager
 def shown_share(clock: Clock = time.monotonic) -> Iterator[Callable[[str, float], None]]:
     """For work whose length is known: what is told what is being done, and the part of all that is
     done. A bar on a terminal, a line for each step in a log.
     """
     if not sys.stderr.isatty():
-        steps = Steps(clock=clock)
-        yield lambda doing, done: steps.step(f"{done:4.0%}  {doing}")
+        with Steps.shown(clock) as steps:
+            yield lambda doing, done: steps.step(f"{done:4.0%}  {doing}")
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -91,7 +110,8 @@ def shown_share(clock: Clock = time.monotonic) -> Iterator[Callable[[str, float]
     text = TextColumn("{task.description}")
     with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
-        yield lambda doing, done: bar.update(task, description=doing, completed=done)
+        with named_if_too_large(lambda: bar.tasks[0].description):
+            yield lambda doing, done: bar.update(task, description=doing, completed=done)
 
 
 class _Terminated(KeyboardInterrupt):

@@ -13,6 +13,7 @@ import click
 from askew.errors import ParameterError
 from askew.meanings import Meanings
 from askew.rule_kind import RuleKind
+from askew_server.cli.progress import named_if_too_large
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
 def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str) -> _Table:
     """A file's content, with progress, and with its bad rows counted on the screen."""
     total = path.stat().st_size if path.is_file() else 0
-    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+    bar_of = click.progressbar(length=total, label=label, file=sys.stderr)
+    with named_if_too_large(label.lower), bar_of as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
     show_rejects(rejects)
     return content

@@ -54,15 +54,17 @@ def update(
     table, rows = training_data(ratings, items, out, old.training.counts)
     if items is None:
         rows |= _rows_of(old)
-    new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
-    if payloads is not None:
-        files = PayloadFiles.in_folder(payloads, new.keys)
-        both = files if new.payloads is None else FirstOf(files, new.payloads)
-        new = replace(new, payloads=both)
     with Steps.shown() as steps, threadpool_limits(1):
+        steps.step("the catalog")
+        new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
+        if payloads is not None:
+            files = PayloadFiles.in_folder(payloads, new.keys)
+            both = files if new.payloads is None else FirstOf(files, new.payloads)
+            new = replace(new, payloads=both)
         steps.step("answers made beforehand")
         new = replace(new, tables=tables_for(new, steps.share))
-    artifact.save(new, out)
+        steps.step("writing the model")
+        artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, UPDATED)

@@ -37,7 +37,8 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.retrieval.cover import cover
-from askew_server.training.pool import favorites, pool_of
+from askew_server.evaluation.group_scores import GroupScores, Scores
+from askew_server.training.pool import pool_of
 
 _STEPS, _SLOW = 40, 200  # step s goes 2 / (s + _SLOW) of the way
 _WIDTHS, _SHARES = (1, 2, 4, 8, 12), (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
@@ -45,7 +46,6 @@ _CHECKED = 10  # steps between two looks at the mean thresholds
 _STARTED = 512  # people by whom the start is chosen
 _HARDLY = 1 - 1e-6
 Array = NDArray[np.float64]
-Scores = NDArray[np.float32]
 
 
 class Certificate(NamedTuple):
@@ -60,8 +60,18 @@ def certificate(scores: Scores, weights: Array, odds: float, k: int, at: Array) 
     """The bound of the thresholds at = (a, b), (2, n), for scores (n, p) and odds E. Proved above,
     for any thresholds; rounding is below 1e-5 of it.
     """
+    return _certified(_beyond(scores, weights, odds, at), weights, odds, k, at)
+
+
+def _beyond(scores: Scores, weights: Array, odds: float, at: Array) -> Array:
+    """G of these people, (p,)."""
     beyond, below = (np.maximum(scores - each[:, None].astype(np.float32), 0) for each in at)
-    worth = (odds - 1) * (weights @ beyond) + weights @ below
+    found: Array = (odds - 1) * (weights @ beyond) + weights @ below
+    return found
+
+
+def _certified(worth: Array, weights: Array, odds: float, k: int, at: Array) -> Certificate:
+    """The certificate of G."""
     items = np.argsort(-worth, kind="stable")[:k]
     rest, base = at @ weights
     ends = {u: float((1 - u) * rest + u * (base + worth[items].sum())) for u in (1 / odds, 1.0)}
@@ -69,21 +79,25 @@ def certificate(scores: Scores, weights: Array, odds: float, k: int, at: Array) 
     return Certificate(ends[end], end, items)
 
 
-def channel_bound(scores: Scores, epsilon: float, k: int) -> float:
-    """A bound on the mean over people of what they get, scores (n, p) below 0 counting as 0.
+def channel_bound(scores: GroupScores, epsilon: float, k: int) -> float:
+    """A bound on the mean over people of what they get, scores below 0 counting as 0.
 
     Raises ParameterError unless epsilon > 0 and 1 <= k <= p.
     """
     if not epsilon > 0:
         raise ParameterError("epsilon", epsilon, "above 0")
-    if not 1 <= k <= scores.shape[1]:
-        raise ParameterError("k", k, f"from 1 to the number of items, {scores.shape[1]}")
-    scores, weights = np.maximum(scores, 0), np.full(len(scores), 1 / len(scores))
-    odds = math.exp(epsilon)
-    pool = pool_of(favorites(scores), k)  # where thresholds are sought; they hold for all items
-    found = _sought(np.ascontiguousarray(scores[:, pool]), weights, odds, k)
-    least = float(scores.max(axis=1).mean(dtype=np.float64))  # everybody's own best
-    return min(least, *(certificate(scores, weights, odds, k, at).bound for at in found))
+    if not 1 <= k <= scores.n_items:
+        raise ParameterError("k", k, f"from 1 to the number of items, {scores.n_items}")
+    weights, odds = np.full(len(scores), 1 / len(scores)), math.exp(epsilon)
+    pool = pool_of(scores.favorites(), k)  # where thresholds are sought; they hold for all items
+    found = _sought(np.maximum(scores.of_items(pool), 0), weights, odds, k)
+    least = float(scores.best().mean())  # everybody's own best
+    worths = [np.zeros(scores.n_items) for _ in found]
+    for rows, part in scores.parts():
+        for total, at in zip(worths, found, strict=True):
+            np.add(total, _beyond(np.maximum(part, 0), weights[rows], odds, at[:, rows]), out=total)
+    ends = zip(worths, found, strict=True)
+    return min(least, *(_certified(worth, weights, odds, k, at).bound for worth, at in ends))
 
 
 def _sought(scores: Scores, weights: Array, odds: float, k: int) -> list[Array]:

@@ -28,6 +28,7 @@ from askew.retrieval.cover import cover, gains
 from askew.retrieval.posterior import Prior
 from askew.signal import Signal
 from askew_server.evaluation import rules
+from askew_server.evaluation.group_scores import GroupScores, Items, Scores
 from askew_server.evaluation.scene import SLATE_LIMIT, Dealt, Scene
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TruthName
@@ -35,12 +36,11 @@ from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
-from askew_server.training.pool import favorites, pool_of
+from askew_server.training.pool import pool_of
 from askew_server.training.quality import Estimate, Outcome, coverage_of, outcome, ratio_of
 from askew_server.training.simulated_noise import response_signals
 
 StarterName = Literal["for anybody", "most rated"]
-Items = NDArray[np.int64]
 _LEARNED_FOR = 5  # k of the signal directions
 
 
@@ -122,19 +122,18 @@ class Holding:
 
     def got(self, slates: Items) -> Outcome:
         """What clients get from what they hold and these slates (n, k)."""
-        wanted, clients = self.scene.wanted, self.scene.dealt.clients
-        everybodys = np.tile(self.held, (len(clients), 1))
-        return outcome(wanted, np.concatenate([everybodys, slates], axis=1), clients.held_out)
+        clients = self.scene.dealt.clients
+        had = np.concatenate([np.tile(self.held, (len(clients), 1)), slates], axis=1)
+        return outcome(self.scene.wanted.at(had), had, clients.held_out)
 
 
 def holding(scene: Scene, held: Items) -> Holding:
     """A scene and what its rules see where everybody holds these items."""
-    known = scene.truth.scores(scene.dealt.server)
-    added = np.maximum(_added(known, held), 0)
-    others = np.setdiff1d(np.arange(known.shape[1]), held)
+    added = _added(scene.truth.scores(scene.dealt.server), held)
+    others = np.setdiff1d(np.arange(added.n_items), held)
     depth = min(SLATE_LIMIT, len(others))
-    pool = others[pool_of(favorites(added[:, others]), depth)]
-    served = np.ascontiguousarray(added[:, pool].T)
+    pool = others[pool_of(added.among(others).favorites(), depth)]
+    served = np.ascontiguousarray(np.maximum(added.of_items(pool), 0).T)
     seen_by_rules = replace(
         scene,
         pool=pool,
@@ -158,12 +157,13 @@ class _Got:
 
 def _ways(where: Holding, question: Question) -> Iterator[tuple[str, float, _Got]]:
     scene, k = where.scene, question.k
-    n, n_items = scene.wanted.shape
+    n, n_items = len(scene.wanted), scene.wanted.n_items
     together = starter_items(scene, len(where.held) + k, "for anybody")
     clients = scene.dealt.clients
 
     def alone(items: Items) -> Outcome:
-        return outcome(scene.wanted, np.tile(items, (n, 1)), clients.held_out)
+        slates = np.tile(items, (n, 1))
+        return outcome(scene.wanted.at(slates), slates, clients.held_out)
 
     anybody = alone(together)
 
@@ -224,13 +224,18 @@ def _for_anybody(pool: Items, served: NDArray[np.float32], count: int) -> Items:
     return first
 
 
-def _added(scores: NDArray[np.float32], held: Items) -> NDArray[np.float32]:
-    """What items add to the held ones, (n, n_items); -1 for what is seen or held."""
-    best = np.maximum(scores[:, held].max(axis=1, initial=0), 0)
-    added = gains(scores.T, best).T
-    added[scores < 0] = -1
-    added[:, held] = -1
-    return added
+def _added(scores: GroupScores, held: Items) -> GroupScores:
+    """What items add to the held ones; -1 for what is seen or held."""
+
+    def made(rows: slice, items: Items) -> Scores:
+        best = np.maximum(scores.made(rows, held).max(axis=1, initial=0), 0)
+        found = scores.made(rows, items)
+        added = gains(found.T, best).T
+        added[found < 0] = -1
+        added[:, np.isin(items, held)] = -1
+        return added
+
+    return replace(scores, made=made)
 
 
 def _row(truth: TruthName, starter: StarterName, way: str, epsilon: float, runs: list[_Got]) -> Row:

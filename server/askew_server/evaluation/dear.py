@@ -34,6 +34,7 @@ from askew_server.evaluation.rules import bucket_slates
 from askew_server.evaluation.scene import Scene
 from askew_server.evaluation.slate_choice import SlateQuestion, best_slates
 from askew_server.prior.people import PriorPeople, names_of
+from askew_server.training.quality import served_by
 from askew_server.training.simulated_noise import response_signals
 
 REFILLS = (0, 1, 5, 20)
@@ -74,7 +75,7 @@ class Refilled:
 def compared(scene: Scene, question: SlateQuestion) -> Compared:
     """The three ways. Deterministic."""
     k = question.k
-    stall = _Stall.of(scene, np.arange(scene.wanted.shape[1]))
+    stall = _Stall.of(scene, np.arange(scene.wanted.n_items))
     meanings = stall.meanings(question)
     filled, sent = stall.filled(meanings, question), stall.sent(meanings, question)
     _, linear = bucket_slates(scene, float(question.epsilon), k, question.sizes)
@@ -93,7 +94,7 @@ def refilled(
 ) -> Iterator[Refilled]:
     """What a stored signal is worth from catalog to catalog. Deterministic."""
     rng = np.random.default_rng([scene.dealt.seed, 21])
-    order = rng.permutation(scene.wanted.shape[1])
+    order = rng.permutation(scene.wanted.n_items)
     size = len(order) // _FIRST
     here, waiting = order[:size], order[size:]
     first = _Stall.of(scene, np.sort(here))
@@ -140,7 +141,8 @@ class _Stall:
     @classmethod
     def of(cls, scene: Scene, items: NDArray[np.int64]) -> _Stall:
         vectors, tastes = scene.dealt.vectors, scene.dealt.server.tastes
-        scoring = scene.truth.of_tastes(np.eye(vectors.shape[1])).T  # boost_i v_i
+        every = np.arange(len(vectors))
+        scoring = scene.truth.of_tastes(np.eye(vectors.shape[1])).of_items(every).T  # boost_i v_i
         length, boosted = (np.linalg.norm(each, axis=1) for each in (vectors, scoring))
         boosts = np.divide(boosted, length, out=np.ones_like(length), where=length > 0)
         words, boosts = tuple([Item(f"item {item}") for item in items.tolist()]), boosts[items]
@@ -155,7 +157,7 @@ class _Stall:
     def meanings(self, question: SlateQuestion) -> Meanings:
         """The slates whose number suits validation's people, as devices hold them."""
         tastes = self.scene.dealt.validation.tastes.vectors
-        validated = self.scene.validated[:, self.items]
+        validated = self.scene.validated.among(self.items)
         found = best_slates(question, self.catalog, self.people, tastes, validated).meanings
         return Meanings(*_coded(found.vectors, found.boosts, self.scales))
 
@@ -184,22 +186,18 @@ class _Stall:
         """The slates that clients name, with the noise, (n,)."""
         meant = self.items[meanings.found_in(self.coded.vectors)]
         tastes = self.scene.dealt.clients.tastes.vectors
-        named = labels_of(meanings, tastes, self.scene.wanted[:, meant] < 0)
+        named = labels_of(meanings, tastes, self.scene.wanted.of_items(meant) < 0)
         rng = np.random.default_rng([self.scene.dealt.seed, 6])
         return response_signals(question.response(len(meanings)), named, rng)
 
     def got(self, slates: NDArray[np.int64]) -> Array:
         """What the best unseen item of each client's slate is worth, (n, k) or (1, k) -> (n,)."""
         rows = np.broadcast_to(slates, (len(self.scene.wanted), slates.shape[1]))
-        best: Array = (
-            np.take_along_axis(self.scene.wanted, rows, axis=1).max(axis=1).astype(np.float64)
-        )
-        return np.maximum(best, 0.0)
+        return served_by(self.scene.wanted.at(rows))
 
     def possible(self) -> Array:
         """What each client's own best of these items is worth, (n,)."""
-        best: Array = self.scene.wanted[:, self.items].max(axis=1).astype(np.float64)
-        return np.maximum(best, 0.0)
+        return self.scene.wanted.best(self.items)
 
 
 def _coded(

@@ -121,10 +121,10 @@ def interest_slates(scene: Scene, law: BitLaw, ks: Sequence[int]) -> Slates:
         return weighed_slates(scene, people.astype(np.float64), logs, ks)
 
     tried = {power: answered(known, ks, power) for power in POWERS}
-    validated = scene.validated[: len(known)]
+    validated = scene.validated.first(len(known))
 
     def best(k: int) -> float:
-        return max(POWERS, key=lambda power: served_by(validated, tried[power][k]).mean())
+        return max(POWERS, key=lambda power: served_by(validated.at(tried[power][k])).mean())
 
     sent = law.draw(interests.levels(dealt.clients), rng)
     return {k: answered(sent, [k], best(k))[k] for k in ks}

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 _BIAS_RIDGE = 10.0
 _ROUNDS = 10
+_AT_ONCE = 4096  # rows that are solved at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +35,10 @@ class BiasedFactors:
         rest.data = rest.data - np.repeat(own, np.diff(rest.indptr))
         return np.column_stack([own, _solve(rest, self.factors, self.ridge)])
 
-    def predict(self, people: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Ratings of all items, (n_people, n_items), for folded-in people."""
-        predicted = self.mean + people[:, :1] + self.biases + people[:, 1:] @ self.factors.T
+    def predict(self, people: NDArray[np.float64], items: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Ratings of items (p,), (n_people, p), for folded-in people."""
+        fitting = people[:, 1:] @ self.factors[items].T
+        predicted = self.mean + people[:, :1] + self.biases[items] + fitting
         return predicted.astype(np.float32)
 
     def _beyond_items(self, ratings: csr_array) -> csr_array:
@@ -74,11 +76,14 @@ def _own_biases(rest: csr_array) -> NDArray[np.float64]:
 def _solve(targets: csr_array, factors: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
     """Ridge regression of each row's values on the factors of its columns, (n_rows, D)."""
     n_rows, d = targets.shape[0], factors.shape[1]
-    grams, rights = np.empty((n_rows, d, d)), np.empty((n_rows, d))
-    for row in range(n_rows):
-        span = slice(targets.indptr[row], targets.indptr[row + 1])
-        of_row = factors[targets.indices[span]]
-        grams[row], rights[row] = of_row.T @ of_row, of_row.T @ targets.data[span]
-    grams += ridge * np.eye(d)
-    solved = np.linalg.solve(grams, rights[:, :, None])[:, :, 0]
-    return solved.astype(np.float64, copy=False)
+    solved = np.empty((n_rows, d))
+    for start in range(0, n_rows, _AT_ONCE):  # a matrix for each row would be D times the result
+        rows = range(start, min(start + _AT_ONCE, n_rows))
+        grams, rights = np.empty((len(rows), d, d)), np.empty((len(rows), d))
+        for place, row in enumerate(rows):
+            span = slice(targets.indptr[row], targets.indptr[row + 1])
+            of_row = factors[targets.indices[span]]
+            grams[place], rights[place] = of_row.T @ of_row, of_row.T @ targets.data[span]
+        grams += ridge * np.eye(d)
+        solved[rows.start : rows.stop] = np.linalg.solve(grams, rights[:, :, None])[:, :, 0]
+    return solved

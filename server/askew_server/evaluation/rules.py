@@ -41,7 +41,6 @@ from askew_server.training.buckets import (
     design_buckets,
     response_value,
 )
-from askew_server.training.quality import best_slates
 from askew_server.training.simulated_noise import lattice_signals, response_signals
 
 # In the order of the table; `open` is there to compare with, always.
@@ -98,7 +97,7 @@ def naive_slates(scene: Scene, signals: Signals, ks: Sequence[int]) -> Slates:
     """The rule `naive`."""
     points = signals.coordinates * signals.lattice.step
     expected = scene.truth.of_tastes(signals.space.encoder.decode(points.astype(np.float64)))
-    best = best_slates(expected, max(ks))
+    best = expected.best_slates(max(ks))
     return {k: best[:, :k] for k in ks}
 
 
@@ -139,7 +138,7 @@ def best_design(
     for size in sizes:
         response = RandomizedResponse.for_epsilon(size, Fraction(epsilon))
         design = design_buckets(tastes, scene.served, response, k, seed=scene.dealt.seed)
-        offered = scene.validated[:, scene.pool[design.slates]].max(axis=2)  # (n, M)
+        offered = scene.validated.of_items(scene.pool[design.slates]).max(axis=2)  # (n, M)
         label = labels_of(design.buckets, known)
         value = response_value(label, np.maximum(offered, 0).astype(np.float64), response)
         designs.append((value, response, design))
@@ -149,7 +148,7 @@ def best_design(
 
 def _filled(scene: Scene, tastes: NDArray[np.float64], k: int) -> NDArray[np.int64]:
     """Exactly k items, as `OffsetRule.answer` fills them, under any truth."""
-    expected = scene.truth.of_tastes(tastes)
+    expected = scene.truth.of_tastes(tastes).of_items(np.arange(len(scene.dealt.vectors)))
     chosen = np.empty(k, dtype=np.int64)
     for number in range(k):
         row = expected[number % len(expected)]

@@ -15,13 +15,14 @@ from scipy.sparse import csr_array
 
 from askew.retrieval.cover import cover
 from askew.vectors import FeatureSpace
+from askew_server.evaluation.group_scores import GroupScores, Scores
 from askew_server.evaluation.rating_model import biased_factors
 from askew_server.evaluation.split import Split
-from askew_server.evaluation.truths import Group, LikesTruth, RatingTruth, Scores, Truth, TruthName
+from askew_server.evaluation.truths import Group, LikesTruth, RatingTruth, Truth, TruthName
 from askew_server.training.directions import Purpose, learned_directions
 from askew_server.training.factors import People, divisors, factorize, fold_in_people
 from askew_server.training.options import dimension_for
-from askew_server.training.pool import favorites, pool_of
+from askew_server.training.pool import pool_of
 from askew_server.training.space_fit import fit_space
 
 RANKING_DIMENSION = 32
@@ -75,7 +76,7 @@ class Dealt:
 class Scene:
     """A deal under one truth. pool: item ids, (p,). served: scores of the server's people for the
     pool, (p, m), 0 where seen. shared: the zero-information order, item ids.
-    validated, wanted: scores of validation's people and of clients, (n, n_items).
+    validated, wanted: scores of validation's people and of clients.
     """
 
     name: TruthName
@@ -84,17 +85,17 @@ class Scene:
     pool: NDArray[np.int64] = field(repr=False)
     served: Scores = field(repr=False)
     shared: NDArray[np.int64] = field(repr=False)
-    validated: Scores = field(repr=False)
-    wanted: Scores = field(repr=False)
+    validated: GroupScores = field(repr=False)
+    wanted: GroupScores = field(repr=False)
 
     @classmethod
     def of(cls, dealt: Dealt, name: TruthName) -> Scene:
         """Scores of everybody, the pool and the zero-information order."""
         truth = dealt.truth(name)
         known = truth.scores(dealt.server)
-        depth = min(SLATE_LIMIT, known.shape[1])
-        pool = pool_of(favorites(known), depth)
-        served = np.ascontiguousarray(np.maximum(known[:, pool], 0).T)
+        depth = min(SLATE_LIMIT, known.n_items)
+        pool = pool_of(known.favorites(), depth)
+        served = np.ascontiguousarray(np.maximum(known.of_items(pool), 0).T)
         alike = np.full(len(known), 1 / len(known), dtype=np.float32)
         shared = pool[cover(served, alike, depth)]
         groups = (dealt.validation, dealt.clients)
@@ -103,8 +104,7 @@ class Scene:
     @property
     def possible(self) -> NDArray[np.float64]:
         """What each client's own best item is worth to them, (n,)."""
-        best: NDArray[np.float64] = np.maximum(self.wanted.max(axis=1), 0).astype(np.float64)
-        return best
+        return self.wanted.best()
 
     def dimension_for(self, epsilon: float) -> int:
         """The signal dimension that suits a plain epsilon."""

@@ -16,11 +16,10 @@ from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of, slates_of
+from askew_server.evaluation.group_scores import GroupScores
 from askew_server.prior.people import PriorPeople, names_of
 from askew_server.training.buckets import SIZES, response_value
 from askew_server.training.meanings import design_slates, meanings_of
-
-Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ def best_slates(
     catalog: Catalog,
     people: PriorPeople,
     tastes: NDArray[np.float64],
-    scores: Scores,
+    scores: GroupScores,
 ) -> SlateChoice:
-    """The slates for these people of the prior whose number suits those of tastes (n, D) and scores
-    (n, n_items) best, which are -1 for what somebody has seen.
+    """The slates for these people of the prior whose number suits those of tastes (n, D) and these
+    scores best.
     """
     prior, found = people.prior(catalog), []
     known = people.tastes.astype(np.float64)
@@ -69,8 +68,8 @@ def best_slates(
         meanings = meanings_of(catalog, meant)
         own = names_of(meanings, known, people.seen, catalog)
         items = prior.items[slates_of(own, prior.scores, response, k)]
-        named = labels_of(meanings, tastes, scores[:, meant] < 0)
-        worth = np.maximum(scores[:, items].max(axis=2), 0).astype(np.float64)
+        named = labels_of(meanings, tastes, scores.of_items(meant) < 0)
+        worth = np.maximum(scores.of_items(items).max(axis=2), 0).astype(np.float64)
         value = response_value(named, worth, response)
         found.append((value, SlateChoice(meanings, items, named)))
     _, best = max(found, key=lambda each: each[0])

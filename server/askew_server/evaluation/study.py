@@ -23,7 +23,7 @@ from askew_server.evaluation.rules import Signals
 from askew_server.evaluation.scene import Dealt, Scene, Slates
 from askew_server.evaluation.split import deal
 from askew_server.ratings import RatingTable
-from askew_server.training.quality import Outcome, best_slates, outcome
+from askew_server.training.quality import Outcome, outcome
 
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5
@@ -143,7 +143,7 @@ class _Bench:
         if RuleKind.NONE in self.protocol.rules:
             shared = {k: self.shared[k] for k in self.ks}
             self._keep((RuleKind.NONE, 0.0), shared, NO_SIGNAL)
-        own = best_slates(self.scene.wanted, len(self.scene.shared))
+        own = self.scene.wanted.best_slates(len(self.scene.shared))
         self._keep((RuleKind.OPEN, 0.0), {k: own[:, :k] for k in self.ks}, NO_SIGNAL)
 
     def with_signals(self, epsilon: float) -> list[Leak]:
@@ -197,7 +197,8 @@ class _Bench:
         return Signals.drawn(self.scene, space, epsilon)
 
     def _got(self, slates: NDArray[np.int64]) -> Outcome:
-        return outcome(self.scene.wanted, slates, self.scene.dealt.clients.held_out)
+        offered = self.scene.wanted.at(slates)
+        return outcome(offered, slates, self.scene.dealt.clients.held_out)
 
     def _bound(self, epsilon: float, k: int) -> float:
         if not epsilon:

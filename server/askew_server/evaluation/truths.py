@@ -11,19 +11,19 @@ A score below 0 counts as 0, and a seen item is worth nothing: nobody gains by e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from askew_server.evaluation.group_scores import GroupScores, Items, Scores
 from askew_server.evaluation.rating_model import BiasedFactors
 from askew_server.training.factors import Tastes
 
 TruthName = Literal["next", "long-tail", "rating"]
 TRUTHS: tuple[TruthName, ...] = get_args(TruthName)
-Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,13 @@ class Group:
 class Truth(Protocol):
     """What items are worth."""
 
-    def scores(self, group: Group) -> Scores:
-        """(n, n_items): at least 0, and -1 for what a person has seen."""
+    def scores(self, group: Group) -> GroupScores:
+        """What items are worth to a group."""
 
-    def of_tastes(self, tastes: NDArray[np.float64]) -> Scores:
-        """(n, n_items) for tastes (n, D), as one who knows nothing but the taste expects them."""
+    def of_tastes(self, tastes: NDArray[np.float64]) -> GroupScores:
+        """To people of tastes (n, D), as one who knows nothing but the taste expects it: of any
+        sign.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +59,25 @@ class LikesTruth:
 
     scoring: NDArray[np.float32] = field(repr=False)
 
-    def scores(self, group: Group) -> Scores:
+    def scores(self, group: Group) -> GroupScores:
         """As in `Truth`."""
-        found = np.maximum(self.of_tastes(group.tastes.vectors), 0)
-        seen = group.tastes.people.seen.tocoo()
-        found[seen.row, seen.col] = -1
-        return found
+        expected, people = self.of_tastes(group.tastes.vectors), group.tastes.people
 
-    def of_tastes(self, tastes: NDArray[np.float64]) -> Scores:
+        def made(rows: slice, items: Items) -> Scores:
+            found = np.maximum(expected.made(rows, items), 0)
+            seen = people.seen[rows][:, items].tocoo()
+            found[seen.row, seen.col] = -1
+            return found
+
+        return replace(expected, made=made)
+
+    def of_tastes(self, tastes: NDArray[np.float64]) -> GroupScores:
         """As in `Truth`."""
-        return (tastes @ self.scoring.T).astype(np.float32)
+
+        def made(rows: slice, items: Items) -> Scores:
+            return (tastes[rows] @ self.scoring[items].T).astype(np.float32)
+
+        return GroupScores(len(tastes), len(self.scoring), made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +96,24 @@ class RatingTruth:
         line = np.linalg.lstsq(_with_one(group.tastes.vectors), own, rcond=None)[0]
         return cls(model, line.astype(np.float64))
 
-    def scores(self, group: Group) -> Scores:
+    def scores(self, group: Group) -> GroupScores:
         """As in `Truth`; nothing is seen."""
-        return np.maximum(self.model.predict(self.model.fold_in(group.ratings)), 0)
+        expected = self._predicted(self.model.fold_in(group.ratings))
 
-    def of_tastes(self, tastes: NDArray[np.float64]) -> Scores:
+        def made(rows: slice, items: Items) -> Scores:
+            return np.maximum(expected.made(rows, items), 0)
+
+        return replace(expected, made=made)
+
+    def of_tastes(self, tastes: NDArray[np.float64]) -> GroupScores:
         """As in `Truth`."""
-        return self.model.predict(_with_one(tastes) @ self.line)
+        return self._predicted(_with_one(tastes) @ self.line)
+
+    def _predicted(self, people: NDArray[np.float64]) -> GroupScores:
+        def made(rows: slice, items: Items) -> Scores:
+            return self.model.predict(people[rows], items)
+
+        return GroupScores(len(people), len(self.model.biases), made)
 
 
 def _with_one(tastes: NDArray[np.float64]) -> NDArray[np.float64]:

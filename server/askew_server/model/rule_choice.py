@@ -36,6 +36,7 @@ from askew_server.model.simulated_answers import LIMIT, by_point, expected
 from askew_server.prior.people import PriorPeople, names_of
 from askew_server.training.buckets import SIZES, design_buckets
 from askew_server.training.meanings import design_slates, meanings_of
+from askew_server.training.pool import enough_of
 from askew_server.training.quality import Estimate
 
 _STANDARD_ERRORS = 2
@@ -172,15 +173,16 @@ class _Played:
 def _designs(
     question: RuleQuestion, people: PriorPeople, prior: Prior, catalog: Catalog
 ) -> Iterator[_Design]:
-    """Buckets of several numbers, for the people of a prior."""
-    tastes, k, seed = people.tastes.astype(np.float64), question.k, question.seed
-    for size in (size for size in SIZES if size <= len(prior)):
+    """Buckets of several numbers, for the people of a prior, or for enough of them."""
+    some, k, seed = enough_of(len(prior)), question.k, question.seed
+    tastes, scores = people.tastes[some].astype(np.float64), np.take(prior.scores, some, axis=1)
+    for size in (size for size in SIZES if size <= len(some)):
         response = RandomizedResponse.for_epsilon(size, question.epsilon)
         if question.dear:
-            slates = prior.items[design_slates(tastes, prior.scores, response, k, seed=seed).slates]
+            slates = prior.items[design_slates(tastes, scores, response, k, seed=seed).slates]
             yield _Design(meanings_of(catalog, slates), slates.tolist(), response, catalog)
         else:
-            made = design_buckets(tastes, prior.scores, response, k, seed=seed)
+            made = design_buckets(tastes, scores, response, k, seed=seed)
             yield _Design(made.buckets, prior.items[made.slates].tolist(), response, catalog)
 
 

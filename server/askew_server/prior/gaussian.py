@@ -40,7 +40,7 @@ from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from askew.errors import DataError, ParameterError
 from askew.geometric import TwoSidedGeometric
@@ -52,6 +52,7 @@ GRID = 1 << 16
 SHARES = {"count": 1, "mean": 5, "moments": 8, "seen": 6}  # twentieths of epsilon
 _MIXED = 8  # coordinates whose covariances are fitted, not only their variances
 _SEEN_ITEMS = 64
+_AT_ONCE = 1 << 22  # chances of having seen something: 32 MiB
 _VERSION = 2  # 1 told tastes in which one person changed what counted of others
 
 
@@ -140,8 +141,14 @@ class GaussianPrior:
         values, axes = np.linalg.eigh(self.covariance)
         spread = axes * np.sqrt(np.maximum(values, 0))
         tastes = self.mean + rng.standard_normal((count, len(self.mean))) @ spread.T
-        seen = rng.random((count, len(self.seen_rates))) < self.seen_rates
-        return tastes.astype(np.float32), csr_array(seen.astype(np.float64))
+        step = max(_AT_ONCE // len(self.seen_rates), 1)
+        sizes = (min(step, count - start) for start in range(0, count, step))
+        seen = [csr_array(self._seen(size, rng).astype(np.float64)) for size in sizes]
+        return tastes.astype(np.float32), csr_array(vstack(seen, format="csr"))
+
+    def _seen(self, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        seen: NDArray[np.bool_] = rng.random((count, len(self.seen_rates))) < self.seen_rates
+        return seen
 
 
 def _sizes(plan: Plan) -> dict[str, int]:

@@ -27,7 +27,7 @@ from askew.retrieval.buckets import labels_of
 from askew.retrieval.cover import gains
 from askew.retrieval.posterior import Prior
 from askew_server.training.factors import Tastes, divisors
-from askew_server.training.pool import favorites, pool_of
+from askew_server.training.pool import enough_of, favorites, pool_of
 
 _CHUNK = 1024
 _Columns = NDArray[np.int64] | slice
@@ -112,13 +112,14 @@ class PriorPeople:
 
     def pool_in(self, catalog: Catalog, held: int) -> NDArray[np.int64]:
         """The pool of a catalog, ascending, with its shared slate: where it is not known, by a look
-        at every item.
+        at every item for enough of the people.
         """
         shared, pool = np.array(catalog.shared_slate, dtype=np.int64), self.pool
         if pool is None:
             counts = np.zeros(len(catalog) - held, dtype=np.int64)
-            for rows in self._parts(len(catalog)):  # all of a large catalog at once would not fit
-                some = self.only(rows)
+            asked = self.only(enough_of(len(self)))
+            for rows in asked._parts(len(catalog)):  # all of a large catalog at once would not fit
+                some = asked.only(rows)
                 counts += favorites(some.gains(catalog.scoring, slice(held, len(catalog)), held).T)
             pool = held + pool_of(counts, least=len(shared))
         return np.union1d(pool, shared)
@@ -154,9 +155,13 @@ def names_of(
     """
     if isinstance(buckets, Buckets):
         return labels_of(buckets, tastes)
-    items = buckets.found_in(catalog.vectors)
-    known = seen[:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
-    return labels_of(buckets, tastes, known.reshape(-1, *items.shape))
+    items, parts = buckets.found_in(catalog.vectors), [np.empty(0, dtype=np.int64)]
+    step = max(_AT_ONCE // items.size, 1)
+    for start in range(0, len(tastes), step):
+        some = slice(start, start + step)
+        known = seen[some][:, items.ravel()].toarray().astype(np.bool_) & (items.ravel() >= 0)
+        parts.append(labels_of(buckets, tastes[some], known.reshape(-1, *items.shape)))
+    return np.concatenate(parts)
 
 
 def as_they_are(

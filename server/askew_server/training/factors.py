@@ -12,6 +12,7 @@ Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,11 +24,13 @@ from askew.errors import DataError
 from askew.vectors import RatingScale
 from askew_server.ratings.table import RatingTable
 from askew_server.training.disclosure import about
+from askew_server.training.right_factors import right_factors
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-6
 _CHUNK = 1024  # people whose scores of some items are in memory at once,
 _AT_ONCE = 1 << 24  # and their scores: 128 MiB
+_RATINGS = 1 << 22  # whose words are in memory at once, give or take one person's: 32 MiB each
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
     """The ratings of the kept items. Raises DataError for a rating off the scale, or no likes."""
     if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
         raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")
-    column = np.full(len(table.item_keys), -1, dtype=np.int64)
+    column = np.full(len(table.item_keys), -1, dtype=np.int32)
     column[kept] = np.arange(len(kept))
     use = column[table.item] >= 0
     likes = use & (table.rating >= scale.like_from)
@@ -89,10 +92,7 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
 
 def factorize(likes: csr_array, dimension: int, seed: int) -> NDArray[np.float32]:
     """V, (n_items, D)."""
-    from sklearn.decomposition import TruncatedSVD
-
-    decomposition = TruncatedSVD(dimension, n_iter=7, random_state=seed)
-    vectors: NDArray[np.float32] = decomposition.fit(likes).components_.T.astype(np.float32)
+    vectors: NDArray[np.float32] = right_factors(likes, dimension, seed).astype(np.float32)
     if not np.isfinite(vectors).all() or not np.abs(vectors).max() > 0:
         raise DataError("these ratings have no structure to learn from")
     return vectors
@@ -106,15 +106,53 @@ def snapshot(people: People, seed: int) -> People:
     person's own items alone: otherwise one person more would change everybody's profile, and no
     release of them could hide that person.
     """
-    seen = people.seen.tocoo()
-    items = _scrambled(seen.col.astype(np.uint64) + np.uint64(seed))
-    own = np.zeros(seen.shape[0], dtype=np.uint64)
-    np.add.at(own, seen.row, items)
-    shown = _scrambled(items ^ _scrambled(own)[seen.row]) < np.uint64(_SHOWN * 2**64)
-    mask = csr_array((seen.data[shown], (seen.row[shown], seen.col[shown])), shape=seen.shape)
-    likes = people.likes.multiply(mask).tocsr()
-    some = np.flatnonzero(likes.sum(axis=1) > 0)
-    return People(likes[some], mask[some])
+    own = _scrambled(_totals(people.seen, seed))
+    likes, seen = (_shown(part, own, seed) for part in (people.likes, people.seen))
+    some = np.flatnonzero(np.diff(likes.indptr))
+    return People(likes[some], seen[some])
+
+
+def _totals(seen: csr_array, seed: int) -> NDArray[np.uint64]:
+    """The sum of the words of each person's items, modulo 2**64, (n_people,)."""
+    totals = np.empty(seen.shape[0], dtype=np.uint64)
+    for rows, ends, items in _some_ratings(seen):
+        reached = np.zeros(len(items) + 1, dtype=np.uint64)
+        np.cumsum(_words(items, seed), out=reached[1:])
+        totals[rows] = np.diff(reached[ends])
+    return totals
+
+
+def _shown(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
+    """The ratings that make profiles; own: a word of each person."""
+    limit = np.uint64(_SHOWN * 2**64)
+    left: list[NDArray[np.integer]] = [np.empty(0, part.indices.dtype)]
+    kept_ends = np.zeros_like(part.indptr)
+    for rows, ends, items in _some_ratings(part):
+        words = _words(items, seed) ^ np.repeat(own[rows], np.diff(ends))
+        shown = _scrambled(words) < limit
+        left.append(items[shown])
+        reached = np.append(0, np.cumsum(shown))
+        kept_ends[1:][rows] = np.diff(reached[ends])
+    items = np.concatenate(left)
+    np.cumsum(kept_ends, out=kept_ends)
+    return csr_array((np.ones(len(items)), items, kept_ends), shape=part.shape)
+
+
+def _some_ratings(
+    part: csr_array,
+) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
+    """Rows of a matrix, so many that their ratings are few enough: where each row ends among their
+    ratings, from 0 on, and the items. Words of all ratings would be several times the ratings.
+    """
+    firsts = np.searchsorted(part.indptr, np.arange(0, part.nnz, _RATINGS), side="right") - 1
+    bounds = np.unique([*firsts.tolist(), part.shape[0]]).tolist()
+    for start, stop in itertools.pairwise(bounds):
+        ends = part.indptr[start : stop + 1]
+        yield slice(start, stop), ends - ends[0], part.indices[ends[0] : ends[-1]]
+
+
+def _words(items: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
+    return _scrambled(items.astype(np.uint64) + np.uint64(seed))
 
 
 def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -150,7 +188,7 @@ def fold_in_items(
 
 
 def _ones(
-    table: RatingTable, column: NDArray[np.int64], rows: NDArray[np.bool_], n_items: int
+    table: RatingTable, column: NDArray[np.int32], rows: NDArray[np.bool_], n_items: int
 ) -> csr_array:
     place = (table.person[rows], column[table.item[rows]])
     return csr_array((np.ones(int(rows.sum())), place), shape=(table.n_people, n_items))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 POOL = 500
 _BEST_OF_EACH = 10
 _CHUNK = 1024
+ENOUGH = 10_000  # people: by more of them, pools and buckets hardly differ
 
 
 def favorites(scores: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -19,6 +20,12 @@ def favorites(scores: NDArray[np.float32]) -> NDArray[np.int64]:
         best = np.argpartition(-part, depth - 1, axis=1)[:, :depth]
         counts += np.bincount(best.ravel(), minlength=len(counts))
     return counts
+
+
+def enough_of(count: int) -> NDArray[np.int64]:
+    """The rows of as many people as suffice to choose by: all, or evenly spaced ones."""
+    most = min(count, ENOUGH)
+    return np.arange(most) * count // most
 
 
 def pool_of(counts: NDArray[np.int64], least: int, most: int = POOL) -> NDArray[np.int64]:

@@ -37,10 +37,15 @@ class Outcome:
         return self.pick[self.score > 0]
 
 
-def outcome(scores: NDArray[np.float32], slates: NDArray[np.int64], held_out: csr_array) -> Outcome:
-    """What people get from slates (n, k) of items, in any order; held_out: liked, (n, n_items)."""
-    slates = np.sort(slates, axis=1)
-    offered = np.take_along_axis(scores, slates, axis=1)
+def outcome(
+    offered: NDArray[np.float32], slates: NDArray[np.int64], held_out: csr_array
+) -> Outcome:
+    """What people get from slates (n, k) of items, in any order, of these scores (n, k); held_out:
+    liked, (n, n_items).
+    """
+    by_item = np.argsort(slates, axis=1, kind="stable")
+    slates = np.take_along_axis(slates, by_item, axis=1)
+    offered = np.take_along_axis(offered, by_item, axis=1)
     order = np.argsort(-offered, axis=1, kind="stable")
     ranked = np.take_along_axis(slates, order, axis=1)
     pick = ranked[:, 0]
@@ -54,10 +59,9 @@ def outcome(scores: NDArray[np.float32], slates: NDArray[np.int64], held_out: cs
     return Outcome(score, pick, liked[:, 0] * known, recall * known, _ndcg(liked, n_liked) * known)
 
 
-def served_by(scores: NDArray[np.float32], slates: NDArray[np.int64]) -> Array:
-    """What each person's pick of their slate (n, k) is worth, (n,)."""
-    best = np.take_along_axis(scores, slates, axis=1).max(axis=1)
-    worth: Array = np.maximum(best, 0).astype(np.float64)
+def served_by(offered: NDArray[np.float32]) -> Array:
+    """What each person's pick of a slate of these scores (n, k) is worth, (n,)."""
+    worth: Array = np.maximum(offered.max(axis=1), 0).astype(np.float64)
     return worth
 
 

@@ -1,33 +1,106 @@
-"""What does not fit into memory is one line, whichever command asked for it."""
+"""What does not fit into memory is one line, whichever command asked for it: what was being done
+and what to do. Nothing is half-written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from askew_server.evaluation import scene
+from askew_server.model import catalog_update
+from askew_server.ratings.builder import TableBuilder
 from askew_server.training import factors
+from askew_server.training.embeddings import histories
+
+Run = Callable[..., int]
+END = (
+    ": takes more memory than there is. Nothing is half-written. Give it more memory or less data: "
+    "of ratings, those of fewer people"
+)
 
 
-def test_too_much_for_the_memory_is_one_line_without_a_traceback(
-    run: Callable[..., int],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Planted bug: the error of numpy, with its traceback."""
+def too_large(*_: object, **__: object) -> None:
+    """An exabyte, so that the error is numpy's own."""
+    np.empty(1 << 57)
 
-    def too_large(*_: object, **__: object) -> None:
-        raise MemoryError
 
-    monkeypatch.setattr(factors, "csr_array", too_large)
-    ratings = tmp_path / "ratings.csv"
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    path = tmp_path / "ratings.csv"
     pairs = [(person, item) for person in range(60) for item in range(30)]
     rows = [f"{person},{item},{1 + (person * item) % 5}" for person, item in pairs]
-    ratings.write_text("\n".join(["user,item,rating", *rows]))
-    assert run("train", "--ratings", ratings, "--out", tmp_path / "model") == 1
-    said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "askew-server: this takes more memory than there is; nothing was kept"
-    assert not any("Traceback" in line for line in said)
-    assert not (tmp_path / "model").exists()
+    path.write_text("\n".join(["user,item,rating", *rows]))
+    return path
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """The last line that was said, there being no traceback."""
+
+    def last() -> str:
+        said = capsys.readouterr().err.splitlines()
+        assert not any("Traceback" in line for line in said)
+        return said[-1]
+
+    return last
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "doing"),
+    [
+        (TableBuilder, "table", "train, reading ratings"),
+        (factors, "csr_array", "train, training: item vectors"),
+    ],
+)
+def test_training_says_at_which_step_and_leaves_no_model(
+    where: object,
+    name: str,
+    doing: str,
+    run: Run,
+    ratings: Path,
+    told: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bugs: the error of numpy with its traceback; a line that names no step."""
+    monkeypatch.setattr(where, name, too_large)
+    out = ratings.parent / "model"
+    assert run("train", "--ratings", ratings, "--out", out) == 1
+    assert told() == f"askew-server: {doing}{END}"
+    assert [ratings] == list(ratings.parent.iterdir())
+
+
+def test_an_update_says_so_and_leaves_no_model(
+    run: Run, ratings: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, out = ratings.parent / "model", ratings.parent / "model-2"
+    assert run("train", "--ratings", ratings, "--rule", "none", "--out", model) == 0
+    monkeypatch.setattr(catalog_update, "people_of", too_large)
+    assert run("update", "--model", model, "--ratings", ratings, "--out", out) == 1
+    assert told() == f"askew-server: update, the catalog{END}"
+    assert {ratings, model} == set(ratings.parent.iterdir())
+
+
+def test_an_import_says_so_and_leaves_no_model(
+    run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors, items = tmp_path / "vectors.npz", tmp_path / "items.csv"
+    np.savez(vectors, vectors=np.eye(4))
+    items.write_text("item,title\n" + "\n".join(f"{at},title {at}" for at in range(4)))
+    monkeypatch.setattr(histories, "made_up", too_large)
+    out = tmp_path / "model"
+    assert run("import", "--item-vectors", vectors, "--items", items, "--out", out) == 1
+    assert told() == f"askew-server: import, import: simulated histories{END}"
+    assert not out.exists()
+
+
+def test_an_evaluation_says_so_and_leaves_no_figures(
+    run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene, "factorize", too_large)
+    assert run("evaluate", "--quick", "--out", tmp_path / "found") == 1
+    assert told() == f"askew-server: evaluate, 0%  seed 0, next: no signal{END}"
+    assert not (tmp_path / "found" / "cells.csv").exists()

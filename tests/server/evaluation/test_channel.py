@@ -18,12 +18,14 @@ from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.likelihood import lattice_log_likelihood, response_log_likelihood
 from askew_server.evaluation.channel import certificate, channel_bound
+from askew_server.evaluation.group_scores import GroupScores
 from askew_server.evaluation.interests import LEVELS, BitLaw
 
 Array = NDArray[np.float64]
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 PEOPLE, ITEMS = 5, 6
 SCORES = np.random.default_rng(4).gamma(0.5, size=(PEOPLE, ITEMS)).astype(np.float32)
+GROUP = GroupScores.of(SCORES)
 ALIKE = np.full(PEOPLE, 1 / PEOPLE)
 
 
@@ -85,7 +87,7 @@ def coarse(epsilon: float) -> Lattice:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_rule_exceeds_the_best_channel_and_that_not_the_bound(epsilon: float, k: int) -> None:
     """Planted bugs: E - 2 for E - 1; u only 1; the largest G alone; no (s - b)+."""
-    best, bound = best_channel(epsilon, k), channel_bound(SCORES, epsilon, k)
+    best, bound = best_channel(epsilon, k), channel_bound(GROUP, epsilon, k)
     for law in laws(epsilon):
         assert law.sum(axis=1) == pytest.approx(1)
         assert (law.max(axis=0) <= math.exp(epsilon) * law.min(axis=0) * (1 + 1e-9)).all()
@@ -99,8 +101,8 @@ def test_the_bound_is_close_to_the_best_channel(epsilon: float) -> None:
     for k in (1, 2, 3):
         own = float(SCORES.max(axis=1).mean())
         left = own - best_channel(epsilon, k)
-        assert channel_bound(SCORES, epsilon, k) <= best_channel(epsilon, k) + 0.5 * left + 1e-6
-    assert channel_bound(SCORES, 0.5, 1) <= 1.03 * best_channel(0.5, 1)
+        assert channel_bound(GROUP, epsilon, k) <= best_channel(epsilon, k) + 0.5 * left + 1e-6
+    assert channel_bound(GROUP, 0.5, 1) <= 1.03 * best_channel(0.5, 1)
 
 
 def test_any_thresholds_make_a_bound() -> None:
@@ -116,7 +118,7 @@ def test_any_thresholds_make_a_bound() -> None:
 def test_more_items_or_a_larger_epsilon_never_lower_the_bound_below_a_channel() -> None:
     """A slate for everybody is a channel of every epsilon; one's own best is beyond all."""
     for epsilon, k in product(EPSILONS, (1, 2, 3)):
-        bound = channel_bound(SCORES, epsilon, k)
+        bound = channel_bound(GROUP, epsilon, k)
         assert worth(k).mean(axis=0).max() <= bound + 1e-6
         assert bound <= SCORES.max(axis=1).mean() + 1e-6
 
@@ -125,14 +127,16 @@ def test_what_is_seen_is_worth_nothing() -> None:
     seen = SCORES.copy()
     seen[:, 2] = -1
     without = np.delete(SCORES, 2, axis=1)
-    assert channel_bound(seen, 1.0, 2) == pytest.approx(channel_bound(without, 1.0, 2), rel=0.01)
+    assert channel_bound(GroupScores.of(seen), 1.0, 2) == pytest.approx(
+        channel_bound(GroupScores.of(without), 1.0, 2), rel=0.01
+    )
 
 
 def test_a_bound_of_nothing_is_nothing() -> None:
-    assert channel_bound(np.zeros((3, 4), dtype=np.float32), 1.0, 2) == 0.0
+    assert channel_bound(GroupScores.of(np.zeros((3, 4), dtype=np.float32)), 1.0, 2) == 0.0
 
 
 @pytest.mark.parametrize(("epsilon", "k"), [(0.0, 1), (math.nan, 1), (1.0, 0), (1.0, ITEMS + 1)])
 def test_a_channel_that_makes_no_sense_is_refused(epsilon: float, k: int) -> None:
     with pytest.raises(ParameterError):
-        channel_bound(SCORES, epsilon, k)
+        channel_bound(GROUP, epsilon, k)

@@ -66,7 +66,7 @@ def test_every_way_is_a_row_with_its_promise() -> None:
 def test_what_is_held_alone_gives_the_best_of_it() -> None:
     """By the definition. Planted bug: seen items count."""
     held = starter_items(scene(), 6, "for anybody")
-    got = np.maximum(scene().wanted[:, held].max(axis=1), 0).sum() / scene().possible.sum()
+    got = np.maximum(scene().wanted.of_items(held).max(axis=1), 0).sum() / scene().possible.sum()
     assert rows()["for anybody", "starter", 0.0].ratio.mean == pytest.approx(got)
 
 
@@ -90,11 +90,11 @@ def test_rules_see_what_items_add_and_no_item_that_is_held() -> None:
     held = starter_items(scene(), 6, "most rated")
     where = holding(scene(), held)
     assert not set(where.others.pool.tolist()) & set(held.tolist())
-    known = scene().truth.scores(scene().dealt.server)
+    known = scene().truth.scores(scene().dealt.server).of_items(np.arange(scene().wanted.n_items))
     best = np.maximum(known[:, held].max(axis=1), 0)
     added = np.maximum(known[:, where.others.pool] - best[:, None], 0)
     assert where.others.served == pytest.approx(added.T, abs=1e-6)
-    assert (where.others.validated[:, held] == -1).all()
+    assert (where.others.validated.of_items(held) == -1).all()
 
 
 def test_a_signal_adds_to_what_is_held() -> None:

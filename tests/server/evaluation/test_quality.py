@@ -28,7 +28,8 @@ HELD = csr_array(np.array([[0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=np.f
 
 
 def got(*slates: list[int]) -> Outcome:
-    return outcome(SCORES, np.array(slates), HELD)
+    chosen = np.array(slates)
+    return outcome(np.take_along_axis(SCORES, chosen, axis=1), chosen, HELD)
 
 
 def test_a_person_gets_the_best_unseen_item_of_the_slate() -> None:

@@ -28,16 +28,19 @@ from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.data import read_table
 from askew_server.ledger import Ledger
-from askew_server.model import artifact
+from askew_server.model import artifact, rule_choice
 from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
 from askew_server.model.kept_aside import groups_of
 from askew_server.model.rule_choice import RuleQuestion, choose
+from askew_server.prior import people
 from askew_server.prior.slates_file import SLATE_KINDS
 from askew_server.prior.source import Cohort, PriorSource, PublishedTastes, read_published
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
+from askew_server.training import buckets, pool
+from askew_server.training.buckets import BucketDesign
 from askew_server.training.factors import fold_in_people, people_of, snapshot
 from askew_server.training.item_vectors import often_rated
 from askew_server.training.options import TrainingOptions
@@ -214,6 +217,36 @@ def test_a_pool_that_was_found_before_has_what_all_are_shown_today() -> None:
     shown = replace(model.catalog, shared_slate=(int(pool[-1]), 0))
     assert set(kept.prior(shown).items) == {*pool[:-3].tolist(), int(pool[-1]), 0}
     assert kept.only(np.arange(5)).pool is None
+
+
+def test_of_many_people_some_choose_the_pool_and_the_buckets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many as suffice, from the first to the last of them; whoever asks is answered by all.
+    Planted bugs: all of them; the first ones alone.
+    """
+    monkeypatch.setattr(pool, "ENOUGH", 40)
+    looked_at: list[int] = []
+    counted, designed = pool.favorites, buckets.design_buckets
+
+    def counting(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+        looked_at.append(len(scores))
+        return counted(scores)
+
+    def designing(tastes: NDArray[np.float64], *given: Any, **named: Any) -> BucketDesign:
+        assert len(tastes) == 40
+        return designed(tastes, *given, **named)
+
+    monkeypatch.setattr(people, "favorites", counting)
+    monkeypatch.setattr(rule_choice, "design_buckets", designing)
+    options = replace(OPTIONS, rule="buckets")
+    model = train(small_table(), {}, options, source="simulated", prior=Cohort("testers"))
+    assert set(looked_at) == {40}
+    assert model.prior is not None
+    assert len(model.prior) > 290  # whoever likes something
+    spaced = pool.enough_of(300).tolist()
+    assert (spaced[0], spaced[1], spaced[-1]) == (0, 7, 292)
+    assert pool.enough_of(39).tolist() == list(range(39))
 
 
 def test_the_same_cohort_and_seed_make_the_same_bytes(tmp_path: Path) -> None:
