@@ -129,6 +129,10 @@ bench-counting: $(STAMP)
 bench-thin: $(STAMP)
 	@$(BIN)/python benchmarks/thin_device.py
 
+# A key press in a search of 10^5 and 10^6 titles, and a device's memory: 3 minutes; TITLES=1e5.
+bench-search: $(STAMP)
+	@$(BIN)/python -m benchmarks.device_search $(TITLES)
+
 # What is answered in time at ten times what a server can answer. A minute and a half.
 overload: $(STAMP)
 	@$(BIN)/python -m benchmarks.overload

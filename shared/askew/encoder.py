@@ -147,11 +147,13 @@ class Encoder:
 
         Made for a whole catalog at once, so that no rounding depends on which items are liked.
         """
-        projected = (vectors @ self.directions).astype(np.float64)
+        projected: NDArray[np.float64] = (vectors @ self.directions).astype(np.float64)
         size = np.abs(projected) @ self.slopes
         projected *= np.minimum(1.0, self.clip / np.maximum(size, self.clip))[:, None]
-        rounded: NDArray[np.float64] = np.trunc(projected * _GRID) / _GRID
-        return rounded
+        projected *= _GRID  # in place: there are as many as items
+        np.trunc(projected, out=projected)
+        projected /= _GRID
+        return projected
 
     def encode(self, contributions: NDArray[np.float64]) -> NDArray[np.float64]:
         """The point of a person by the contributions of their likes, (n, d) -> (d,)."""

@@ -71,14 +71,25 @@ def encode(vectors: Vectors, scales: Vectors) -> Codes:
 
 def decode(data: bytes, scales: Vectors, n: int) -> Vectors:
     """The vectors (n, D) of codes. Raises Malformed for codes of another size."""
-    D = len(scales)  # noqa: N806 - as in the formulas
-    if len(data) != n * ((D + 1) // 2):
+    return numbers_of(check_codes(data, len(scales), n), scales)
+
+
+def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the formulas
+    """The codes (n, W) of vectors (n, D), two a byte. Raises Malformed for any other."""
+    width = (D + 1) // 2
+    if len(data) != n * width:
         raise Malformed(f"expected 4-bit codes of {n} items in {D} dimensions")
-    pairs = np.frombuffer(data, dtype=np.uint8).reshape(n, -1)
-    codes = np.stack([pairs & 15, pairs >> 4], axis=2).reshape(n, -1)
-    if codes[:, D:].any():
+    codes: Codes = np.frombuffer(data, dtype=np.uint8).reshape(n, width)
+    if D % 2 and (codes[:, -1] >> 4).any():
         raise Malformed("the codes of an item end in something else")
-    return _numbers(codes[:, :D], scales)
+    return codes
+
+
+def numbers_of(codes: Codes, scales: Vectors) -> Vectors:
+    """The vectors (..., D) of checked codes (..., W)."""
+    pairs = np.stack([codes & 15, codes >> 4], axis=-1)
+    every = pairs.reshape(*codes.shape[:-1], 2 * codes.shape[-1])
+    return _numbers(every[..., : len(scales)], scales)
 
 
 def check_scales(scales: Vectors) -> None:

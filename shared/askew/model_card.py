@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ class Catalog:
     Raises OutOfRange or DimensionMismatch for a catalog that does not fit together.
     """
 
-    items: tuple[Item, ...] = field(repr=False)
+    items: Sequence[Item] = field(repr=False)
     vectors: NDArray[np.float32] = field(repr=False)
     boosts: NDArray[np.float32] = field(repr=False)
     shared_slate: tuple[int, ...] = field(repr=False)
@@ -149,6 +150,10 @@ class Catalog:
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 
+    def decoded(self) -> Catalog:
+        """With its vectors as numbers, for what looks at all of them again and again."""
+        return replace(self, vectors=np.asarray(self.vectors))
+
     def first(self, n: int) -> Catalog:
         """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
         as there are items: starter items come best first, and this slate is of the others.
@@ -167,13 +172,15 @@ class Catalog:
         for part in _lines(self.items):
             digest.update(part)
         for array in (self.vectors, self.boosts):
-            digest.update(np.ascontiguousarray(array, dtype="<f4").data)
+            for at in range(0, len(array), _AT_ONCE):
+                digest.update(np.ascontiguousarray(array[at : at + _AT_ONCE], dtype="<f4").data)
         digest.update(repr(self.shared_slate).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
 
 def _lines(items: Sequence[Item]) -> Iterator[bytes]:
     """What is said of items, one a line, some at a time: all at once are larger than the items."""
+    every = iter(items)
     for start in range(0, len(items), _AT_ONCE):
-        lines = [repr((i.title, i.year, i.genres)) for i in items[start : start + _AT_ONCE]]
+        lines = [repr((i.title, i.year, i.genres)) for i in islice(every, _AT_ONCE)]
         yield ("\n" * (start > 0) + "\n".join(lines)).encode()

@@ -122,9 +122,9 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
     orders a slate. O(n_items (D + log n_items)).
     """
     rows = catalog.scoring  # some at a time: as float64, all of them are twice as large
-    parts = [rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE)]
+    parts = (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
     found = np.concatenate([scores(profile.taste, part) for part in parts])
-    order = best(found, len(found)).tolist()
+    order = best(found, count + len(seen)).tolist()  # so many have `count` that are not seen
     if not profile.taste.any():
         order = list(dict.fromkeys([*catalog.shared_slate, *order]))
     top = [item for item in order if item not in seen][:count]

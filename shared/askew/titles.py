@@ -5,106 +5,73 @@ A device looks the titles of its person up, a server those of a public release.
 
 from __future__ import annotations
 
+import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askew.item import Item
 from askew.model_card import Catalog
 from askew.title_key import title_key, without_article
+
+_YEAR_AT_THE_END = re.compile(r"(.*?) ?\([0-9]{1,4}\)")  # as `Item.label` writes it
 
 
 class TitleIndex:
     """The items of a catalog by `title_key` of what people type: a label, or a title that is clear
     alone; an English article too many or too few is no matter where that is clear as well.
+
+    Kept are 8 bytes an item: half the hash of its title without an article, and its number. Whether
+    an item is meant is seen by its title then.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         """Of two items with one label the lower id counts."""
-        labels, titles, bare = _Hashes(), _Hashes(), _Hashes()
-        for number, item in enumerate(catalog.items):
-            title, label = title_key(item.title), title_key(item.label)
-            labels.add(label, number)
-            titles.add(title, number)
-            for each in {without_article(title), without_article(label)}:
-                bare.add(each, number)
-        self._labels, self._titles, self._bare = labels.first(), titles.clear(), bare.clear()
+        self._items = catalog.items
+        keys = (_hash(without_article(title_key(item.title))) for item in catalog.items)
+        hashes = np.fromiter(keys, np.uint32, len(catalog))
+        order = np.argsort(hashes, kind="stable").astype(np.uint32)  # of one hash ascending
+        self._numbers = array("I", order.tobytes())
+        self._hashes = array("I", hashes[order].tobytes())
 
     def get(self, key: str) -> int | None:
         """The item of a key, or None."""
-        found = self._labels.get(key)
-        if found is None:
-            found = self._titles.get(key)
-        return self._bare.get(without_article(key)) if found is None else found
+        near = [(at, _keys(self._items[at])) for at in self._near(key)]
+        labels = [at for at, (_, label) in near if label == key]
+        if labels:
+            return labels[0]
+        titles = [at for at, (title, _) in near if title == key]
+        if len(titles) == 1:
+            return titles[0]
+        bare = without_article(key)
+        alike = [at for at, keys in near if bare in map(without_article, keys)]
+        return alike[0] if len(alike) == 1 else None
+
+    def of_label(self, label: str) -> int | None:
+        """The item of a label, to the letter, or None. The lower of two counts."""
+        near = self._near(title_key(label))
+        return next((at for at in near if self._items[at].label == label), None)
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
 
+    def _near(self, key: str) -> list[int]:
+        """The items, ascending, whose title or label may have this key but for an article."""
+        dated = _YEAR_AT_THE_END.fullmatch(key)
+        titles = {key} if dated is None else {key, dated[1]}
+        hashes = {_hash(without_article(title)) for title in titles}
+        return sorted(at for wanted in hashes for at in self._of_hash(wanted))
 
-class LabelIndex:
-    """The items of a catalog by their labels, to the letter. The lower of two counts."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        labels = _Hashes()
-        for number, item in enumerate(catalog.items):
-            labels.add(item.label, number)
-        self._labels = labels.first()
-
-    def __getitem__(self, label: str) -> int:
-        found = self._labels.get(label)
-        if found is None:
-            raise KeyError(label)
-        return found
-
-    def __contains__(self, label: str) -> bool:
-        return self._labels.get(label) is not None
+    def _of_hash(self, wanted: int) -> array[int]:
+        first = bisect_left(self._hashes, wanted)
+        return self._numbers[first : bisect_right(self._hashes, wanted, first)]
 
 
-class _Places:
-    """Numbers by the hashes of keys: 12 bytes a key, which with its text in a dictionary has two
-    hundred. Two keys of one 64-bit hash would be taken for each other: the odds that any two of a
-    million are is 3e-8, and who names the keys does not know how they are hashed.
-    """
-
-    def __init__(self, hashes: NDArray[np.int64], numbers: NDArray[np.int32]) -> None:
-        """Ascending hashes, each once; a negative number is none."""
-        self._hashes, self._numbers = array("q", hashes.tobytes()), array("i", numbers.tobytes())
-
-    def get(self, key: str) -> int | None:
-        """The number of a key, or None."""
-        wanted = hash(key)
-        at = bisect_left(self._hashes, wanted)
-        if at == len(self._hashes) or self._hashes[at] != wanted or self._numbers[at] < 0:
-            return None
-        return self._numbers[at]
+def _keys(item: Item) -> tuple[str, str]:
+    return title_key(item.title), title_key(item.label)
 
 
-class _Hashes:
-    """Keys that are being collected, with a number each."""
-
-    def __init__(self) -> None:
-        self._hashes, self._numbers = array("q"), array("i")
-
-    def add(self, key: str, number: int) -> None:
-        """One more."""
-        self._hashes.append(hash(key))
-        self._numbers.append(number)
-
-    def first(self) -> _Places:
-        """The lowest number of each key."""
-        hashes, lowest, _ = self._grouped()
-        return _Places(hashes, lowest)
-
-    def clear(self) -> _Places:
-        """The number of each key that has only one."""
-        hashes, lowest, highest = self._grouped()
-        return _Places(hashes, np.where(lowest == highest, lowest, -1).astype(np.int32))
-
-    def _grouped(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-        hashes, numbers = np.frombuffer(self._hashes, np.int64), np.frombuffer(self._numbers, "i4")
-        order = np.argsort(hashes, kind="stable")
-        hashes, numbers = hashes[order], numbers[order]
-        starts = np.flatnonzero(np.diff(hashes, prepend=hashes[0] - 1))
-        lowest = np.minimum.reduceat(numbers, starts)
-        return hashes[starts], lowest, np.maximum.reduceat(numbers, starts)
+def _hash(key: str) -> int:
+    """32 bits: two titles of a million often have the same, which costs a look at both."""
+    return hash(key) & 0xFFFFFFFF

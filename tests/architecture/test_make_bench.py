@@ -14,12 +14,14 @@ SCRIPTS = [
     "placement_speed",
     "selection",
     "device_step",
+    "device_search",
     "call_gaps",
     "near",
     "ledger_speed",
     "start_up",
     "counting",
     "stored_releases",
+    "training_scale",
 ]
 
 

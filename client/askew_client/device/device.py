@@ -8,18 +8,19 @@ AskewError (`setback_of` turns that into something to show). Methods may be call
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from askew.errors import ProfileError
-from askew.title_key import title_key
 from askew_client.device import present
 from askew_client.device.budget_view import budget_of
 from askew_client.device.questions import QuestionDesk
 from askew_client.exchange import Exchange
+from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.views.budget import Budget
-from askew_client.views.rated import Rated, Title
+from askew_client.views.rated import Title
 from askew_client.views.values import Bar, Connection, Forecast, Match, NoisePicture
 
 
@@ -46,23 +47,21 @@ class Companion(QuestionDesk):
         """What the server said of itself, or None before `connect`."""
         return None if self._model is None else self._model.connection
 
-    def search(self, text: str, limit: int = 50) -> tuple[Match, ...]:
+    def search(self, text: str, limit: int = 50) -> Sequence[Match]:
         """Titles of the connected catalog that contain every word of `text`, best match first.
 
         Stays on the device: the catalog is fetched whole. No text finds the first titles.
         """
         document = self._profile.read()
-        model, ratings = self._with_met(self._connected(), document.met), document.ratings
-        rated = {title_key(label): Rated(label, liking) for label, liking in ratings.items()}
-        return tuple(
-            Match(title, rated.get(title_key(title.label)))
-            for title in model.search.find(text, limit)
-        )
+        search = self._with_met(self._connected(), document.met).search
+        return Matches(search.titles, search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing of it is rated."""
-        exchange = self._exchange()
-        return present.bars_of(exchange) if exchange.ratings else ()
+        document = self._profile.read()
+        model = self._with_met(self._connected(), document.met)
+        exchange = model.exchange(document, self._settings)
+        return present.bars_of(exchange, model.ends) if exchange.ratings else ()
 
     def shared_titles(self) -> tuple[Title, ...]:
         """What anybody is shown, for nothing: k titles of the connected catalog, best first."""

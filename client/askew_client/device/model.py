@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
+from askew.packed_items import joined
 from askew.ranking import Slate
-from askew.titles import LabelIndex, TitleIndex
+from askew.titles import TitleIndex
 from askew_client.device import present
 from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
@@ -27,8 +30,8 @@ from askew_client.ways.choice import Held
 class Model:
     """A card and what the device knows of its catalog, titles to be searched, and each item's part
     of a point. edition: the version that is held. held: how many items those are, the first ones,
-    and their bytes; behind them stand items that were met in answers. places: of each label, where
-    its item is; an item with the label of one that is held is taken for it. Public.
+    and their bytes; behind them stand items that were met in answers. An item with the
+    label of one that is held is taken for it. Public.
     """
 
     card: ModelCard
@@ -39,7 +42,6 @@ class Model:
     contributions: NDArray[np.float64] = field(repr=False)
     edition: int
     held: Held
-    places: LabelIndex = field(repr=False)
 
     @classmethod
     def of(cls, held: Holding) -> Self:
@@ -54,18 +56,22 @@ class Model:
             card.space.encoder.contributions(catalog.vectors),
             held.edition,
             Held(len(catalog), held.size),
-            LabelIndex(catalog),
         )
+
+    @cached_property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """The titles at the ends of each coordinate: made once, not with every rating."""
+        return present.ends_of(self.card, self.catalog)
 
     def with_met(self, met: Met) -> Model:
         """With the items met in this space that the device does not hold."""
-        new = [each for each in met.items if each.item.label not in self.places]
+        new = [each for each in met.items if self.index.of_label(each.item.label) is None]
         if met.space_version != self.card.space.version or not new:
             return self
         space, before = self.card.space, self.catalog
         vectors = decode(b"".join([each.codes for each in new]), space.scales, len(new))
         catalog = Catalog(
-            (*before.items, *(each.item for each in new)),
+            joined(before.items, [each.item for each in new]),
             np.concatenate([before.vectors, vectors]),
             np.concatenate([before.boosts, decode_boosts(bytes(each.boost for each in new))]),
             before.shared_slate,
@@ -77,7 +83,6 @@ class Model:
             index=TitleIndex(catalog),
             search=TitleSearch(catalog),
             contributions=parts,
-            places=LabelIndex(catalog),
         )
 
     def exchange(self, document: ProfileDocument, settings: ClientSettings) -> Exchange:
@@ -101,6 +106,12 @@ class Model:
     def places_of(self, slate: Slate) -> tuple[int, ...]:
         """Where the items of an answer are in this catalog, which has met them."""
         return tuple(
-            item if item < self.held.n_items else self.places[slate.items[at].label]
+            item if item < self.held.n_items else self._place_of(slate.items[at])
             for at, item in enumerate(slate.item_ids)
         )
+
+    def _place_of(self, item: Item) -> int:
+        place = self.index.of_label(item.label)
+        if place is None:
+            raise LookupError("an item of an answer was not met")
+        return place

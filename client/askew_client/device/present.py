@@ -81,11 +81,10 @@ def ratings_of(
     }
 
 
-def bars_of(exchange: Exchange) -> tuple[Bar, ...]:
-    """The private point that noise is added to, coordinate by coordinate."""
+def bars_of(exchange: Exchange, ends: Sequence[tuple[str, str]]) -> tuple[Bar, ...]:
+    """The private point that noise is added to, coordinate by coordinate. ends: `ends_of`."""
     unit = exchange.card.space.encoder.unit
     values = exchange.profile.point.tolist()
-    ends = ends_of(exchange.card, exchange.catalog)
     return tuple(Bar(*names, 0.0, unit, value) for names, value in zip(ends, values, strict=True))
 
 
@@ -96,9 +95,8 @@ def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     lower id. O(n_items D d).
     """
     scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
-    labels = [item.label for item in catalog.items]
     ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
-    return tuple((labels[low], labels[high]) for low, high in ends)
+    return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)
 
 
 def answer_of(  # noqa: PLR0913

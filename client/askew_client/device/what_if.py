@@ -25,7 +25,8 @@ def forecast_of(
     exchange: Exchange, settings: ClientSettings, draws: int, bits: RandomBits
 ) -> Forecast:
     """What other settings would give this person on average, by playing the public rule."""
-    changed = replace(exchange, settings=settings)
+    catalog = exchange.catalog.decoded()  # every draw looks at all of it
+    changed = replace(exchange, settings=settings, catalog=catalog)
     expectation = Expectation(changed, bits)
     for _ in range(draws):
         expectation.draw()

@@ -10,6 +10,7 @@ import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isfinite
 
 from askew.errors import AskewError, PlaceError, ProfileError
@@ -83,8 +84,7 @@ class ProfileDocument:
 
     def without_answers(self) -> ProfileDocument:
         """The same ratings, and no past: of what answers brought, what is rated."""
-        rated = {title_key(label) for label in self.ratings}
-        met = self.met.only(lambda label: title_key(label) in rated)
+        met = self.met.only(lambda label: title_key(label) in self.rated)
         return replace(self, answers=(), met=met)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
@@ -110,9 +110,14 @@ class ProfileDocument:
             )
         return self.places[name]
 
+    @cached_property
+    def rated(self) -> Mapping[str, str]:
+        """The titles that are rated, by their keys: made once, not with every key press."""
+        return {title_key(label): label for label in self.ratings}
+
     def likings(self) -> dict[str, Liking]:
         """What is liked, by the key of its title."""
-        return {title_key(label): liking for label, liking in self.ratings.items()}
+        return {key: self.ratings[label] for key, label in self.rated.items()}
 
     def meeting(self, space_version: str, items: Sequence[MetItem]) -> ProfileDocument:
         """The profile with items that an answer brought."""

@@ -40,6 +40,7 @@ class ProfileStore:
         self.path = path
         self._bits = bits
         self._key = NO_KEY
+        self._last: tuple[Sealed, ProfileDocument] | None = None  # as it was read, and what it says
         self._file = PrivateDatabase(path, "profile", 0x41736B70, 2, _SCHEMA, ProfileError)
 
     @property
@@ -63,9 +64,17 @@ class ProfileStore:
             self._key = key
 
     def read(self) -> ProfileDocument:
-        """The profile; an empty one where there is no file."""
+        """The profile; an empty one where there is no file. The same object while it is the same:
+        it is read with every key press.
+        """
         sealed = self._sealed()
-        return _document(sealed, NO_KEY if sealed is None else self._key_of(sealed))
+        if sealed is None:
+            self._last = None
+            return ProfileDocument()
+        key, last = self._key_of(sealed), self._last
+        if last is None or last[0] != sealed:
+            last = self._last = (sealed, _document(sealed, key))
+        return last[1]
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
         """Replace the profile by what `edit` makes of it, in one transaction."""
@@ -74,6 +83,7 @@ class ProfileStore:
             key = NO_KEY if sealed is None else self._key_of(sealed)
             document = edit(_document(sealed, key))
             _put(database, key.seal(document.to_bytes(), self._bits))
+        self._last = None  # what was forgotten is not kept here
         return document
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
@@ -111,6 +121,7 @@ class ProfileStore:
             self._file.check_unread()
             with self._file.transaction() as database:
                 database.execute("DELETE FROM profile")
+            self._last = None
             _forget_key(sealed)  # before what may fail: what is left cannot be read without it
             self._file.purge()
         try:
@@ -128,7 +139,7 @@ class ProfileStore:
             old = _find(database)
             document = _document(old, NO_KEY if old is None else self._key_of(old))
             _put(database, key.seal(document.to_bytes(), self._bits))
-        self._key = key
+        self._key, self._last = key, None
         _forget_key(old)
         self._file.purge()
 

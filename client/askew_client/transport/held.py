@@ -7,7 +7,7 @@ import datetime
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,21 +30,25 @@ class KeptLibrary:
     """What lies on the shelf of a server. Implements Library. now: in seconds since 1970-01-01."""
 
     keeper: Keeper
+    reader: _Reader = field(repr=False)
     now: Callable[[], float] = time.time
 
     @classmethod
     def on(cls, shelf: Shelf, source: HeldSource, byte_budget: int) -> KeptLibrary:
         """The library of a shelf, filled from a source."""
-        return cls(Keeper(shelf, source, byte_budget, SystemBits(), check=_read))
+        reader = _Reader()
+        keeper = Keeper(shelf, source, byte_budget, SystemBits(), check=reader.check)
+        return cls(keeper, reader)
 
     async def holding(self, day: datetime.date) -> Holding:
         """What is held; fetched where nothing is whose questions are still answered."""
-        return await asyncio.to_thread(_holding, await self.keeper.held((day - _EPOCH).days))
+        file = await self.keeper.held((day - _EPOCH).days)
+        return await asyncio.to_thread(self.reader.holding, file)
 
     async def kept(self, day: datetime.date) -> Holding | None:
         """What is held, where its questions are still answered; nothing is fetched."""
         file = await asyncio.to_thread(self.keeper.usable, (day - _EPOCH).days)
-        return None if file is None else await asyncio.to_thread(_holding, file)
+        return None if file is None else await asyncio.to_thread(self.reader.holding, file)
 
     async def refresh(self) -> Refreshed:
         """Look for the current edition if its turn has come."""
@@ -74,9 +78,23 @@ class FetchedAnew:
             yield KeptLibrary.on(Shelf(Path(directory)), self.network, self.byte_budget)
 
 
-def _holding(file: HeldFile) -> Holding:
-    card, catalog = _read(file.body)
-    return Holding(card, catalog, file.version.edition, file.version.head.size)
+class _Reader:
+    """Reads bodies, and what was checked just now not again."""
+
+    def __init__(self) -> None:
+        self._checked: tuple[bytes, tuple[ModelCard, Catalog]] | None = None
+
+    def check(self, body: bytes) -> None:
+        """Raises Malformed for a body that is of no use."""
+        self._checked = (body, _read(body))
+
+    def holding(self, file: HeldFile) -> Holding:
+        """What a file says."""
+        checked, self._checked = self._checked, None
+        if checked is None or checked[0] is not file.body:
+            checked = (file.body, _read(file.body))
+        card, catalog = checked[1]
+        return Holding(card, catalog, file.version.edition, file.version.head.size)
 
 
 def _read(body: bytes) -> tuple[ModelCard, Catalog]:

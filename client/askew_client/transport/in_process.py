@@ -19,8 +19,8 @@ class LocalTransport:
     """
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
-        self._card, self._catalog = card, catalog
-        self._rule = rule_of(card.rule.kind, card.space.encoder, catalog)
+        self._card, self._catalog = card, catalog.decoded()
+        self._rule = rule_of(card.rule.kind, card.space.encoder, self._catalog)
         self._files = held_files(card, catalog)
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,7 @@ class Done(Message):
 class Found(Message):
     """What a search found."""
 
-    matches: tuple[Match, ...]
+    matches: Sequence[Match]
 
 
 @dataclass(repr=False)

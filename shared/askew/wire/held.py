@@ -9,14 +9,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 from google.protobuf.message import Message
 
-from askew.errors import Malformed, OutOfRange
+from askew.coded_vectors import held_vectors
+from askew.errors import Malformed
 from askew.held_file import Part, file_of
 from askew.item import Item
-from askew.item_codes import decode, decode_boosts, encode, encode_boosts
+from askew.item_codes import decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
+from askew.packed_items import PackedItems
 from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
 from askew.wire.v1 import retrieval_pb2 as pb
 
@@ -63,10 +64,11 @@ def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     n = len(message.boosts)
     if n not in {card.n_items, card.n_starter} or n > MAX_ITEMS:
         raise Malformed("a held file has neither all items of its card nor its starter items")
-    items = _items_of(_unpacked(message.words), n)
-    vectors = decode(message.codes, card.space.scales, n)
-    shared = tuple(message.shared_slate)
-    catalog = Catalog(items, vectors, decode_boosts(message.boosts), shared)
+    vectors = held_vectors(message.codes, card.space.scales, n)
+    shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
+    del message  # which has copies of them, before the largest part is made
+    items = _items_of(_unpacked(words), n)
+    catalog = Catalog(items, vectors, decode_boosts(boosts), shared)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
         raise Malformed("the shared slate is shorter than what the server answers")
     if n == card.n_items and catalog.version != card.catalog_version:
@@ -89,18 +91,12 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
         yield pb.HeldWords(years=years, genres=genres).SerializeToString()
 
 
-def _items_of(words: pb.HeldWords, n: int) -> tuple[Item, ...]:
-    titles = words.titles.split("\n")
-    if not len(titles) == len(words.years) == len(words.genres) == n:
+def _items_of(words: pb.HeldWords, n: int) -> PackedItems:
+    titles = words.titles
+    if not titles.count("\n") + 1 == len(words.years) == len(words.genres) == n:
         raise Malformed("a held file has words of another number of items")
     lists = [tuple(each.names) for each in words.lists]
-    if int(np.max(words.genres, initial=0)) >= len(lists):
-        raise OutOfRange("the genres of an item", "one of the lists of its file")
-    rows = zip(titles, words.years, words.genres, strict=True)
-    years: dict[int, int] = {}  # one object for all items of a year: a device holds many
-    return tuple(
-        [Item(title, years.setdefault(year, year) or None, lists[at]) for title, year, at in rows]
-    )
+    return PackedItems(titles, words.years, words.genres, lists)
 
 
 def _part(

@@ -110,6 +110,61 @@ def test_what_is_kept_comes_back(path: Path) -> None:
     assert len(document.edits) == 3
 
 
+def test_a_profile_that_is_the_same_is_read_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: every rating read anew with every key press."""
+    store, read = rated(path), ProfileDocument.from_bytes
+    texts: list[bytes] = []
+
+    def counted(data: bytes) -> ProfileDocument:
+        texts.append(data)
+        return read(data)
+
+    monkeypatch.setattr(ProfileDocument, "from_bytes", counted)
+    assert store.read() is store.read()
+    assert len(texts) == 1
+
+
+def test_what_another_program_wrote_is_read(path: Path) -> None:
+    """Planted bug: what was read first, however the file changes."""
+    store = rated(path)
+    assert CANARY in store.read().ratings
+    opened(path).change(lambda document: document.edited({"B": (2.0,)}))
+    assert store.read().ratings == {CANARY: 5.0, "B": 2.0}
+    opened(path).wipe()
+    assert store.read() == ProfileDocument()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda store: store.change_for_good(lambda document: document.without(bool)),
+        lambda store: store.encrypt(PASSPHRASE),
+        lambda store: store.wipe(),
+        lambda store: store.path.unlink() or store.read(),
+    ],
+    ids=["forgotten", "encrypted", "wiped", "removed"],
+)
+def test_what_was_read_is_not_kept_in_memory(
+    path: Path, act: Callable[[ProfileStore], object]
+) -> None:
+    """Planted bugs: a forgotten title, a wiped profile, or one from before it was locked."""
+    store = rated(path)
+    assert CANARY in store.read().ratings
+    act(store)
+    assert store._last is None
+
+
+def test_who_lost_the_key_reads_nothing_of_what_was_read(path: Path) -> None:
+    """Planted bug: a profile that another program locked, still read from memory."""
+    store = rated(path)
+    assert CANARY in store.read().ratings
+    opened(path).encrypt(PASSPHRASE)
+    with pytest.raises(VaultError):
+        store.read()
+
+
 def test_only_the_person_may_read_it(path: Path) -> None:
     rated(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

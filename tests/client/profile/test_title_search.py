@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from askew.item import Item
 from askew.model_card import Catalog
-from askew.title_key import plain_text, title_key
+from askew.title_key import plain_text, title_key, without_article
 from askew.titles import TitleIndex
-from askew_client.profile.title_search import TitleSearch
-from askew_client.views.rated import Title
+from askew_client.profile import title_words
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.title_search import Matches, TitleSearch
+from askew_client.views.rated import Rated, Title
+from askew_client.views.values import Match
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -91,14 +94,114 @@ def plainly(search: TitleSearch, text: str, limit: int) -> tuple[Title, ...]:
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     labels=st.lists(
-        st.text("ab é,th", min_size=1, max_size=6).filter(str.strip), min_size=1, max_size=9
+        st.text("ab éñα,th😀", min_size=1, max_size=6).filter(str.strip), min_size=1, max_size=12
     ),
-    text=st.text("ab é,th", max_size=4),
+    text=st.text("ab ÉñαΑ,th😀\ud800", max_size=4),
     limit=st.sampled_from([1, 2, 3, 50]),
 )
 def test_a_search_finds_what_looking_at_every_title_finds(
     pair: Pair, labels: list[str], text: str, limit: int
 ) -> None:
-    """Planted bugs: a line that is found twice; those that begin with the text not first."""
-    search = TitleSearch(catalog_of(pair, *labels))
-    assert plainly(search, text, limit) == search.find(text, limit)
+    """Planted bugs: a line that is found twice; those that begin with the text not first; the last
+    lines of a piece left out; a word that is found across two; blanks that do not count.
+    """
+    catalog = catalog_of(pair, *labels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(title_words, "_FIRST", 2)  # lines at once, so that there are several pieces
+        patch.setattr(title_words, "_MOST", 4)
+        search = TitleSearch(catalog)
+        assert plainly(search, text, limit) == search.find(text, limit)
+
+
+def test_a_title_begins_with_what_is_typed_to_the_letter(pair: Pair) -> None:
+    """Planted bug: blanks of which a title has more than are typed, taken for the same."""
+    search = TitleSearch(catalog_of(pair, "b a b", " a b", "a  b", "a b"))
+    for text, first in [("a b", "a b"), ("a  b", "a  b"), ("a", "a  b")]:
+        assert search.find(text, 9)[0].label == first
+        assert search.find(text, 9) == plainly(search, text, 9)
+        assert search.find(text, 2) == plainly(search, text, 2)
+
+
+@pytest.mark.parametrize("text", ["film", "film 1", "1969", "Film 1 (", "film 7 (19", ""])
+def test_letters_typed_and_taken_back_find_the_same(pair: Pair, text: str) -> None:
+    search = TitleSearch(catalog_of(pair))
+    typed = [text[:size] for size in range(len(text) + 1)]
+    for each in typed + typed[::-1]:
+        assert search.find(each, 500) == plainly(search, each, 500)
+
+
+def test_a_title_of_blanks_alone_is_found_by_no_word(pair: Pair) -> None:
+    """Planted bug: a line without words, whose place is that of the next."""
+    catalog = catalog_of(pair, " ", "one", "  ", "two")
+    search = TitleSearch(catalog)
+    assert [each.label for each in search.find("one", 9)] == ["one"]
+    assert [each.label for each in search.find("tw", 9)] == ["two"]
+    assert search.find("", 3) == tuple(search.titles[:3])
+
+
+def test_a_match_has_the_rating_of_its_title_however_that_is_written(pair: Pair) -> None:
+    search = TitleSearch(catalog_of(pair, "Alien (1979)", "The Usual Suspects (1995)"))
+    document = ProfileDocument({"usual suspects, the (1995)": 4.0, "Moon (2009)": None})
+    found = Matches(search.titles, search.places("", 2), document)
+    suspects = Match(search.titles[1], Rated("usual suspects, the (1995)", 4.0))
+    assert [*found] == [Match(search.titles[0]), suspects]
+    assert [*found[1:]] == [suspects]
+
+
+def test_what_is_rated_gets_its_keys_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bug: the keys of all that is rated made anew with every key press."""
+    keyed: list[str] = []
+
+    def counted(text: str) -> str:
+        keyed.append(text)
+        return text
+
+    monkeypatch.setattr("askew_client.profile.document.title_key", counted)
+    document = ProfileDocument({"Alien (1979)": 4.0, "Moon (2009)": None})
+    assert (document.rated, document.likings()) == (document.rated, document.likings())
+    assert keyed == ["Alien (1979)", "Moon (2009)"]
+
+
+def plain_get(items: list[Item], key: str) -> int | None:
+    """What an index means: a label's first item, a title that is clear, or one but an article."""
+    keys = [(title_key(item.title), title_key(item.label)) for item in items]
+    labels = [at for at, (_, label) in enumerate(keys) if label == key]
+    if labels:
+        return labels[0]
+    titles = [at for at, (title, _) in enumerate(keys) if title == key]
+    if len(titles) == 1:
+        return titles[0]
+    bare = without_article(key)
+    alike = [at for at, each in enumerate(keys) if bare in map(without_article, each)]
+    return alike[0] if len(alike) == 1 else None
+
+
+TITLES = st.lists(
+    st.sampled_from(["the", "a", "x", "é", ", The", ", la", "(x)", " (9)", "(12)", " ", "  ", ","]),
+    min_size=1,
+    max_size=4,
+).map("".join)
+
+
+@settings(
+    deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    items=st.lists(st.builds(Item, TITLES, st.sampled_from([None, 9, 12])), min_size=1, max_size=9),
+    typed=TITLES,
+    one_hash=st.booleans(),
+)
+def test_an_index_finds_what_looking_at_every_title_finds(
+    pair: Pair, items: list[Item], typed: str, one_hash: bool
+) -> None:
+    """Planted bugs: half a hash taken for a title; a year that is part of a title taken off it."""
+    catalog = replace(pair.catalog, items=(*items, *pair.catalog.items[len(items) :]))
+    with pytest.MonkeyPatch.context() as patch:
+        if one_hash:
+            patch.setattr("askew.titles._hash", lambda key: 7)
+        index = TitleIndex(catalog)
+        for text in (typed, *(item.label for item in items), *(item.title for item in items)):
+            key = title_key(text)
+            assert index.get(key) == plain_get([*catalog.items], key)
+            labels = [item.label for item in catalog.items]
+            assert index.of_label(text) == (labels.index(text) if text in labels else None)

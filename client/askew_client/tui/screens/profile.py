@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -119,9 +119,10 @@ class ProfileScreen(FrameScreen):
     def on_found(self, message: Found) -> None:
         """Show what was found."""
         titles = self.query_one(TitleList)
-        same = [m.title.label for m in titles.matches] == [m.title.label for m in message.matches]
-        titles.show(message.matches, keep_cursor=same or self._only_rated)
-        self.query_one("#listed", Static).update(self._listed(len(message.matches)))
+        keep = self._only_rated or titles.lists(message.matches)
+        titles.show(message.matches, keep_cursor=keep)
+        listed = self._listed(len(message.matches))
+        self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_title_list_starred(self, message: TitleList.Starred) -> None:
         """Rate, or take a rating back."""
@@ -247,7 +248,7 @@ class ProfileScreen(FrameScreen):
         yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
 
 
-def _found(device: Companion, text: str, only_rated: bool) -> tuple[Match, ...]:
+def _found(device: Companion, text: str, only_rated: bool) -> Sequence[Match]:
     """Matches of the catalog; without a catalog, or on request, what the person rated."""
     if device.locked:
         return ()

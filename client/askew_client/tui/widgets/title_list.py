@@ -56,14 +56,15 @@ class TitleList(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.matches: tuple[Match, ...] = ()
+        self.matches: Sequence[Match] = ()
         self.stars = Stars(1, 5)
+        self._base, self._inks = Style(), dict[str, Style]()
         self._typed: dict[str, float] = {}  # stars by label, until what is listed has them
 
     def show(self, matches: Sequence[Match], *, keep_cursor: bool) -> None:
         """Replace what is listed."""
-        self.matches = tuple(matches)
-        for match in matches:
+        self.matches = matches
+        for match in matches if self._typed else ():
             if match.rated and match.rated.rating is not None:
                 stars = self.stars.count(match.rated.rating)
                 if self._typed.get(match.title.label) == stars:
@@ -72,23 +73,39 @@ class TitleList(ScrollView, can_focus=True):
         self.cursor = self.cursor if keep_cursor else 0
         self.refresh()
 
+    def lists(self, matches: Sequence[Match]) -> bool:
+        """Whether these titles are listed already."""
+        pairs = zip(self.matches, matches, strict=False)
+        return len(self.matches) == len(matches) and all(
+            a.title.label == b.title.label for a, b in pairs
+        )
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Some lines of the window: their styles are asked for once, not with every line."""
+        self._base = self.rich_style
+        self._inks = {
+            part: self.get_component_rich_style(part, partial=True)
+            for part in self.COMPONENT_CLASSES
+        }
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One line of the window."""
         width = self.scrollable_content_region.width
         at = y + self.scroll_offset.y
         if not 0 <= at < len(self.matches):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._base)
         return self._strip(self.matches[at], width, chosen=at == self.cursor)
 
     def _strip(self, match: Match, width: int, *, chosen: bool) -> Strip:
-        base = self.rich_style
+        base = self._base
         if chosen and self.has_focus:
             base += self.get_component_rich_style("titles--cursor")
         detail_room = max(0, min(30, width - 60))
         label_room = width - STARS - 2 * _EDGE - 2 - detail_room
 
         def ink(component: str) -> Style:
-            return base + self.get_component_rich_style(component, partial=True)
+            return base + self._inks[component]
 
         segments = [
             Segment("▌ " if chosen else "  ", ink("titles--stars")),

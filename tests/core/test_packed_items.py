@@ -1,0 +1,70 @@
+"""Items in columns are the items that they were made of."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askew.errors import OutOfRange
+from askew.item import Item
+from askew.packed_items import PackedItems, joined
+
+TEXT = st.text("aé漢😀 '", min_size=1, max_size=9)
+ITEMS = st.lists(
+    st.builds(
+        Item,
+        TEXT,
+        st.none() | st.integers(1, 9999),
+        st.lists(TEXT, max_size=2).map(tuple),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(ITEMS, st.slices(12))
+def test_columns_give_every_item_back(items: list[Item], some: slice) -> None:
+    packed = PackedItems.of(items)
+    assert [*packed] == items
+    assert [packed[at] for at in range(-len(items), len(items))] == items + items
+    assert [*packed[some]] == items[some]
+    assert packed == items
+    assert packed != [*items, Item("one more")]
+
+
+@given(ITEMS, ITEMS)
+def test_more_items_stand_behind_the_others(items: list[Item], more: list[Item]) -> None:
+    assert [*joined(tuple(items), more)] == items + more
+    assert [*joined(PackedItems.of(items), more)] == items + more
+
+
+@pytest.mark.parametrize(
+    ("titles", "years", "genres"),
+    [
+        ("a\n\x1bb", [1, 2], [0, 0]),
+        ("a\n", [1, 2], [0, 0]),
+        ("\na", [1, 2], [0, 0]),
+        ("a\n" + 501 * "b", [1, 2], [0, 0]),
+        ("a\n" + 501 * "é", [1, 2], [0, 0]),
+        ("a\nb", [1, 10_000], [0, 0]),
+        ("a\nb", [1, 2], [0, 2]),
+        ("a\nb", [1], [0, 0]),
+        ("a\nb", [1, 2], [0]),
+        ("a\nb\nc", [1, 2], [0, 0]),
+    ],
+)
+def test_columns_that_no_items_have_are_refused(
+    titles: str, years: list[int], genres: list[int]
+) -> None:
+    with pytest.raises(OutOfRange):
+        PackedItems(titles, years, genres, [(), ("drama",)])
+
+
+def test_a_genre_that_no_item_may_have_is_refused() -> None:
+    with pytest.raises(OutOfRange):
+        PackedItems("a", [1], [0], [("\x1b",)])
+
+
+def test_a_title_as_long_as_may_be_is_kept_whatever_bytes_it_takes() -> None:
+    assert PackedItems("a\n" + 500 * "漢", [0, 0], [0, 0], [()])[1].title == 500 * "漢"
