@@ -32,7 +32,7 @@ from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer, Job, Lane, Service
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
-TURN = 0.0005
+TURN = 0.002
 """Seconds until a job that holds the interpreter gives it to a thread that waits for it. A call
 waits for it several times until it is answered, and so does a health check.
 """

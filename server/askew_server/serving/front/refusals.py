@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-SOON = 0.03
+SOON = 0.05
 """Seconds in which all that may wait in gRPC can be refused: so long does a refusal take at most,
 by the slowest rate that there is.
 """
