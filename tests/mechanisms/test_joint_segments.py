@@ -12,11 +12,12 @@ import pytest
 from mechanisms.streams import ShakeBits
 
 from askew.exact import Draws, Listing
-from askew.mechanisms import joint_segments
+from askew.mechanisms import PNFJoint, joint_segments
 from askew.mechanisms.joint_classes import ALL, JointClasses
 from askew.mechanisms.joint_segments import Segment, segments_of
 from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.tally import Tally, tally
+from askew.privacy import ADD_OR_REMOVE_ONE
 
 RANDOM = np.random.default_rng(7)
 VIEWS = {
@@ -165,3 +166,22 @@ def test_a_share_that_floats_cannot_tell_is_said_to_be_unknown() -> None:
     approximate, wrong = wide.log_size()
     assert abs(approximate - log(size)) <= wrong
     assert wrong > 2**-24
+
+
+@pytest.mark.parametrize(
+    ("counts", "k", "epsilon"),
+    [
+        ([4] * 9, 3, 100),  # nothing loses anything
+        ([5, 3, 3, 0], 4, 10**6),
+        ([*range(10**6, 10**6 - 12000, -2), 0], 100, Fraction(1, 10)),  # none for a long way
+    ],
+)
+def test_a_stretch_in_which_no_loss_begins_takes_no_part(
+    counts: list[int], k: int, epsilon: Fraction | int
+) -> None:
+    """A group of no sequences has no noise to draw."""
+    mechanism = PNFJoint(k=k, epsilon=epsilon, neighbors=ADD_OR_REMOVE_ONE)
+    assert len(set(mechanism.select(counts, bits=ShakeBits("any")))) == k
+    losses = SequenceLosses(tally(counts, k), k)
+    found = segments_of(losses, float(mechanism.rate), 1, losses.largest + 1, 40.0)
+    assert all(each.pairs for each in [*found.near, *found.far])

@@ -19,7 +19,7 @@ from math import expm1, inf, log
 
 from askew.mechanisms.sequence_losses import Edge, SequenceLosses
 
-_MOST = 1 << 16  # pairs in a segment that is wider than one loss
+_MOST = 1 << 16  # pairs in a segment that is wider than one loss, unless _FEW allows for more
 _FEW = 1 << 12  # pairs, with 16 a position, that are listed about as soon as two edges are found
 _LOOSE = 24.0  # nats between the bounds of a segment that is worth halving
 
@@ -82,12 +82,14 @@ def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: 
     while waiting:
         each = waiting.popleft()
         least = max(least, each.high.log_count - rate * (each.high.at - 1))
+        if not each.pairs:  # nothing begins in it
+            continue
         if each.most(rate) < least - depth:
             far.append(each)
         elif _is_worth_halving(each, rate, losses.k):
             middle = losses.edge(each.low.at + each.width // 2)
             waiting += [Segment(each.low, middle), Segment(middle, each.high)]
-        elif each.pairs:
+        else:
             near.append(each)
     far += [each for each in near if each.most(rate) < least - depth]
     return Segments(_joined([each for each in near if each.most(rate) >= least - depth]), far)
