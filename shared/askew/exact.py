@@ -125,15 +125,17 @@ def parts_of(keys: NDArray[np.int64], logs: NDArray[np.float64]) -> list[Callabl
 
 def log_total(listing: Listing) -> float:
     """ln of the sum of the weights listed, by float64."""
-    top, sums, _, _ = _sums(listing)
+    top, sums, *_ = _sums(listing)
     return top + log(float(sums[-1]))
 
 
-def _sums(listing: Listing) -> tuple[float, NDArray[np.float64], Chunk, NDArray[np.float64]]:
+def _sums(
+    listing: Listing,
+) -> tuple[float, NDArray[np.float64], Chunk, NDArray[np.float64], int]:
     """The highest log-weight, the running sum over parts of the weights relative to it, the last
-    part, and the running sum within it relative to that part's highest.
+    part, the running sum within it relative to that part's highest, and the longest part's length.
     """
-    tops, sums = [], []
+    tops, sums, longest = [], [], 0
     for part in listing.parts:
         chunk = part()
         logs = chunk.logs
@@ -141,19 +143,21 @@ def _sums(listing: Listing) -> tuple[float, NDArray[np.float64], Chunk, NDArray[
         edges = np.cumsum(np.exp(logs - top)) if top > -inf else np.zeros(len(logs))
         tops.append(top)
         sums.append(float(edges[-1]))
+        longest = max(longest, len(logs))
     highest = max(tops)
-    return highest, np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest)), chunk, edges
+    running = np.cumsum(np.array(sums) * np.exp(np.array(tops) - highest))
+    return highest, running, chunk, edges, longest
 
 
 def _filtered(listing: Listing, word: int) -> int | None:
     """The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
-    top, sums, chunk, edges = _sums(listing)
+    top, sums, chunk, edges, longest = _sums(listing)
     total, u = float(sums[-1]), word / 2**64
     index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
     chunk = chunk if index == len(sums) - 1 else listing.parts[index]()
     rest = exp(min(listing.log_rest - top, 700.0)) / total
-    terms = len(sums) + CHUNK if len(sums) > 1 else len(chunk.keys)
-    error = expm1(min(listing.log_error, 700.0)) + 2 * _EXP_ERROR + (terms + 8) * _ULP + rest
+    terms = len(sums) + longest + 8
+    error = expm1(min(listing.log_error, 700.0)) + 2 * _EXP_ERROR + terms * _ULP + rest
     margin = 3 * error + 2 * _ULP
     before = float(sums[index - 1]) if index else 0.0
     if len(sums) > 1:  # the last part need not be the one; a part by itself is not summed twice

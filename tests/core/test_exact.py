@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from askew import exact
 from askew.enclosure import exp_minus, ln2, log_ratio
 from askew.exact import Chunk, Classes, Draws, Listing, enclose
 from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
@@ -123,6 +124,18 @@ def test_the_float_filter_lets_no_declared_error_through() -> None:
     for step in (-(2**38), 2**38):
         word = (edge + step).to_bytes(8) + bytes(8)
         assert int(step > 0) == Draws(ReplayBits(word)).choose(TwoClasses(1e-6, 1e-6))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_long_part_is_trusted_less(parts: int) -> None:
+    """Float sums of so many terms may be wrong by 3 * 2**-32 of all. Planted bug: as many terms as
+    other parts have at most.
+    """
+    terms, beside = 1 << 20, 2.0**-32
+    long = partial(Chunk, np.arange(terms), np.zeros(terms))
+    listing = Listing([long] * parts, 0.0)
+    assert exact._filtered(listing, int((0.25 + beside) * 2**64)) is None
+    assert exact._filtered(listing, int((0.25 + 16 * beside) * 2**64)) is not None
 
 
 def test_an_error_that_is_not_declared_would_be_seen() -> None:
