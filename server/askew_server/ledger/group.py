@@ -15,8 +15,10 @@ _Made = TypeVar("_Made")
 
 @dataclass(eq=False)
 class Waiting(Generic[_Made]):
-    """One act: what it would find, what it would do, and what came of it. Its outcome is read only
-    after the transaction of its group is kept.
+    """One act: what it would find, what it would do, and what came of it.
+
+    settled: nothing more comes of it, since its group's transaction is kept, or failed. Its outcome
+    is read only then.
     """
 
     find: Callable[[sqlite3.Connection], _Made | None]
@@ -33,8 +35,7 @@ class Waiting(Generic[_Made]):
             self._made = self.find(database)
         except AskewError as error:
             self.fail(error)
-        self.settled = self._made is not None or self._error is not None
-        return not self.settled
+        return self._made is None and self._error is None
 
     def act_in(self, database: sqlite3.Connection, after: Link) -> Link:
         """Do it and seal it as the link that follows; where it is refused, nothing of it is left.
@@ -48,12 +49,11 @@ class Waiting(Generic[_Made]):
             database.execute("ROLLBACK TO act")
             self.fail(error)
         database.execute("RELEASE act")
-        self.settled = True
         return after
 
     def fail(self, error: BaseException) -> None:
         """The group's transaction failed, or the act was refused."""
-        self._made, self._error, self.settled = None, self._error or error, True
+        self._made, self._error = None, self._error or error
 
     def outcome(self) -> _Made:
         """What was found or made. Raises what kept it from that."""

@@ -101,6 +101,8 @@ class Store:
             self._settle(group)
         finally:
             with self._arrivals:
+                for each in group:  # not before: who woke meanwhile would be told what is not kept
+                    each.settled = True
                 self._busy = False
                 self._arrivals.notify_all()
         return mine.outcome()

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from threading import Event, Semaphore
+from threading import Condition, Event, Semaphore
 from typing import Any
 
 import pytest
@@ -189,3 +189,44 @@ def test_nobody_of_a_group_hears_of_a_charge_that_is_not_kept(
             with pytest.raises(ChargePending):
                 ledger.charge(request("a"))
         ledger.verify()
+
+
+class Bell(Condition):
+    """A condition whose wakes are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.woken = Semaphore(0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        heard = super().wait(timeout)
+        self.woken.release()
+        return heard
+
+
+@pytest.mark.parametrize("step", ["announce", "keep"])
+def test_who_wakes_while_others_work_for_him_waits_until_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As one who was told that his turn may be, and looks only when another has taken it. Planted
+    bug: an act is settled when it is written.
+    """
+    with new_ledger(tmp_path) as ledger, ThreadPoolExecutor(1) as pool:
+        store, bell, seats = ledger._store, Bell(), Seats()
+        store._arrivals, store._waiting, store._busy = bell, seats, True
+        waits = pool.submit(ledger.charge, request("b"))
+        assert seats.arrived.acquire(timeout=PATIENCE)
+        with bell:  # free only once he waits
+            store._busy = False
+
+        def full(*_: object) -> None:
+            with bell:
+                bell.notify_all()
+            assert bell.woken.acquire(timeout=PATIENCE)
+            with bell:  # he has looked, and went or waits again
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Anchor, step, full)
+        with pytest.raises(LedgerError):
+            ledger.charge(request("a"))
+        assert isinstance(waits.exception(PATIENCE), LedgerError)
