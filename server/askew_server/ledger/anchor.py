@@ -25,6 +25,7 @@ from askew.errors import LedgerFrozen
 from askew_server.ledger.marks import START, Mark, announced_line, is_whole, kept_line, read_line
 
 _CHUNK = 16384
+_TOTAL = 4096  # more than a line takes for the name of a data set and its five fractions
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
@@ -78,8 +79,12 @@ class Anchor:
                 fault = str(damage)
         return [mark for mark in marks if mark.kept], fault
 
-    def make_room(self, size: int = _CHUNK) -> None:
-        """Take `size` bytes of the disk for the lines to come. Raises OSError, LedgerFrozen."""
+    def make_room(self, totals: int = 1) -> None:
+        """Take what the next two lines need of the disk, with the totals of so many data sets.
+
+        Raises OSError, LedgerFrozen.
+        """
+        size = _CHUNK + totals * _TOTAL
         tail = self._last()
         end = tail.end if tail else self._end()
         if self.path.stat().st_size < end + size:

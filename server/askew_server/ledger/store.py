@@ -124,7 +124,7 @@ class Store:
                         sealed = each.act_in(database, sealed)
                 if sealed == before:  # all were refused
                     return
-                self._anchor.make_room()
+                self._anchor.make_room(len(acted))
                 self._anchor.announce(Mark(*sealed, {}, kept=False))
             self._checked = sealed  # these rows were hashed as they are stored
             with self.transaction("BEGIN IMMEDIATE") as database:
@@ -195,7 +195,7 @@ class Store:
             sequence, unreadable = repair.record(database, self._anchor, reason, nothing_lost)
             repaired = mark_of(database, sequence - 1, seal(database, sequence, before))
             if not unreadable:
-                self._anchor.make_room()
+                self._anchor.make_room(len(repaired.spent))
                 self._anchor.announce(repaired)
         with self.transaction("BEGIN IMMEDIATE") as database:
             if unreadable:  # only now: what its readable lines know is lost with them

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Condition, Event, Semaphore
@@ -230,3 +231,31 @@ def test_who_wakes_while_others_work_for_him_waits_until_it_is_kept(
         with pytest.raises(LedgerError):
             ledger.charge(request("a"))
         assert isinstance(waits.exception(PATIENCE), LedgerError)
+
+
+def test_room_for_what_the_anchor_has_to_say_of_all_of_them_is_taken_before_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a full disk stops them before they are made. Planted bug: room for one of them."""
+    names = [chr(0x1F600 + n) * 200 for n in range(24)]
+    grown: list[int] = []
+    anchor, keep = files(tmp_path)[1], Anchor.keep
+
+    def measured(self: Anchor, mark: Mark) -> None:
+        before = anchor.stat().st_size
+        keep(self, mark)
+        grown.append(anchor.stat().st_size - before)
+
+    monkeypatch.setattr(Anchor, "keep", measured)
+    with new_ledger(tmp_path) as ledger:
+        for name in names:
+            ledger.open_dataset(name, "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+        with together(ledger, [replace(request("a"), dataset=name) for name in names]) as futures:
+            [future.result(PATIENCE) for future in futures]
+        assert len(kept(tmp_path)[-1].spent) == len(names)
+        assert set(grown) == {0}
+        old = anchor.read_bytes()
+        charged(ledger, request("b"))
+        anchor.write_bytes(old[: len(old.rstrip(b"\0"))])
+        ledger.unfreeze("an old copy of the anchor", nothing_lost=True)
+    assert set(grown) == {0}
