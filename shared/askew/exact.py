@@ -106,6 +106,8 @@ def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tup
     """
     n = (exponent * (1 << 64) / ln2(64)).__floor__() - 1
     size = multiplicity.numerator.bit_length() - multiplicity.denominator.bit_length() + 1
+    if n > 2 * max(size + shift, 0) + 64:  # far below one unit, by more bits than memory may have
+        return 0, 1
     precision = max(size - n + shift, 0) + 64 + n.bit_length() + 2
     fixed = (exponent * (1 << precision)).__floor__()
     rest = fixed - n * ln2(precision)  # off by one for the floor, and by 2 |n| for ln 2

@@ -68,6 +68,18 @@ def test_a_weight_is_enclosed_closely(size: Fraction, exponent: Fraction) -> Non
     assert Decimal(high - low) <= 2 + true / 2**58
 
 
+def test_a_weight_far_below_the_last_place_asks_for_no_memory() -> None:
+    """As that of a step of Joint that ends 2**61 further, beside an edge that floats cannot tell.
+
+    Planted bug: a shift by as many bits as the exponent has powers of two.
+    """
+    assert enclose(10, Fraction(2**90), 500) == (0, 1)
+    assert enclose(Fraction(1, 3**40), Fraction(2**90), -20) == (0, 1)
+    classes = JointClasses(SequenceLosses(tally([2**60, 3, 3, -(2**60)], 2), 2), Fraction(9), None)
+    edge = (1 << 64) - 1  # among the steps, or in what lies beyond them
+    assert Draws(ReplayBits(edge.to_bytes(8) + bytes(56))).choose(classes) >= 0
+
+
 def the_values() -> ValueClasses:
     return ValueClasses(tally(COUNTS, 1), Fraction(1, 3))
 
