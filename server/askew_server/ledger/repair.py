@@ -47,7 +47,7 @@ def unkept_since(database: sqlite3.Connection, anchor: Anchor, end: Link) -> int
     as after a crash; None where nothing is left to keep.
 
     A chain that ends at any other link than these two raises LedgerFrozen, however well it is made:
-    whoever cannot write the anchor cannot have a row believed.
+    whoever cannot write the anchor cannot have a link believed.
     """
     kept, announced = anchor.head()
     if announced is not None and announced.link == end:

@@ -116,7 +116,7 @@ class CanonicalClasses:
         return -self.exponent(key), self.size(key)
 
     def listing(self, depth: float) -> Listing:
-        """All classes but some that weigh below exp(-depth) of the heaviest."""
+        """All classes but some that weigh below exp(-depth) of all, together."""
         top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], Chunk]] = [partial(Chunk, *top)]
         if not len(self.firsts):
@@ -171,7 +171,7 @@ class CanonicalClasses:
     def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
         """Of every block, shape (rows, blocks): whether it may matter, and its best score.
 
-        Last, a lower bound of the heaviest class's ln weight; all others weigh exp(-depth) of it.
+        Last, a lower bound of the heaviest block's ln weight; all others weigh exp(-depth) of it.
         Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
         """
         starts, ends = self._borders()
