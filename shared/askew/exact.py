@@ -57,7 +57,8 @@ class Listing:
     """The classes that matter at some depth, in the order of the buckets.
 
     parts: each makes one chunk, afresh at every call, so that only one need be in memory.
-    log_error bounds the error of every entry of `logs`. log_rest is at least ln of the total
+    log_error bounds the error of every entry of `logs` but of those that weigh below 2**-80 of all,
+    which are off by a few units of their last place. log_rest is at least ln of the total
     weight of the classes that are left out, wherever in the order they belong.
     """
 

@@ -47,6 +47,7 @@ _VERSIONS = (
     "SELECT version, unit, neighbors, epsilon, delta, slack, conversion_order FROM datasets"
     " WHERE name = ? ORDER BY sequence DESC"
 )
+_BEYOND = 1 << 63  # of what SQLite can count
 _NO_DATASET = "there is no data set {!r} in the ledger: open it first"
 
 
@@ -78,7 +79,9 @@ def find_paid(database: sqlite3.Connection, request: ChargeRequest) -> Paid | No
 
 def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Paid:
     """One charge. Raises LedgerError."""
-    row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
+    row = None
+    if 0 < charge_id < _BEYOND:
+        row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
     if row is None:
         raise LedgerError(f"there is no charge {charge_id}")
     return _paid(row)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from threading import Condition, Event, Semaphore
-from typing import Any
 
 import pytest
+from server.ledger.arrivals import PATIENCE, kept, together
 from server.ledger.scenes import (
     CAP,
     UNIT,
     charged,
     epsilon_spent,
-    files,
     new_ledger,
     pure,
     request,
@@ -26,52 +20,8 @@ from server.ledger.scenes import (
 
 from askew.errors import BudgetExceeded, ChargePending, LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE
-from askew_server.ledger import Charge, ChargeRequest, Ledger, acts
+from askew_server.ledger import Charge, ChargeRequest, acts
 from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.marks import Mark
-
-PATIENCE = 30  # seconds; only ever waited for by what does not do what it should
-
-
-class Seats(list[Any]):
-    """Whoever arrives is counted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.arrived = Semaphore(0)
-
-    def append(self, act: Any) -> None:
-        super().append(act)
-        self.arrived.release()
-
-
-@contextmanager
-def together(ledger: Ledger, wanted: list[ChargeRequest]) -> Iterator[list[Future[Any]]]:
-    """The futures of these charges, which all arrive while an act before them is under way."""
-    begun, go, store = Event(), Event(), ledger._store
-
-    def slow(_: sqlite3.Connection) -> str:
-        begun.set()
-        assert go.wait(PATIENCE)
-        return "nothing to do"
-
-    with ThreadPoolExecutor(len(wanted) + 1) as pool:
-        first = pool.submit(store.append, slow, lambda *_: "")
-        assert begun.wait(PATIENCE)
-        seats = store._waiting = Seats()
-        futures = []
-        for each in wanted:
-            futures.append(pool.submit(ledger.charge, each))
-            assert seats.arrived.acquire(timeout=PATIENCE)
-        go.set()
-        first.result(PATIENCE)
-        yield futures
-
-
-def kept(folder: Path) -> list[Mark]:
-    marks, fault = Anchor(files(folder)[1]).lines()
-    assert fault is None
-    return marks
 
 
 def test_they_share_the_lines_of_the_anchor_and_each_has_a_row(tmp_path: Path) -> None:
@@ -190,72 +140,3 @@ def test_nobody_of_a_group_hears_of_a_charge_that_is_not_kept(
             with pytest.raises(ChargePending):
                 ledger.charge(request("a"))
         ledger.verify()
-
-
-class Bell(Condition):
-    """A condition whose wakes are counted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.woken = Semaphore(0)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        heard = super().wait(timeout)
-        self.woken.release()
-        return heard
-
-
-@pytest.mark.parametrize("step", ["announce", "keep"])
-def test_who_wakes_while_others_work_for_him_waits_until_it_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    """As one who was told that his turn may be, and looks only when another has taken it. Planted
-    bug: an act is settled when it is written.
-    """
-    with new_ledger(tmp_path) as ledger, ThreadPoolExecutor(1) as pool:
-        store, bell, seats = ledger._store, Bell(), Seats()
-        store._arrivals, store._waiting, store._busy = bell, seats, True
-        waits = pool.submit(ledger.charge, request("b"))
-        assert seats.arrived.acquire(timeout=PATIENCE)
-        with bell:  # free only once he waits
-            store._busy = False
-
-        def full(*_: object) -> None:
-            with bell:
-                bell.notify_all()
-            assert bell.woken.acquire(timeout=PATIENCE)
-            with bell:  # he has looked, and went or waits again
-                raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(Anchor, step, full)
-        with pytest.raises(LedgerError):
-            ledger.charge(request("a"))
-        assert isinstance(waits.exception(PATIENCE), LedgerError)
-
-
-def test_room_for_what_the_anchor_has_to_say_of_all_of_them_is_taken_before_the_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that a full disk stops them before they are made. Planted bug: room for one of them."""
-    names = [chr(0x1F600 + n) * 200 for n in range(24)]
-    grown: list[int] = []
-    anchor, keep = files(tmp_path)[1], Anchor.keep
-
-    def measured(self: Anchor, mark: Mark) -> None:
-        before = anchor.stat().st_size
-        keep(self, mark)
-        grown.append(anchor.stat().st_size - before)
-
-    monkeypatch.setattr(Anchor, "keep", measured)
-    with new_ledger(tmp_path) as ledger:
-        for name in names:
-            ledger.open_dataset(name, "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
-        with together(ledger, [replace(request("a"), dataset=name) for name in names]) as futures:
-            [future.result(PATIENCE) for future in futures]
-        assert len(kept(tmp_path)[-1].spent) == len(names)
-        assert set(grown) == {0}
-        old = anchor.read_bytes()
-        charged(ledger, request("b"))
-        anchor.write_bytes(old[: len(old.rstrip(b"\0"))])
-        ledger.unfreeze("an old copy of the anchor", nothing_lost=True)
-    assert set(grown) == {0}
