@@ -228,6 +228,15 @@ def test_where_work_or_memory_ends_lists_stay_long_and_right(
             assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
+def test_no_list_is_longer_than_eight_usual_ones() -> None:
+    """Jobs are let in by what an answer usually looks at. Planted bug: eighths rounded down."""
+    rows, everywhere = np.arange(1025, dtype=np.int32), np.arange(1024)
+    scores = LinearScores(np.zeros((2, 1025), np.float32), np.arange(1025), 0.0)
+    part_of = (everywhere == 0).astype(np.int32)  # a cell of many items among a thousand of one
+    layers = UpperLayers(scores, (everywhere[1:] + 0.5,), part_of, {2: (rows[:1], rows)})
+    assert 8 * layers.usual[2] >= 1025
+
+
 def test_each_cell_ends_at_knots() -> None:
     """So that cells hold about as many people."""
     rng = np.random.default_rng(13)

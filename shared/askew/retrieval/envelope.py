@@ -15,7 +15,7 @@ item does. Items are read in pieces, and what is best of one is tried on the nex
 
 A part from which little is dropped, as where all scores are equal, stays as large as it is when the
 limit of work or of memory is reached: its list is long, and none is wrong.
-Complexity: 2**d times (64 n + 2**22) scores at most, and for d <= 3 some 2**d 10 n; numpy only.
+Complexity: 2**d times (66 n + 2**26) scores at most, and for d <= 3 some 2**d 10 n; numpy only.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class UpperLayers:
         the most that are kept anywhere, if that is more.
         """
         long = {size: np.array([len(rows) for rows in each]) for size, each in self.lists.items()}
-        return {size: round(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
+        return {size: ceil(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
 
     def near(self, shifts: NDArray[np.float64], size: int) -> Candidates:
         """Whoever may be among the best of this size at each of these shifts (n, d)."""
