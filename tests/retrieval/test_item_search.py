@@ -233,7 +233,7 @@ def test_no_list_is_longer_than_eight_usual_ones() -> None:
     rows, everywhere = np.arange(1025, dtype=np.int32), np.arange(1024)
     scores = LinearScores(np.zeros((2, 1025), np.float32), np.arange(1025), 0.0)
     part_of = (everywhere == 0).astype(np.int32)  # a cell of many items among a thousand of one
-    layers = UpperLayers(scores, (everywhere[1:] + 0.5,), part_of, {2: (rows[:1], rows)})
+    layers = UpperLayers(scores, (np.linspace(0.5, 1022.5, 1023),), part_of, {2: (rows[:1], rows)})
     assert 8 * layers.usual[2] >= 1025
 
 
