@@ -228,6 +228,28 @@ def test_where_work_or_memory_ends_lists_stay_long_and_right(
             assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
+def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
+    """Planted bug: lists without a margin; an item that is the best by its exact score is dropped
+    where rounding puts others before it at every corner.
+    """
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        encoder, one = encoder_of(rng, 2, 6), rng.normal(size=6).astype(np.float32)
+        vectors = np.nextafter(one, rng.choice([-9, 9], (300, 6)).astype(np.float32))
+        search, points = ItemSearch(encoder, vectors, CELLS), points_of(rng, encoder, 8)
+        for k in (1, 8):
+            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+def test_no_list_is_longer_than_eight_usual_ones() -> None:
+    """Jobs are let in by what an answer usually looks at. Planted bug: eighths rounded down."""
+    rows, everywhere = np.arange(1025, dtype=np.int32), np.arange(1024)
+    scores = LinearScores(np.zeros((2, 1025), np.float32), np.arange(1025), 0.0)
+    part_of = (everywhere == 0).astype(np.int32)  # a cell of many items among a thousand of one
+    layers = UpperLayers(scores, (np.linspace(0.5, 1022.5, 1023),), part_of, {2: (rows[:1], rows)})
+    assert 8 * layers.usual[2] >= 1025
+
+
 def test_each_cell_ends_at_knots() -> None:
     """So that cells hold about as many people."""
     rng = np.random.default_rng(13)

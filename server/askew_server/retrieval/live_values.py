@@ -37,7 +37,7 @@ class LiveValues:
     @property
     def snapshot(self) -> Snapshot:
         """What serves the model with its values of now."""
-        return Snapshot(self._model.card, self._answers)
+        return self._answers.snapshot
 
     @property
     def changes(self) -> bool:

@@ -82,7 +82,7 @@ def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
     if isinstance(model, MetricModel):
         from askew_server.retrieval.near.answers import MetricAnswers
 
-        return Snapshot(model.card, MetricAnswers(model))
+        return MetricAnswers(model).snapshot
     from askew_server.retrieval.retriever import Retriever
 
     retriever = Retriever(

@@ -17,7 +17,7 @@ from askew.metric_card import Card
 from askew.model_card import Catalog
 from askew.ranking import Slate
 from askew.signal import Query
-from askew_server.collections.collection import Picked
+from askew_server.collections.collection import Collection, Picked
 from askew_server.model.answer_tables import AnswerTable
 from askew_server.model.mondays import today
 
@@ -39,6 +39,7 @@ class Answers(Protocol):
 class Snapshot:
     """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
     Monday from which on it is in force. tables: answers made beforehand, of this very catalog.
+    collections: whose items are answered whole, if it has any.
     """
 
     card: Card
@@ -46,6 +47,7 @@ class Snapshot:
     catalog: Catalog | None = field(default=None, repr=False)
     since: int = FIRST
     tables: tuple[AnswerTable, ...] = field(default=(), repr=False)
+    collections: tuple[Collection, ...] = field(default=(), repr=False)
 
 
 class Serving(Protocol):

@@ -15,7 +15,7 @@ item does. Items are read in pieces, and what is best of one is tried on the nex
 
 A part from which little is dropped, as where all scores are equal, stays as large as it is when the
 limit of work or of memory is reached: its list is long, and none is wrong.
-Complexity: 2**d times (64 n + 2**22) scores at most, and for d <= 3 some 2**d 10 n; numpy only.
+Complexity: 2**d times (66 n + 2**26) scores at most, and for d <= 3 some 2**d 10 n; numpy only.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class UpperLayers:
 
     def __post_init__(self) -> None:
         long = {size: np.array([len(rows) for rows in each]) for size, each in self.lists.items()}
-        usual = {size: round(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
+        usual = {size: ceil(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
         object.__setattr__(self, "usual", usual)
         object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
 

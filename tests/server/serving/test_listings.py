@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
+
 import numpy as np
 import pytest
-from small_collections import DAY, cafes, posts
+from near_world import INLAND, signal_at
+from small_collections import DAY, cafes, posts, small_map
 
+from askew.metric.map_noise import MapNoise
+from askew.signal import Query
 from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
+from askew_server.collections.live import live_path, write_live
+from askew_server.retrieval.live_values import LiveValues
+from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.services import listings
 from askew_server.serving.services.listings import ListingReplies
+from askew_server.serving.services.retrieval import RetrievalService
 
 
 def from_listings(collection: Collection, rows: np.ndarray) -> bytes:
@@ -36,6 +46,32 @@ def test_live_values_are_those_of_the_collection_that_answers() -> None:
     after = before.with_live(live)
     assert replies.reply(Picked(after, rows)) == from_listings(after, rows)
     assert replies.reply(Picked(after, rows)) != replies.reply(Picked(before, rows))
+
+
+def test_nobody_finds_out_by_the_time_whether_others_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a start and after each change of live values all is made before the first question.
+
+    Planted bugs: the first question of a collection makes its tables; only a start makes them.
+    """
+    made, plain = list[Column](), listings._encoder
+
+    def noted(column: Column) -> listings._Encoder:
+        made.append(column)
+        return plain(column)
+
+    monkeypatch.setattr(listings, "_encoder", noted)
+    live = LiveValues(tmp_path, small_map())
+    service = RetrievalService(SnapshotHolder(live.snapshot))
+    assert len(made) == len(cafes().columns)
+    write_live(live_path(tmp_path, 0), cafes())
+    assert live.refresh(pytest.fail)
+    service.make_ready(live.snapshot)
+    assert len(made) == 2 * len(cafes().columns)
+    noise = MapNoise.in_region(Fraction(277, 1000), INLAND)
+    service._reply(live.snapshot, Query(signal_at(49.0, 9.0, noise), 8, "cafes"))
+    assert len(made) == 2 * len(cafes().columns)
 
 
 def test_of_many_words_no_table_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from askew_server.retrieval.near.index import MetricIndex
 from askew_server.retrieval.near.kinds import Kinds
 from askew_server.retrieval.near.rules import ServedRule
 from askew_server.retrieval.near.table import served_rule_of
+from askew_server.retrieval.snapshot import Snapshot
 
 
 class MetricAnswers:
@@ -32,6 +33,11 @@ class MetricAnswers:
     def with_live(self, model: MetricModel) -> MetricAnswers:
         """The same rules over a model of which live values changed and nothing else."""
         return MetricAnswers(model, self._rules)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """This model, ready to be served."""
+        return Snapshot(self._model.card, self, collections=tuple(self._model.collections.values()))
 
     def answer(self, query: Query) -> Slate:
         """The k items of a collection, in order of id."""

@@ -46,15 +46,16 @@ class ByNoise:
     def sample(self, signal: Signal) -> Points:
         """Around the signal."""
         frame = self._frame
-        return frame.inside(frame.inside(frame.aim(signal)) + self._kept.of(signal))
+        moves = frame.spread(signal, self._kept.of(signal))
+        return frame.inside(frame.inside(frame.aim(signal)) + moves)
 
     def moves(self, law: Signal) -> Points:
-        """From the signal to the positions, as differences of grid coordinates (m, d)."""
+        """From the signal to the positions, as noise offsets (m, d)."""
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)
         uniform = np.column_stack([first, others])
-        return self._frame.spread(law, self._frame.noise(law, uniform))
+        return self._frame.noise(law, uniform)
 
 
 class ByDensity:

@@ -77,12 +77,11 @@ class Codebook:
         """Where it looks: grid coordinates (k', d) inside the space, k' <= k."""
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
-        return frame.inside(center + self._placed.of(signal, k))
+        return frame.inside(center + frame.spread(signal, self._placed.of(signal, k)))
 
     def offsets(self, law: Signal, k: int) -> Points:
-        """From the signal to the probes, as differences of grid coordinates (k', d)."""
-        frame = self._index.frame
-        return frame.spread(law, frame.offsets(law, self._disutility, k))
+        """From the signal to the probes, as noise offsets (k', d)."""
+        return self._index.frame.offsets(law, self._disutility, k)
 
     def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
         """k items of probes, tree points (k', e), whose nearest items (k', 1) are known."""

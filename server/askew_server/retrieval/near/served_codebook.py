@@ -39,7 +39,7 @@ FEW = 128  # people tell two sets apart; more are needed only to make one
 
 class Around(NamedTuple):
     """What belongs to a law and k, made once: moves from a signal to itself, to the k' probes, and
-    to the people, (1 + k' + m, d) grid coordinates; and beside each person two of these moves,
+    to the people, (1 + k' + m, d) noise offsets; and beside each person two of these moves,
     (2, m): the nearest probe's, and the signal's.
     """
 
@@ -61,7 +61,7 @@ class ServedCodebook:
         index, frame = self._index, self._index.frame
         around = self._around.of(signal, checked(k, index))
         center = frame.inside(frame.aim(signal))
-        points = frame.tree(frame.inside(center + around.moves))
+        points = frame.tree(frame.inside(center + frame.spread(signal, around.moves)))
         probes, people = points[1:-FEW], points[-FEW:]
         by_probe, from_signal = index.apart(people, points[around.beside])
         away, found = index.reach(probes)
@@ -96,8 +96,7 @@ class ServedCodebook:
 
     def _made(self, law: Signal, k: int) -> Around:
         offsets, people = self._codebook.offsets(law, k), self._people.moves(law)
-        units = self._index.frame.units
-        away = np.abs((people[:, None] - offsets) * units).sum(axis=2)
+        away = np.abs(people[:, None] - offsets).sum(axis=2)
         moves = np.concatenate((np.zeros((1, people.shape[1])), offsets, people))
         probe = away.argmin(axis=1)
         return Around(moves, np.stack((1 + probe, np.zeros_like(probe))))

@@ -1,7 +1,8 @@
 """Replies of whole items, from the columns of their collection: what an attribute's values are as
 bytes is made once a collection, as far as its values are few.
 
-Nothing is kept of a question: the tables are those of all values there are.
+Nothing is kept of a question: the tables are those of all values there are, and made before a
+snapshot is served, or the time of an answer would tell that nobody has asked since.
 """
 
 from __future__ import annotations
@@ -25,22 +26,26 @@ _Encoder = Callable[[Rows], list[bytes]]
 
 
 class ListingReplies:
-    """For any number of threads: two that come first to a collection make the same tables twice."""
+    """For any number of threads. What was not made ready is made at the first reply."""
 
     def __init__(self) -> None:
         self._encoders = WeakKeyDictionary[Collection, list[_Encoder]]()
 
+    def make_ready(self, collection: Collection) -> list[_Encoder]:
+        """What gives the values of its columns as bytes, made once."""
+        found = self._encoders.get(collection)
+        if found is None:
+            found = self._encoders[collection] = [*map(_encoder, collection.columns)]
+        return found
+
     def reply(self, picked: Picked) -> bytes:
         """Some items of a collection, on the wire."""
         collection, rows = picked
-        encoders = self._encoders.get(collection)
-        if encoders is None:
-            encoders = self._encoders[collection] = [*map(_encoder, collection.columns)]
         titles = collection.titles.encoded(rows)
         coordinates = collection.coordinates[rows].astype("<f8", copy=False).tobytes()
         size = len(coordinates) // len(rows)
         places = [coordinates[at : at + size] for at in range(0, len(coordinates), size)]
-        columns = [encode(rows) for encode in encoders]
+        columns = [encode(rows) for encode in self.make_ready(collection)]
         values = zip(*columns, strict=True) if columns else repeat(())
         listings = map(listing_of_parts, rows.tolist(), titles, places, values)
         return listings_to_bytes(collection.card.version, listings)

@@ -48,6 +48,8 @@ class RetrievalService:
         """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
         files that devices hold.
         """
+        for collection in snapshot.collections:
+            self._listings.make_ready(collection)
         return self._encoded_of(snapshot).files
 
     def _retrieve(self, request: bytes, _: Caller) -> bytes | Job:

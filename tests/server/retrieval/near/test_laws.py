@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from near_world import BOTH, DAY, INLAND, LINE, POSTS, RING, places, point_of, signal_at
+from near_world import (
+    BOTH,
+    DAY,
+    EARTH,
+    EQUATOR,
+    INLAND,
+    ISLANDS,
+    LINE,
+    NORTH,
+    POSTS,
+    RING,
+    places,
+    point_of,
+    signal_at,
+)
 from small_collections import DAY as DAY_SPACE
 from small_collections import GERMANY, posts
 
@@ -69,6 +85,37 @@ def test_who_looks_at_people_takes_a_place_and_more_for_many_results() -> None:
     assert served_rule_of(Kind.ITEMS, index).cost(signal, 64) == 3
     ring = served_rule_of(Kind.ITEMS, MetricIndex(RING, np.linspace(0, 23, 90)[:, None]))
     assert ring.cost(on_axes(RING), 20) == 15
+
+
+@pytest.mark.parametrize("kind", [Kind.CODEBOOK, Kind.ITEMS])
+def test_nothing_that_is_kept_tells_in_which_region_somebody_asked(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plane of a signal is that of somebody's country.
+
+    Planted bugs: laws by all that a noise says; what is kept made in the plane of the first.
+    """
+    made = list[Signal]()
+
+    def counted(laws: Laws[Any], make: Callable[[Signal, int], Any]) -> None:
+        def told(law: Signal, k: int) -> Any:
+            made.append(law)
+            return make(law, k)
+
+        plain(laws, told)
+
+    plain = Laws.__init__
+    monkeypatch.setattr(Laws, "__init__", counted)
+    index, epsilon = MetricIndex(MapSpace(EARTH), places(EARTH, 3_000)), Fraction(277, 10_000)
+    rule = served_rule_of(kind, index)
+    asked = [
+        signal_at(region.south + 1.0, region.west + 1.0, MapNoise.in_region(epsilon, region))
+        for region in (NORTH, EQUATOR, ISLANDS)
+    ]
+    found = [rule.choose(signal, 20).tolist() for signal in asked]
+    assert len(made) == (1 if kind is Kind.CODEBOOK else 2)
+    assert found == [served_rule_of(kind, index).choose(signal, 20).tolist() for signal in asked]
+    assert len(set(map(repr, made))) == 1
 
 
 def test_only_the_last_laws_are_kept_and_a_law_in_use_stays() -> None:
