@@ -19,7 +19,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.serving.configuration.server import LaneLimits, Limits, ServerConfig
 from askew_server.serving.front.grpc_server import TURN, RunningServer
-from askew_server.serving.front.refusals import SOON, Refusals
 from askew_server.serving.services.call import Answer, Job
 
 PATIENCE = 3  # seconds; only ever waited for by a server that does not do what it should
@@ -216,26 +215,6 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
         assert await wired.status("Job") is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert await wired.health() == health_pb2.HealthCheckResponse.SERVING
         assert await wired.ask("Echo") == b"hello"
-        wired.studio.go_on.set()
-        assert await waiting == b"waited"
-
-
-async def test_who_finds_no_place_is_refused_in_turn_and_nobody_else() -> None:
-    """Planted bugs: refusals of a lane never rest; those of a connection's own limit do, so that
-    one who asks for too much holds up all others.
-    """
-    rests = list[float]()
-    async with running(answers=LaneLimits(threads=1, waiting=0)) as wired:
-        wired.server.refusals = Refusals(1, clock=lambda: 0.0, rest=rests.append)
-        waiting = asyncio.create_task(wired.ask("Wait"))
-        await asyncio.to_thread(wired.studio.begun.wait, PATIENCE)
-        for _ in range(3):
-            assert await wired.status("Job") is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert rests == pytest.approx([SOON, 2 * SOON])
-        with closing(RawConnection(wired.server.port)) as connection:
-            await asyncio.to_thread(begun, connection, "Echo", 20, None)
-        assert await wired.ask("Echo") == b"hello"
-        assert len(rests) == 2
         wired.studio.go_on.set()
         assert await waiting == b"waited"
 

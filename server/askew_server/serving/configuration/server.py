@@ -23,9 +23,9 @@ class Limits:
     streams: int = 32  # of one connection, that gRPC takes; beyond, it resets them
     proxy_streams: int = 1000  # the same, where proxies are named
     calls: int = 16  # of one connection but a proxy's, that are answered
-    # Calls that have arrived and not begun; beyond a quarter more, none. At least as many as one
-    # connection may bring at a time, or it alone would turn others away; more wait for longer.
-    pending: int = 32
+    # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
+    # connection may bring at a time, or it alone would turn others away.
+    pending: int = 64
     message: float = 5.0  # from the headers of a call to its message
     unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
     connections: int = 2000

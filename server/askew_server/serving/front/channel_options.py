@@ -18,7 +18,7 @@ def options_of(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", limits.metadata_bytes),
         ("grpc.max_concurrent_streams", limits.proxy_streams if config.proxies else limits.streams),
         ("grpc.server.max_pending_requests", limits.pending),
-        ("grpc.server.max_pending_requests_hard_limit", limits.pending + limits.pending // 4),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * limits.pending),
         ("grpc.max_allowed_incoming_connections", limits.connections),
         ("grpc.server_handshake_timeout_ms", _ms(limits.handshake)),
         ("grpc.http2.settings_timeout", _ms(limits.settings)),

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import grpc
 import grpc.aio
 
-from askew.errors import Malformed, Overloaded, TooSlow, TransportError, WireError
+from askew.errors import Malformed, TooSlow, TransportError, WireError
 from askew.wire import status
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
@@ -26,7 +26,6 @@ from askew_server.serving.front.connections import Connections
 from askew_server.serving.front.credentials import credentials_of
 from askew_server.serving.front.health import Health
 from askew_server.serving.front.heap import give_back
-from askew_server.serving.front.refusals import Refusals
 from askew_server.serving.observing.counts import MethodCounts
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.call import Answer, Job, Lane, Service
@@ -61,7 +60,6 @@ class RunningServer:
         self._observer.lanes = {str(lane): each for lane, each in self.admissions.items()}
         limits = config.limits
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
-        self.refusals = Refusals(limits.pending)
         self._observer.callers = lambda: self.connections.peers
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
@@ -132,17 +130,9 @@ class RunningServer:
         context.add_done_callback(call.over)  # type: ignore[arg-type]  # its type is a class
         reply = answer(await self._message(context), _GrpcCaller(context))
         if isinstance(reply, Job):
-            reply = await self._made(reply, context.time_remaining())
+            reply = await self.admissions[reply.lane].run(reply, context.time_remaining())
         call.hold(len(reply))
         return reply
-
-    async def _made(self, job: Job, remaining: float | None) -> bytes:
-        """The reply that a job makes. Raises Overloaded, when a refusal is due."""
-        try:
-            return await self.admissions[job.lane].run(job, remaining)
-        except Overloaded:
-            self.refusals.wait()
-            raise
 
     async def _message(self, context: Context) -> bytes:
         """The message of a call. Raises TooSlow for one that does not come, Malformed for none."""
