@@ -63,8 +63,12 @@ def database(folder: Path) -> Iterator[Connection]:
 
 
 def file_name(path: Path) -> str:
-    """A file in SQL; its name would be a pattern otherwise."""
-    return _quoted(glob.escape(str(path.resolve())))
+    """A file in SQL; its name would be a pattern otherwise. Raises UnicodeError where the name is
+    no text.
+    """
+    name = str(path.resolve())
+    name.encode()  # DuckDB's own error would not say so
+    return _quoted(glob.escape(name))
 
 
 def text_of(column: str) -> str:
