@@ -67,7 +67,9 @@ class Row:
 
 
 def cpu_seconds() -> float:
-    """Of this process, and of those that it started, whether or not it waited for them."""
+    """Of this process, and of those that it started, whether or not it waited for them. One that
+    outlives the process that started it is no longer seen.
+    """
     own, others = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
