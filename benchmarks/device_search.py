@@ -211,7 +211,10 @@ def main(sizes: list[int]) -> None:
             assert not maker.exitcode
             first = Row(f"{count:,}: first start", partial(started, folder), rounds=1)
             again = Row(
-                f"{count:,}: start to answer", partial(started, folder), Goal(megabytes=MEMORY)
+                f"{count:,}: start to answer",
+                partial(started, folder),
+                Goal(megabytes=MEMORY),
+                seconds=150,
             )
             kept.append(run("A device's start, SIMULATED titles", [first, again]))
         for count, folder in folders.items():

@@ -35,9 +35,11 @@ class Goal:
 
     def misses(self, taken: Mapping[str, float], peak: float) -> list[str]:
         """Each bound that is passed, in words. `taken` in milliseconds."""
-        ours, missed = taken[OURS], []
-        if self.times is not None and ours > self.times * taken[self.floor]:
-            missed.append(f"{ours / taken[self.floor]:.2f} times {self.floor}, not {self.times:g}")
+        ours, floor, missed = taken[OURS], taken.get(self.floor), []
+        if self.times is not None and floor is None:
+            missed.append(f"{self.floor} was not measured")
+        elif self.times is not None and floor is not None and ours > self.times * floor:
+            missed.append(f"{ours / floor:.2f} times {self.floor}, not {self.times:g}")
         if self.milliseconds is not None and ours > self.milliseconds:
             missed.append(f"{ours:.3g} ms, not {self.milliseconds:g}")
         if self.megabytes is not None and peak > self.megabytes:
@@ -61,11 +63,13 @@ class Row:
     make: Callable[[], Mapping[str, Work]]
     goal: Goal = Goal()
     rounds: int = 5
-    seconds: int = 60  # of CPU, all rounds
+    seconds: int = 60  # of CPU: of all rounds together, and of any process that it starts
 
 
 def cpu_seconds() -> float:
-    """Of this process, and of those that it started, whether or not it waited for them."""
+    """Of this process, and of those that it started, whether or not it waited for them. One that
+    outlives the process that started it is no longer seen.
+    """
     own, others = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
@@ -80,10 +84,10 @@ def peak_megabytes() -> float:
 
 
 def run(title: str, rows: Iterable[Row]) -> bool:
-    """Prints every row; whether each was over in time and within its goal."""
+    """Prints every row; whether there is any, and each was over in time and within its goal."""
     print(f"\n{title}", flush=True)
     kept = [_printed(row) for row in rows]  # every one, whatever one before it says
-    return all(kept)
+    return bool(kept) and all(kept)
 
 
 def finish(kept: Iterable[bool]) -> None:
@@ -133,7 +137,7 @@ def _measured(row: Row) -> tuple[dict[str, float], float, str]:
 def _measure(row: Row, sender: Connection) -> None:
     """In the row's process: what each contender took in each round, as soon as it is known."""
     sys.stdout.flush()
-    resource.setrlimit(resource.RLIMIT_CPU, (row.seconds, row.seconds + 5))
+    resource.setrlimit(resource.RLIMIT_CPU, (row.seconds, row.seconds + 5))  # of each process
     contenders, times = row.make(), dict[str, int]()
     with threadpool_limits(1):
         for _ in range(row.rounds):
@@ -144,6 +148,8 @@ def _measure(row: Row, sender: Connection) -> None:
                 for _ in range(times[name]):
                     work()
                 sender.send((name, (cpu_seconds() - began) / times[name], peak_megabytes()))
+                if cpu_seconds() > row.seconds:  # with what it started
+                    signal.raise_signal(signal.SIGXCPU)
 
 
 def _times(work: Work) -> int:

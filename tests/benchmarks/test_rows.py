@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from benchmarks.rows import Goal, Row, Work, finish, run
+
+BUSY = "import time\nwhile time.process_time() < .4: pass"
 
 
 def spin(turns: int) -> Work:
@@ -44,6 +49,33 @@ def test_a_row_that_never_ends_is_stopped_and_the_next_one_runs(
     said = capsys.readouterr().out
     assert "stopped after 1 s of CPU" in said
     assert "kept; goal 3 times floor" in said
+
+
+def test_a_row_that_is_stopped_before_its_floor_fails_and_the_next_one_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stopped = Row(
+        "slow floor", lambda: {"ours": spin(10), "floor": forever}, Goal(times=2), 1, seconds=1
+    )
+    assert not run("sums", [stopped, row("next", spin(1000), Goal(times=3))])
+    said = capsys.readouterr().out
+    assert "floor was not measured; stopped after 1 s of CPU" in said
+    assert "kept; goal 3 times floor" in said
+
+
+def test_what_a_row_starts_counts_towards_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Planted bug: each process has the seconds for itself, and a row of many has no end."""
+
+    def start() -> object:
+        return subprocess.run([sys.executable, "-c", BUSY], check=True)
+
+    many = row("many", start, Goal(), rounds=50, seconds=1)
+    assert not run("processes", [many])
+    assert "stopped after 1 s of CPU" in capsys.readouterr().out
+
+
+def test_a_benchmark_without_a_row_measured_nothing() -> None:
+    assert not run("sums", [])
 
 
 def test_a_row_that_fails_is_no_row_that_is_kept() -> None:

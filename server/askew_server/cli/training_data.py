@@ -13,7 +13,7 @@ import click
 from askew.errors import ParameterError
 from askew.meanings import Meanings
 from askew.rule_kind import RuleKind
-from askew_server.cli.progress import named_if_too_large
+from askew_server.cli.progress import named_if_too_large, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
 from askew_server.ratings.parts import size_at
 
@@ -112,9 +112,12 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
 
 
 def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str) -> _Table:
-    """A file's content, with progress, and with its bad rows counted on the screen."""
+    """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
+    stops it in order: it may have made a copy of the file.
+    """
+    stopped = when_stopped(partial(click.echo, "\nstopped", err=True))
     bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
-    with named_if_too_large(label.lower), bar_of as bar:
+    with stopped, named_if_too_large(label.lower), bar_of as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
     show_rejects(rejects)
     return content

@@ -89,9 +89,9 @@ def text_columns(path: Path, layout: RatingFormat, asked: Asked) -> Columns | No
 
 def parquet_columns(path: Path, asked: Asked) -> Columns | None:
     """The columns of a parquet file; the texts of an odd row are user, item, rating and time."""
-    relation = f"read_parquet({file_name(path)}, hive_partitioning = false"
     with _folder() as folder, database(folder) as connection:
         try:
+            relation = f"read_parquet({file_name(path)}, hive_partitioning = false"
             source = _parquet_source(connection, f"{relation})")
             if source is None or (read := _read(connection, source, path, asked)) is None:
                 return None

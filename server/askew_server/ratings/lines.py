@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +38,7 @@ class PlainLines:
 
 
 class _NoPlainLines(Exception):
-    """A line has a NUL, a lone return, broken text or no end in sight."""
+    """A line has a NUL, a lone return, broken text or no end in sight, or a copy has no room."""
 
 
 class _ToBeCopied(Exception):
@@ -59,18 +60,17 @@ def regular_lines(
     lines: PlainLines, text: TextFormat, folder: Path, most: float
 ) -> tuple[PlainLines, NDArray[np.intp], list[str]] | None:
     """The regular rows alone, in a file of their own; the places of the others among all rows, and
-    their texts. None when these are more than `most`.
+    their texts. None when these are more than `most`, or the file has no room.
     """
     path, others = folder / "regular", dict[int, str]()
-    with path.open("wb") as out:
+    with path.open("wb", buffering=0) as out:
         for first, block, ends in _blocks_of_rows(lines):
             odd = _irregular(block, ends, text)
             starts = np.append(0, ends[:-1] + 1)
             for row in np.flatnonzero(odd).tolist():
                 others[first + row] = block[starts[row] : ends[row]].decode()
-            if len(others) > most:
+            if len(others) > most or not _written(out, _without(block, starts, ends, odd)):
                 return None
-            out.write(_without(block, starts, ends, odd))
     left = PlainLines(path, 0, lines.count - len(others), regular=True, spelled=lines.spelled)
     return left, np.array(list(others), np.intp), list(others.values())
 
@@ -92,15 +92,18 @@ def _scanned(path: Path, text: TextFormat, copy: Path | None) -> PlainLines:
     """Read once from end to end, and written to `copy` as plain lines."""
     count, marks, quoted, spelled, last = 0, 0, False, False, b"\n"
     separator = ord(text.separator[0])
-    with unpacked_bytes(path) as (raw, packed), copy.open("wb") if copy else nullcontext() as out:
+    with (
+        unpacked_bytes(path) as (raw, packed),
+        copy.open("wb", buffering=0) if copy else nullcontext() as out,
+    ):
         if packed and out is None:
             raise _ToBeCopied
         if text.has_header:
             _plain(raw.readline(LINE_LIMIT + 1), text, copied=out is not None)
         while block := _block(raw):
             block = _plain(block, text, copied=out is not None)
-            if out is not None:
-                out.write(block)
+            if out is not None and not _written(out, block):
+                raise _NoPlainLines
             codes = np.frombuffer(block, np.uint8)
             count += int(np.count_nonzero(codes == _FEED))
             marks += int(np.count_nonzero(codes == separator))
@@ -112,6 +115,14 @@ def _scanned(path: Path, text: TextFormat, copy: Path | None) -> PlainLines:
     regular = not quoted and marks == count * (text.n_fields - 1) * len(text.separator)
     skip = 0 if copy else int(text.has_header)
     return PlainLines(copy or path, skip, count, regular=regular, spelled=spelled)
+
+
+def _written(out: RawIOBase, block: bytes) -> bool:
+    """Whether there was room for all of it."""
+    try:
+        return out.write(block) == len(block)
+    except OSError:
+        return False
 
 
 def _block(raw: BinaryIO) -> bytes:

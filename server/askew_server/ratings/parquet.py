@@ -65,4 +65,5 @@ def _failures_named(path: Path, failure: type[Exception]) -> Iterator[None]:
     try:
         yield
     except (failure, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as parquet: {error}") from error
+        reason = str(error).partition("\n")[0]  # the rest is the query
+        raise DataError(f"{path}: cannot be read as parquet: {reason}") from error

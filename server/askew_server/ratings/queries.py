@@ -55,16 +55,25 @@ class KeyValue:
 
 @contextmanager
 def database(folder: Path) -> Iterator[Connection]:
-    """In memory, and in the folder what does not fit."""
+    """In memory, and in the folder what does not fit. Ctrl-C ends what is asked of it."""
     settings: dict[str, str | bool | int | float | list[str]]
     settings = {"memory_limit": _MEMORY, "temp_directory": str(folder)}
     with duckdb.connect(config=settings) as connection:
-        yield connection
+        try:
+            yield connection
+        except RuntimeError as error:
+            if str(error) == "Query interrupted":  # all that DuckDB says of it
+                raise KeyboardInterrupt from None
+            raise
 
 
 def file_name(path: Path) -> str:
-    """A file in SQL; its name would be a pattern otherwise."""
-    return _quoted(glob.escape(str(path.resolve())))
+    """A file in SQL; its name would be a pattern otherwise. Raises UnicodeError where the name is
+    no text.
+    """
+    name = str(path.resolve())
+    name.encode()  # DuckDB's own error would not say so
+    return _quoted(glob.escape(name))
 
 
 def text_of(column: str) -> str:

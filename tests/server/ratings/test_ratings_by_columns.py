@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
+import resource
 import tempfile
 from pathlib import Path
 
@@ -228,6 +230,32 @@ def test_a_name_that_is_a_pattern_is_the_name_of_one_file(tmp_path: Path, name: 
     found = text_columns(path, rating_format(path), Asked())
     assert found is not None
     assert (found.people, found.items) == (["1"], ["2"])
+
+
+def test_a_name_that_is_no_text_is_read_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / os.fsdecode(b"\xff.csv")
+    path.write_text(f"{HEADER}1,2,3\n")
+    assert by(path, monkeypatch, 1 << 60) == by(path, monkeypatch, 0)
+
+
+@pytest.mark.parametrize("rows", ["1,2,3\n1,3,4\n", '1,2,3\n"1",3,4\n', "1,2,3\r\n1,3,4\r\n"])
+def test_without_room_for_a_copy_a_file_is_read_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    """A file may grow to 100 bytes, as on a disk that is full. Planted bug: an error of the copy,
+    or one that blames the file of ratings.
+    """
+    path = tmp_path / "ratings.csv"
+    path.write_text(HEADER + rows * 20)
+    found = by(path, monkeypatch, 1 << 60)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        assert by(path, monkeypatch, 0) == found
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_large_file_is_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
