@@ -176,7 +176,9 @@ class Encoder:
     def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Where points are, z, less where the mean taste is, (k, d): within `shift_limits`."""
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
-        z = np.stack([np.interp(ranks[:, j], _RANKS, row) for j, row in enumerate(self.knots)], 1)
+        z = np.empty_like(ranks)
+        for j, row in enumerate(self.knots):
+            z[:, j] = np.interp(ranks[:, j], _RANKS, row)
         # A number between two knots may be rounded beyond the second.
         shifts: NDArray[np.float64] = z - self._mean_z
         return shifts

@@ -62,7 +62,7 @@ def encode(vectors: Vectors, scales: Vectors) -> Codes:
     for start in range(0, len(vectors), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         codes = _steps(vectors[part], scales)
-        if not np.array_equal(_numbers(codes, scales), vectors[part]):
+        if not (_numbers(codes, scales) == vectors[part]).all():
             raise OutOfRange("an item vector", "one that 4-bit codes of its space can say")
         packed[part] = codes[:, ::2]
         packed[part, : len(scales) // 2] |= codes[:, 1::2] << 4
@@ -107,7 +107,7 @@ def rounded_boosts(boosts: Vectors) -> Vectors:
 def encode_boosts(boosts: Vectors) -> bytes:
     """A byte a boost. Raises OutOfRange unless codes can say them exactly."""
     codes = _boost_codes(boosts)
-    if not np.array_equal(_BOOSTS[codes], boosts):
+    if not (_BOOSTS[codes] == boosts).all():
         raise OutOfRange("a boost", "an eighth root of a power of two")
     return codes.tobytes()
 
@@ -120,7 +120,7 @@ def decode_boosts(data: bytes) -> Vectors:
 
 def _steps(vectors: Vectors, scales: Vectors) -> Codes:
     steps = np.rint(vectors.astype(np.float64) / scales) + _ZERO
-    codes: Codes = np.clip(steps, 0, _TOP).astype(np.uint8)
+    codes: Codes = np.minimum(np.maximum(steps, 0), _TOP).astype(np.uint8)
     return codes
 
 
@@ -133,5 +133,5 @@ def _numbers(codes: Codes, scales: Vectors) -> Vectors:
 
 def _boost_codes(boosts: Vectors) -> Codes:
     steps = np.rint(np.log2(boosts.astype(np.float64)) * _BOOST_STEPS) + _BOOST_ZERO
-    codes: Codes = np.clip(steps, 0, 255).astype(np.uint8)
+    codes: Codes = np.minimum(np.maximum(steps, 0), 255).astype(np.uint8)
     return codes

@@ -14,14 +14,16 @@ SCRIPTS = [
     "placement_speed",
     "selection",
     "device_step",
-    "device_search",
     "call_gaps",
     "near",
     "ledger_speed",
     "start_up",
     "counting",
     "stored_releases",
+    "reading_speed",
     "training_scale",
+    "forecast_speed",
+    "device_search",
 ]
 
 

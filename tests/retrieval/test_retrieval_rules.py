@@ -93,7 +93,7 @@ def test_an_answer_makes_no_copy_of_a_large_catalog(equal: bool) -> None:
     rule.answer(signal, 2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < (0.25 if equal else 0.01) * many.nbytes
+    assert peak < (0.3 if equal else 0.01) * many.nbytes
 
 
 def test_far_from_the_edges_the_probes_are_the_optimal_offsets() -> None:

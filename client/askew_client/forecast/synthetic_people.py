@@ -42,7 +42,7 @@ def stand_ins(card: ModelCard, catalog: Catalog, k: int) -> StandIns:
     second. A server decides how many items there are and how long its shared slate is, so a few
     people are scored at a time, and the slate is read only up to k.
     """
-    encoder, n = card.space.encoder, len(catalog)
+    encoder, n, catalog = card.space.encoder, len(catalog), catalog.decoded()
     rows = np.unique(np.linspace(0, n - 1, PEOPLE).astype(np.int64))
     length = np.linalg.norm(catalog.vectors, axis=1, keepdims=True)
     direction = catalog.vectors / np.maximum(length, 1e-12)

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from askew_server.ratings import fields
 from askew_server.ratings.codes import Codes, coded
 from askew_server.ratings.fields import BadField
-from askew_server.ratings.file_rows import among_all
 from askew_server.ratings.formats import RatingFormat, rating_columns, time_column
-from askew_server.ratings.lines import PlainLines, plain_lines, regular_lines, rows_at
+from askew_server.ratings.lines import PlainLines, among_all, plain_lines, regular_lines, rows_at
 from askew_server.ratings.parts import Asked
 from askew_server.ratings.queries import (
     Arrays,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew_server.ratings.codes import Codes, recoded
+from askew_server.ratings.lines import among_all
 
 if TYPE_CHECKING:
     from askew_server.ratings.columns import Columns
@@ -85,13 +86,6 @@ class FileRows:
         first = self._columns.first
         left_out = np.setdiff1d(self._columns.odd, lines - first)
         return first + int(among_all(np.array([row]), left_out)[0])
-
-
-def among_all(rows: Rows, gone: Rows) -> Rows:
-    """The places of rows among all, where those at the places `gone`, ascending, are none."""
-    before = gone - np.arange(len(gone))  # so many rows are before each
-    places: Rows = rows + np.searchsorted(before, rows, side="right")
-    return places
 
 
 def _known(codes: Codes, keys: list[str], known: Keys) -> Codes:

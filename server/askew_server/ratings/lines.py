@@ -194,3 +194,10 @@ def _without(
         return block
     kept = np.repeat(~odd, ends + 1 - starts)
     return np.frombuffer(block, np.uint8)[kept].tobytes()
+
+
+def among_all(rows: NDArray[np.intp], gone: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The places of rows among all, where those at the places `gone`, ascending, are none."""
+    before = gone - np.arange(len(gone))  # so many rows are before each
+    places: NDArray[np.intp] = rows + np.searchsorted(before, rows, side="right")
+    return places

@@ -200,11 +200,11 @@ def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
 
 
 def _distinct(counts: Integers, high: int, low: int) -> Groups:
-    """The groups of counts in [low, high]; by a histogram where that is cheaper than a sort."""
+    """The groups of counts in [low, high]; without a sort where that is cheaper."""
     if high - low <= 2 * len(counts) + 1024:
-        histogram = np.bincount(high - counts)
-        places = np.flatnonzero(histogram)
-        values, sizes = high - places, histogram[places]
+        frequencies = np.bincount(high - counts)
+        places = np.flatnonzero(frequencies)
+        values, sizes = high - places, frequencies[places]
     else:
         ordered = np.sort(counts)[::-1]
         edges = np.flatnonzero(ordered[1:] != ordered[:-1])

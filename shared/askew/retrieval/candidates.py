@@ -28,7 +28,8 @@ class Candidates:
     def all_of(cls, found: NDArray[Any]) -> Candidates:
         """Every row at each point, (n, m)."""
         n, m = found.shape
-        return cls(np.tile(np.arange(m), n), found.ravel(), np.full(n, m))
+        rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
+        return cls(rows, found.ravel(), np.full(n, m))
 
     def taken(self, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
         """The best row of each point in turn that no point before has taken, and again from the

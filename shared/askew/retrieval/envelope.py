@@ -23,8 +23,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,21 +50,25 @@ class UpperLayers:
 
     edges: of the cells within the box, (cells - 1,) on each of the d axes. part_of: the part of
     each cell, (cells,) * d. lists: for each of SIZES, of each part, the rows of the scores that are
-    kept, ascending.
+    kept, ascending. by_item: the numbers of the scores, (m, 1 + d): those of an item lie in one
+    line of a cache. usual: for each of SIZES how many items are kept where a cell is, on average,
+    or an eighth of the most that are kept anywhere, if that is more.
+
+    All is made here, and nothing with the first question, which would take longer than others.
     """
 
     scores: LinearScores = field(repr=False)
     edges: tuple[NDArray[np.float64], ...] = field(repr=False)
     part_of: NDArray[np.int32] = field(repr=False)
     lists: Mapping[int, Sequence[Rows]] = field(repr=False)
+    by_item: NDArray[Any] = field(init=False, repr=False)
+    usual: Mapping[int, int] = field(init=False)
 
-    @cached_property
-    def usual(self) -> Mapping[int, int]:
-        """For each of SIZES how many items are kept where a cell is, on average, or an eighth of
-        the most that are kept anywhere, if that is more.
-        """
+    def __post_init__(self) -> None:
         long = {size: np.array([len(rows) for rows in each]) for size, each in self.lists.items()}
-        return {size: round(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
+        usual = {size: round(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
+        object.__setattr__(self, "usual", usual)
+        object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
 
     def near(self, shifts: NDArray[np.float64], size: int) -> Candidates:
         """Whoever may be among the best of this size at each of these shifts (n, d)."""
@@ -72,7 +76,9 @@ class UpperLayers:
         every = self.lists[size]
         lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
         rows, sizes = np.concatenate(lists), np.array([len(each) for each in lists])
-        return Candidates(rows, self.scores.each_at(shifts, rows, sizes), sizes)
+        factors = self.scores.factors(shifts).repeat(sizes, axis=0)
+        found = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
+        return Candidates(rows, found, sizes)
 
 
 def upper_layers(

@@ -55,23 +55,14 @@ class LinearScores:
 
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
         """F of some of the items at these shifts (n, d), (n, number of those items)."""
-        ones = np.ones((len(shifts), 1))
-        found: NDArray[Any] = (
-            np.hstack([ones, shifts]).astype(self.numbers.dtype) @ self.numbers[:, some]
-        )
+        found: NDArray[Any] = self.factors(shifts) @ self.numbers[:, some]
         return found
 
-    def each_at(
-        self, shifts: NDArray[np.float64], rows: NDArray[Any], sizes: NDArray[np.int64]
-    ) -> NDArray[Any]:
-        """F at each of these shifts (n, d) of rows of its own, `sizes` of them; of one shift after
-        the other, (number of rows,).
-        """
-        own = self.numbers.take(rows, axis=1)
-        moved = np.repeat(shifts.T.astype(own.dtype), sizes, axis=1)
-        moved *= own[1:]
-        found: NDArray[Any] = own[0] + moved.sum(axis=0)
-        return found
+    def factors(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
+        """What the numbers are multiplied with, (n, 1 + d)."""
+        moved = np.ones((len(shifts), 1 + self.dimension), self.numbers.dtype)
+        moved[:, 1:] = shifts
+        return moved
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
         """These of the items, ascending."""

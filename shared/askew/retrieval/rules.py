@@ -161,7 +161,7 @@ def _inside(
     point.
     """
     center = _within(point, 0.0, unit)
-    low, high = _distribution(-epsilon * center), _distribution(epsilon * (unit - center))
+    low, high = _distribution(epsilon * np.array([-center, unit - center]))
     return _within(center + _quantile(low + levels * (high - low)) / epsilon, 0.0, unit)
 
 

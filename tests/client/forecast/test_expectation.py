@@ -264,8 +264,8 @@ def test_stand_ins_like_what_is_most_alike_and_weigh_what_they_have_not_seen(
         (x / 4, y / 4) for x in range(-7, 8) for y in range(-7, 8) if (3 * x + y) % 2
     ]
     exchange = pair_with_films(made).exchange({11: 5.0})
-    catalog, card = exchange.catalog, exchange.card
-    people = stand_ins(card, catalog, 4)
+    catalog, card = exchange.catalog.decoded(), exchange.card
+    people = stand_ins(card, exchange.catalog, 4)
     pool = people.prior.items.tolist()
     vectors, plain = catalog.vectors.astype("f8"), 0
     lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
