@@ -8,39 +8,48 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 import numpy as np
 
-from askew.item import Item
+from askew.item import MAX_YEAR, Item
 from askew.model_card import Catalog
 from askew.title_key import title_key, without_article
 
-_YEAR_AT_THE_END = re.compile(r"(.*?) ?\([0-9]{1,4}\)")  # as `Item.label` writes it
+_YEAR_AT_THE_END = re.compile(r"(.*?) ?\(([0-9]{1,4})\)")  # as `Item.label` writes it
+_YEAR_BITS = MAX_YEAR.bit_length()
+_FEW = 8  # items of one title: of more, a year says which are looked at
 
 
 class TitleIndex:
     """The items of a catalog by `title_key` of what people type: a label, or a title that is clear
-    alone; an English article too many or too few is no matter where that is clear as well.
+    alone; an English article too many or too few is no matter where that is clear as well. What
+    many items have is never clear without their year.
 
     Kept are 8 bytes an item: half the hash of its title without an article, and its number. Whether
-    an item is meant is seen by its title then.
+    an item is meant is seen by its title then. Who makes a catalog must not decide how long `get`
+    takes for one key and not for another, so it looks at a few items, however many have a title.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         """Of two items with one label the lower id counts."""
         self._items = catalog.items
-        keys = (_hash(without_article(title_key(item.title))) for item in catalog.items)
-        hashes = np.fromiter(keys, np.uint32, len(catalog))
-        order = np.argsort(hashes, kind="stable").astype(np.uint32)  # of one hash ascending
+        keys = np.fromiter(map(_order, catalog.items), np.uint64, len(catalog))
+        order = np.argsort(keys, kind="stable").astype(np.uint32)  # of one title and year ascending
         self._numbers = array("I", order.tobytes())
-        self._hashes = array("I", hashes[order].tobytes())
+        self._hashes = array("I", (keys[order] >> _YEAR_BITS).astype(np.uint32).tobytes())
 
     def get(self, key: str) -> int | None:
-        """The item of a key, or None."""
-        near = [(at, _keys(self._items[at])) for at in self._near(key)]
+        """The item of a key, or None. O(log n_items)."""
+        runs = self._runs(key)
+        dated = [self._of_year(*run) for run in runs]
+        some = self._numbers_at(each[:_FEW] for each in dated)
+        near = [(at, _keys(self._items[at])) for at in some]
         labels = [at for at, (_, label) in near if label == key]
         if labels:
             return labels[0]
+        if max(map(len, (runs[0][0], *dated))) > _FEW:
+            return None
         titles = [at for at, (title, _) in near if title == key]
         if len(titles) == 1:
             return titles[0]
@@ -50,22 +59,43 @@ class TitleIndex:
 
     def of_label(self, label: str) -> int | None:
         """The item of a label, to the letter, or None. The lower of two counts."""
-        near = self._near(title_key(label))
+        near = self._numbers_at(self._of_year(*run) for run in self._runs(title_key(label)))
         return next((at for at in near if self._items[at].label == label), None)
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
 
-    def _near(self, key: str) -> list[int]:
-        """The items, ascending, whose title or label may have this key but for an article."""
+    def _runs(self, key: str) -> list[tuple[range, int]]:
+        """Where items stand whose title or label may have this key but for an article, with the
+        year that a label of this key is of.
+        """
         dated = _YEAR_AT_THE_END.fullmatch(key)
-        titles = {key} if dated is None else {key, dated[1]}
-        hashes = {_hash(without_article(title)) for title in titles}
-        return sorted(at for wanted in hashes for at in self._of_hash(wanted))
+        titles = [(key, 0)] if dated is None else [(key, 0), (dated[1], int(dated[2]))]
+        return [(self._run(_hash(without_article(title))), year) for title, year in titles]
 
-    def _of_hash(self, wanted: int) -> array[int]:
+    def _run(self, wanted: int) -> range:
+        """Where a hash stands."""
         first = bisect_left(self._hashes, wanted)
-        return self._numbers[first : bisect_right(self._hashes, wanted, first)]
+        return range(first, bisect_right(self._hashes, wanted, first))
+
+    def _of_year(self, run: range, year: int) -> range:
+        """A few as they are; of many those of this year."""
+        if len(run) <= _FEW:
+            return run
+        within = self._numbers, year, run.start, run.stop
+        return range(bisect_left(*within, key=self._year), bisect_right(*within, key=self._year))
+
+    def _year(self, number: int) -> int:
+        return self._items[number].year or 0
+
+    def _numbers_at(self, runs: Iterable[range]) -> list[int]:
+        """The items of some runs, ascending."""
+        return sorted({self._numbers[at] for run in runs for at in run})
+
+
+def _order(item: Item) -> int:
+    """The hash of its title, and its year behind that."""
+    return _hash(without_article(title_key(item.title))) << _YEAR_BITS | (item.year or 0)
 
 
 def _keys(item: Item) -> tuple[str, str]:

@@ -67,12 +67,13 @@ class ProfileStore:
         """The profile; an empty one where there is no file. The same object while it is the same:
         it is read with every key press.
         """
-        sealed = self._sealed()
+        sealed, last = self._sealed(), self._last
+        if last is not None and last[0] != sealed:
+            last = self._last = None  # before what may fail: another program may have locked it
         if sealed is None:
-            self._last = None
             return ProfileDocument()
-        key, last = self._key_of(sealed), self._last
-        if last is None or last[0] != sealed:
+        key = self._key_of(sealed)
+        if last is None:
             last = self._last = (sealed, _document(sealed, key))
         return last[1]
 
@@ -117,11 +118,11 @@ class ProfileStore:
         reads the file, which then stays.
         """
         sealed = self._sealed()
+        self._last = None
         if self.path.exists():
             self._file.check_unread()
             with self._file.transaction() as database:
                 database.execute("DELETE FROM profile")
-            self._last = None
             _forget_key(sealed)  # before what may fail: what is left cannot be read without it
             self._file.purge()
         try:

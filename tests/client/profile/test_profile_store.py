@@ -136,6 +136,11 @@ def test_what_another_program_wrote_is_read(path: Path) -> None:
     assert store.read() == ProfileDocument()
 
 
+def refused(act: Callable[[], object]) -> None:
+    with pytest.raises(VaultError):
+        act()
+
+
 @pytest.mark.parametrize(
     "act",
     [
@@ -143,8 +148,10 @@ def test_what_another_program_wrote_is_read(path: Path) -> None:
         lambda store: store.encrypt(PASSPHRASE),
         lambda store: store.wipe(),
         lambda store: store.path.unlink() or store.read(),
+        lambda store: store.path.unlink() or store.wipe(),
+        lambda store: (opened(store.path).encrypt(PASSPHRASE), refused(store.read)),
     ],
-    ids=["forgotten", "encrypted", "wiped", "removed"],
+    ids=["forgotten", "encrypted", "wiped", "removed", "wiped twice", "encrypted by another"],
 )
 def test_what_was_read_is_not_kept_in_memory(
     path: Path, act: Callable[[ProfileStore], object]
@@ -161,8 +168,7 @@ def test_who_lost_the_key_reads_nothing_of_what_was_read(path: Path) -> None:
     store = rated(path)
     assert CANARY in store.read().ratings
     opened(path).encrypt(PASSPHRASE)
-    with pytest.raises(VaultError):
-        store.read()
+    refused(store.read)
 
 
 def test_only_the_person_may_read_it(path: Path) -> None:

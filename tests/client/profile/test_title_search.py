@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import UserList
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -199,9 +201,47 @@ def test_an_index_finds_what_looking_at_every_title_finds(
     with pytest.MonkeyPatch.context() as patch:
         if one_hash:
             patch.setattr("askew.titles._hash", lambda key: 7)
+            patch.setattr("askew.titles._FEW", 1000)
         index = TitleIndex(catalog)
         for text in (typed, *(item.label for item in items), *(item.title for item in items)):
             key = title_key(text)
             assert index.get(key) == plain_get([*catalog.items], key)
             labels = [item.label for item in catalog.items]
             assert index.of_label(text) == (labels.index(text) if text in labels else None)
+
+
+class Looks(UserList[Item]):
+    """Items that count how often one is looked at."""
+
+    count = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.count += 1
+        return super().__getitem__(at)
+
+
+@pytest.mark.parametrize("years", [[*range(1, 4001)], [1979] * 4000])
+def test_a_title_that_a_whole_catalog_has_takes_a_few_looks(pair: Pair, years: list[int]) -> None:
+    """Planted bug: all items of a title looked at. By the time from a reply to the next call, a
+    server that gives one title to all items would be told who rated it.
+    """
+    items = Looks([*(Item("Alien", year) for year in years), Item("The Alien"), Item("Moon")])
+    vectors = np.zeros((len(items), pair.catalog.vectors.shape[1]), np.float32)
+    ones = np.ones(len(items), np.float32)
+    index = TitleIndex(Catalog(items, vectors, ones, (0,)))
+    wanted = {
+        "alien (1979)": years.index(1979),
+        "the alien (1979)": None if years[0] == 1979 else years.index(1979),
+        "alien (4999)": None,
+        "the alien": 4000,
+        "alien": None,
+        "moon": 4001,
+        "nowhere": None,
+    }
+    for key, item in wanted.items():
+        items.count = 0
+        assert index.get(key) == item
+        assert items.count < 60
+    assert index.of_label("Alien (1979)") == years.index(1979)
+    assert index.of_label("The Alien") == 4000
+    assert index.of_label("ALIEN (1979)") is None

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from client.tui.person import Device, Person
+from textual.screen import Screen
+from textual.strip import Strip
 from textual.widgets import Input
 
 from askew_client.device.device import Companion
+from askew_client.profile.title_search import Matches
 from askew_client.tui.widgets.profile_bars import ProfileBars
+from askew_client.tui.widgets.search_field import SearchField
 from askew_client.tui.widgets.title_list import TitleList
 
 
@@ -44,6 +49,55 @@ async def test_titles_are_found_as_the_words_are_typed(device: Device) -> None:
         assert not person.shows("Film 9")
         await person.write(" nonsense")
         person.reads("No title has all these words.")
+
+
+async def test_a_key_lays_out_the_field_alone_and_long_text_scrolls_as_elsewhere(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the whole screen laid out again with every letter."""
+    async with device.opened() as person:
+        field, laid_out = person.app.screen.query_one(SearchField), list[Screen[object]]()
+        await person.press("f")
+        lay_out = Screen._refresh_layout
+
+        def counted(screen: Screen[object], *given: Any, **options: Any) -> None:
+            laid_out.append(screen)
+            lay_out(screen, *given, **options)
+
+        monkeypatch.setattr(Screen, "_refresh_layout", counted)
+        await person.press("i", "l")
+        assert (field.value, laid_out) == ("fil", [])
+        person.reads("12 found")
+        await person.write("m" * field.size.width + "zz")
+        person.reads("mmzz")
+        assert field.scroll_x > 0
+        await person.press("home")
+        person.reads("film")
+        assert field.scroll_x == 0
+
+
+async def test_titles_that_are_not_shown_are_not_compared_while_the_first_is_marked(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: all that is listed made twice with every key press that finds the same."""
+    looked_at: list[int] = []
+    async with device.opened() as person:
+        await person.press("f")
+        look = Matches.__getitem__
+
+        def counted(matches: Matches, at: Any) -> Any:
+            looked_at.append(at)
+            return look(matches, at)
+
+        titles = person.app.screen.query_one(TitleList)
+        monkeypatch.setattr(TitleList, "render_line", lambda _, __: Strip.blank(1))
+        monkeypatch.setattr(Matches, "__getitem__", counted)
+        await person.press("i")
+        assert (len(titles.matches), looked_at) == (12, [])
+        await person.press("down", "down", "slash", "l")
+        assert titles.cursor > 0  # the same are listed
+        await person.press("m", "space", "1", "2")
+        assert titles.cursor == 0
 
 
 async def test_digits_in_the_search_are_text_and_rate_nothing(device: Device) -> None:

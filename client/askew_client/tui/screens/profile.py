@@ -119,7 +119,8 @@ class ProfileScreen(FrameScreen):
     def on_found(self, message: Found) -> None:
         """Show what was found."""
         titles = self.query_one(TitleList)
-        keep = self._only_rated or titles.lists(message.matches)
+        # At the first title it is the same, and to compare hundreds takes longer than to show some.
+        keep = self._only_rated or (titles.cursor > 0 and titles.lists(message.matches))
         titles.show(message.matches, keep_cursor=keep)
         listed = self._listed(len(message.matches))
         self.query_one("#listed", Static).update(listed, layout=False)  # one line, always

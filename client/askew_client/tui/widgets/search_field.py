@@ -6,11 +6,17 @@ from typing import cast
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.events import Key
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.widgets import Input
 
 
 class SearchField(Input):
     """Text is a search; the same keys with Alt do what they do elsewhere."""
+
+    # As it was, but for the layout: the field is as wide whatever is typed, and a layout of the
+    # whole screen draws everything twice, which is a fifth of a key press.
+    virtual_size = Reactive(Size(0, 0))
 
     def on_key(self, event: Key) -> None:
         """A terminal sends the letter along with Alt, and Textual would type it."""
