@@ -136,9 +136,10 @@ def test_what_another_program_wrote_is_read(path: Path) -> None:
     assert store.read() == ProfileDocument()
 
 
-def refused(act: Callable[[], object]) -> None:
+def locked_by_another(store: ProfileStore) -> None:
+    opened(store.path).encrypt(PASSPHRASE)
     with pytest.raises(VaultError):
-        act()
+        store.read()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def refused(act: Callable[[], object]) -> None:
         lambda store: store.wipe(),
         lambda store: store.path.unlink() or store.read(),
         lambda store: store.path.unlink() or store.wipe(),
-        lambda store: (opened(store.path).encrypt(PASSPHRASE), refused(store.read)),
+        locked_by_another,
     ],
     ids=["forgotten", "encrypted", "wiped", "removed", "wiped twice", "encrypted by another"],
 )
@@ -167,8 +168,7 @@ def test_who_lost_the_key_reads_nothing_of_what_was_read(path: Path) -> None:
     """Planted bug: a profile that another program locked, still read from memory."""
     store = rated(path)
     assert CANARY in store.read().ratings
-    opened(path).encrypt(PASSPHRASE)
-    refused(store.read)
+    locked_by_another(store)
 
 
 def test_only_the_person_may_read_it(path: Path) -> None:

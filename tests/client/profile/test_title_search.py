@@ -210,13 +210,13 @@ def test_an_index_finds_what_looking_at_every_title_finds(
             assert index.of_label(text) == (labels.index(text) if text in labels else None)
 
 
-class Looks(UserList[Item]):
+class Watched(UserList[Item]):
     """Items that count how often one is looked at."""
 
-    count = 0
+    looks = 0
 
     def __getitem__(self, at: Any) -> Any:
-        self.count += 1
+        self.looks += 1
         return super().__getitem__(at)
 
 
@@ -225,7 +225,7 @@ def test_a_title_that_a_whole_catalog_has_takes_a_few_looks(pair: Pair, years: l
     """Planted bug: all items of a title looked at. By the time from a reply to the next call, a
     server that gives one title to all items would be told who rated it.
     """
-    items = Looks([*(Item("Alien", year) for year in years), Item("The Alien"), Item("Moon")])
+    items = Watched([*(Item("Alien", year) for year in years), Item("The Alien"), Item("Moon")])
     vectors = np.zeros((len(items), pair.catalog.vectors.shape[1]), np.float32)
     ones = np.ones(len(items), np.float32)
     index = TitleIndex(Catalog(items, vectors, ones, (0,)))
@@ -239,9 +239,9 @@ def test_a_title_that_a_whole_catalog_has_takes_a_few_looks(pair: Pair, years: l
         "nowhere": None,
     }
     for key, item in wanted.items():
-        items.count = 0
+        items.looks = 0
         assert index.get(key) == item
-        assert items.count < 60
+        assert items.looks < 60
     assert index.of_label("Alien (1979)") == years.index(1979)
     assert index.of_label("The Alien") == 4000
     assert index.of_label("ALIEN (1979)") is None
