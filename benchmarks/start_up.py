@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -86,21 +85,13 @@ def served(folder: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     model = ("--model", folder / "model", "--port", port, "--plain-text")
     command = [sys.executable, "-m", "askew_server", "serve", *map(str, model)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         try:
-            while server.poll() is None and not answers(port):
-                time.sleep(0.1)
+            if not (server.stdout and server.stdout.readline()):  # it says where it listens
+                raise SystemExit("the server did not start")
             yield f"127.0.0.1:{port}"
         finally:
             server.terminate()
-
-
-def answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 def main(folder: Path) -> None:

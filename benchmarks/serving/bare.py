@@ -1,4 +1,5 @@
-"""The least that a gRPC server of Python needs to work and to refuse: what no service can beat.
+"""What a gRPC server of Python comes to that works and refuses and does nothing else, with ours
+beside it.
 
 It looks at nothing, counts nothing and bounds no caller: a job is done where fewer wait than may,
 else the call is refused as soon as it is here.
