@@ -14,13 +14,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from askew.encoder import KNOTS, Buckets, Encoder
+from askew.encoder import KNOTS, Encoder
 from askew.item import Item
 from askew.item_codes import rounded, scales_of
 from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.rule_kind import RuleKind
+from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale, fold_in
 from askew_client.exchange import Exchange
 from askew_client.settings.settings import ClientSettings, MechanismName

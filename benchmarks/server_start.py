@@ -69,7 +69,8 @@ def save_model(directory: Path, rule: str, count: int) -> None:
 
 
 def made_space(scales: Any, catalog: Any, rng: np.random.Generator, *, buckets: bool) -> Any:
-    from askew.encoder import KNOTS, Buckets, Encoder
+    from askew.encoder import KNOTS, Encoder
+    from askew.taste_buckets import Buckets
     from askew.vectors import FeatureSpace, RatingScale
 
     directions = np.linalg.qr(rng.normal(size=(FACTORS, DIMENSION)))[0].astype(np.float32)

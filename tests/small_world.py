@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from askew.encoder import KNOTS, Buckets, Encoder
+from askew.encoder import KNOTS, Encoder
 from askew.item import Item
 from askew.meanings import Meanings
 from askew.model_card import Catalog, ModelCard, ServingRule
 from askew.rule_kind import RuleKind
+from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
 
 CATALOG_VERSION = "000102030405060708090a0b0c0d0e0f"

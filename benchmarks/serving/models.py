@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from askew.editions import edition_of
-from askew.encoder import KNOTS, Buckets, Encoder
+from askew.encoder import KNOTS, Encoder
 from askew.item import Item
 from askew.item_codes import rounded, scales_of
 from askew.lattice import Lattice
@@ -24,6 +24,7 @@ from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import MetricRuleKind, RuleKind
 from askew.signal import Query, Signal
+from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 from askew_server.collections.model import MetricModel, model_of

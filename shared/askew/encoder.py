@@ -48,12 +48,12 @@ from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
 from askew.privacy import Reach
-from askew.sizes import MAX_BUCKETS, MAX_DIMENSION, MAX_RANKING_DIMENSION
+from askew.public_arrays import MAX_SIZE, check_directions, frozen, is_small
+from askew.sizes import MAX_DIMENSION
 
 KNOTS = 33
 MAX_UNIT = 64.0
 UNIT_STEP = Fraction(1, 1 << 16)  # so that a charge, epsilon * diameter, is a short fraction
-MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 _MAX_CLIP = 1024.0
 _MAX_KNOT = 1e6
 _LEAST_GAP = 1e-9
@@ -84,7 +84,7 @@ class Encoder:
     def __post_init__(self) -> None:
         for name, kind in (("directions", "f4"), ("origin", "f4"), ("knots", "f8")):
             object.__setattr__(self, name, frozen(getattr(self, name), kind))
-        _check_matrix(self.directions, MAX_DIMENSION)
+        check_directions(self.directions, MAX_DIMENSION)
         if self.origin.shape != self.directions.shape[:1] or not is_small(self.origin):
             raise OutOfRange("the origin of an encoder", f"one number up to {MAX_SIZE:g} a row")
         if self.knots.shape != (self.dimension, KNOTS):
@@ -206,65 +206,6 @@ class Encoder:
         return inverse
 
 
-@dataclass(frozen=True, eq=False)
-class Buckets:
-    """A public linear encoder of tastes into M buckets: argmax_b (A u + a)_b, ties to the lower b.
-
-    directions: A, (M, D) float32. biases: a, (M,) float32. Raises OutOfRange outside the limits.
-    """
-
-    directions: NDArray[np.float32] = field(repr=False)
-    biases: NDArray[np.float32] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        for name in ("directions", "biases"):
-            object.__setattr__(self, name, frozen(getattr(self, name), "f4"))
-        _check_matrix(self.directions.T, MAX_BUCKETS)
-        if len(self) < 2:
-            raise OutOfRange("the number of buckets", f"from 2 to {MAX_BUCKETS}")
-        if self.biases.shape != (len(self),) or not is_small(self.biases):
-            raise OutOfRange("the biases of buckets", f"one a bucket, at most {MAX_SIZE:g} in size")
-
-    def __len__(self) -> int:
-        """The number M of buckets."""
-        return len(self.directions)
-
-    @property
-    def ranking_dimension(self) -> int:
-        """The number D of coordinates of a taste."""
-        return int(self.directions.shape[1])
-
-    @property
-    def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """All that it says."""
-        return self.directions, self.biases
-
-    def of(self, taste: NDArray[np.float64]) -> int:
-        """The bucket of a taste (D,); private, like the taste."""
-        return int(np.argmax(self.directions @ taste + self.biases))
-
-
 def one_like(least_likes: int) -> float:
     """g(m): how far one like more or less can move z, in units of the clip."""
     return math.sqrt(least_likes) - (least_likes - 1) / math.sqrt(least_likes + 1)
-
-
-def _check_matrix(matrix: NDArray[np.float32], most_columns: int) -> None:
-    """Raises OutOfRange unless it is (D, columns), within the limits, of small finite numbers."""
-    if matrix.ndim != 2 or not 1 <= matrix.shape[0] <= MAX_RANKING_DIMENSION:
-        raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
-    if not 1 <= matrix.shape[1] <= most_columns:
-        raise OutOfRange("the number of directions", f"from 1 to {most_columns}")
-    if not is_small(matrix):
-        raise OutOfRange("a direction", f"at most {MAX_SIZE:g} in size")
-
-
-def is_small(values: NDArray[np.float32]) -> bool:
-    """Whether all are finite and at most MAX_SIZE in size."""
-    return bool((np.abs(values) <= MAX_SIZE).all())  # NaN is not
-
-
-def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
-    """A little-endian copy that nothing can make writable again: what a version was made of."""
-    array = np.ascontiguousarray(values, dtype=f"<{kind}")
-    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import MAX_SIZE, frozen, is_small
 from askew.errors import OutOfRange
+from askew.public_arrays import MAX_SIZE, frozen, is_small
 from askew.sizes import MAX_BUCKETS, MAX_RANKING_DIMENSION
 
 MAX_MEANINGS = 4096  # items of all slates together

@@ -16,12 +16,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Buckets, Encoder
+from askew.encoder import Encoder
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.item_codes import check_scales
 from askew.meanings import Meanings
 from askew.privacy import Metric
 from askew.sizes import MAX_BUCKETS, MAX_RATING, VERSION_BYTES
+from askew.taste_buckets import Buckets
 
 # Powers of two and thrice those. The number is sent with a bucket, so a space that was made for one
 # device could mark it by any other one.

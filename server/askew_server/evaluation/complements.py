@@ -14,33 +14,29 @@ of their best unseen item, held or served, so a rule that forgets what is held p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of
-from askew.retrieval.cover import cover, gains
 from askew.retrieval.posterior import Prior
 from askew.signal import Signal
 from askew_server.evaluation import rules
-from askew_server.evaluation.group_scores import GroupScores, Items, Scores
-from askew_server.evaluation.scene import SLATE_LIMIT, Dealt, Scene
+from askew_server.evaluation.group_scores import Items
+from askew_server.evaluation.holding import Holding, StarterName, holding, starter_items
+from askew_server.evaluation.scene import Dealt, Scene
 from askew_server.evaluation.split import deal
 from askew_server.evaluation.truths import TruthName
 from askew_server.prior.bucket_rule import bucket_rule_of
 from askew_server.prior.people import PriorPeople
 from askew_server.ratings import RatingTable
 from askew_server.training.buckets import SIZES
-from askew_server.training.pool import pool_of
 from askew_server.training.quality import Estimate, Outcome, coverage_of, outcome, ratio_of
 from askew_server.training.simulated_noise import response_signals
 
-StarterName = Literal["for anybody", "most rated"]
 _LEARNED_FOR = 5  # k of the signal directions
 
 
@@ -94,54 +90,6 @@ def compare(table: RatingTable, question: Question) -> list[Row]:
                 for way, epsilon, got in _ways(holding(scene, held), question):
                     found.setdefault((truth, starter, way, epsilon), []).append(got)
     return [_row(*label, runs) for label, runs in found.items()]
-
-
-def starter_items(scene: Scene, held: int, starter: StarterName) -> Items:
-    """What everybody holds: the first items of the zero-information order, and the most rated where
-    the pool has no more, or the most rated alone. Raises ParameterError for more than there are.
-    """
-    counts = np.diff(scene.dealt.trained_on.tocsc().indptr)
-    rated: Items = np.argsort(-counts, kind="stable")
-    if not 0 <= held <= len(rated):
-        raise ParameterError("held", held, f"from 0 to the number of items, {len(rated)}")
-    if starter == "for anybody" and held:
-        first = _for_anybody(scene.pool, scene.served, min(held, len(scene.pool)))
-        rated = np.concatenate([first, rated[~np.isin(rated, first)]])
-    return rated[:held]
-
-
-@dataclass(frozen=True, eq=False)
-class Holding:
-    """A scene where everybody holds some items. others: the same scene as the rules see it: pool,
-    zero-information order and scores of the other items, every score being what the item adds.
-    """
-
-    scene: Scene
-    held: Items = field(repr=False)
-    others: Scene
-
-    def got(self, slates: Items) -> Outcome:
-        """What clients get from what they hold and these slates (n, k)."""
-        clients = self.scene.dealt.clients
-        had = np.concatenate([np.tile(self.held, (len(clients), 1)), slates], axis=1)
-        return outcome(self.scene.wanted.at(had), had, clients.held_out)
-
-
-def holding(scene: Scene, held: Items) -> Holding:
-    """A scene and what its rules see where everybody holds these items."""
-    added = _added(scene.truth.scores(scene.dealt.server), held)
-    others = np.setdiff1d(np.arange(added.n_items), held)
-    depth = min(SLATE_LIMIT, len(others))
-    pool = others[pool_of(added.among(others).favorites(), depth)]
-    served = np.ascontiguousarray(np.maximum(added.of_items(pool), 0).T)
-    seen_by_rules = replace(
-        scene,
-        pool=pool,
-        served=served,
-        shared=_for_anybody(pool, served, depth),
-        validated=_added(scene.validated, held),
-    )
-    return Holding(scene, held, seen_by_rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,27 +163,6 @@ def _buckets(others: Scene, question: Question) -> Iterator[tuple[float, Items]]
             for bucket in range(response.buckets)
         ]
         yield epsilon, np.array(answers)[response_signals(asked, own, rng)]
-
-
-def _for_anybody(pool: Items, served: NDArray[np.float32], count: int) -> Items:
-    """The zero-information order of a pool (p,) for people's scores (p, m), its first (count,)."""
-    alike = np.full(served.shape[1], 1 / served.shape[1], dtype=np.float32)
-    first: Items = pool[cover(served, alike, count)]
-    return first
-
-
-def _added(scores: GroupScores, held: Items) -> GroupScores:
-    """What items add to the held ones; -1 for what is seen or held."""
-
-    def made(rows: slice, items: Items) -> Scores:
-        best = np.maximum(scores.made(rows, held).max(axis=1, initial=0), 0)
-        found = scores.made(rows, items)
-        added = gains(found.T, best).T
-        added[found < 0] = -1
-        added[:, np.isin(items, held)] = -1
-        return added
-
-    return replace(scores, made=made)
 
 
 def _row(truth: TruthName, starter: StarterName, way: str, epsilon: float, runs: list[_Got]) -> Row:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.encoder import Buckets
 from askew.errors import ArtifactError, WireError
 from askew.model_card import Catalog, ModelCard
+from askew.taste_buckets import Buckets
 from askew_server.model import arrays as array_file
 from askew_server.model import directory as folder
 from askew_server.model.answer_tables import AnswerTables

@@ -10,7 +10,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from askew.break_even import BreakEven, MechanismName, Offer, Way
-from askew.encoder import Buckets, Encoder
+from askew.encoder import Encoder
 from askew.errors import ArtifactError
 from askew.item import Item
 from askew.item_codes import encode, encode_boosts
@@ -18,6 +18,7 @@ from askew.meanings import Meanings
 from askew.model_card import COVERS, Catalog, ModelCard, ServingRule
 from askew.release import rational
 from askew.rule_kind import RuleKind
+from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
 from askew_server.model.directory import Files, describe
 from askew_server.model.item_model import ItemModel

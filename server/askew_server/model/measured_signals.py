@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from askew.break_even import MechanismName
-from askew.encoder import Buckets, Encoder
+from askew.encoder import Encoder
 from askew.lattice import Lattice
 from askew.meanings import Meanings
 from askew.model_card import Catalog
@@ -23,6 +23,7 @@ from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import RuleKind
+from askew.taste_buckets import Buckets
 from askew_server.model.kept_aside import Gains, Groups, KeptAside
 from askew_server.model.rule_choice import Choice, RuleQuestion, point_rule
 from askew_server.model.simulated_answers import by_bucket, by_point

@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from askew.encoder import Buckets, Encoder
+from askew.encoder import Encoder
 from askew.errors import DataError
 from askew.lattice import Lattice
 from askew.meanings import Meanings
@@ -31,6 +31,7 @@ from askew.randomized_response import RandomizedResponse
 from askew.retrieval import RetrievalRule, rule_of
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
+from askew.taste_buckets import Buckets
 from askew_server.model.kept_aside import Figure, Gains, Groups, KeptAside
 from askew_server.model.simulated_answers import LIMIT, by_point, expected
 from askew_server.prior.people import PriorPeople, names_of

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Buckets
 from askew.lattice import Lattice
 from askew.meanings import Meanings
 from askew.model_card import Catalog
@@ -23,6 +22,7 @@ from askew.retrieval import RetrievalRule
 from askew.retrieval.likelihood import lattice_log_likelihood, response_log_odds
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.signal import Signal
+from askew.taste_buckets import Buckets
 from askew_server.model.kept_aside import Gains, KeptAside
 from askew_server.prior.people import names_of
 from askew_server.training.simulated_noise import lattice_signals

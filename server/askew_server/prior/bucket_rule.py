@@ -11,12 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from askew.encoder import Buckets
 from askew.meanings import Meanings
 from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.posterior import Prior
+from askew.taste_buckets import Buckets
 from askew_server.prior.people import PriorPeople
 
 EPSILONS = tuple(map(Fraction, ("1/2", "1", "2", "3", "4", "6", "8")))

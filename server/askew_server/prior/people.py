@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.encoder import Buckets, Encoder
+from askew.encoder import Encoder
 from askew.errors import OutOfRange
 from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.cover import gains
 from askew.retrieval.posterior import Prior
+from askew.taste_buckets import Buckets
 from askew_server.training.factors import Tastes, divisors
 from askew_server.training.pool import enough_of, favorites, pool_of
 

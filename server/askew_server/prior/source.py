@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.encoder import MAX_SIZE
 from askew.errors import DataError, ParameterError
 from askew.plain_text import check_text
+from askew.public_arrays import MAX_SIZE
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace
 from askew_server.prior.gaussian import GaussianPrior, Plan

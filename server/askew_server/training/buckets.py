@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Buckets
 from askew.errors import ParameterError
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import labels_of, slates_of
 from askew.retrieval.likelihood import response_log_odds
+from askew.taste_buckets import Buckets
 
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24)
 _ROUNDS = 6

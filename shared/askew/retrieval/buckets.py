@@ -28,7 +28,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Buckets
 from askew.errors import OutOfRange, ParameterError
 from askew.meanings import Meanings
 from askew.randomized_response import RandomizedResponse
@@ -36,6 +35,7 @@ from askew.retrieval.cover import cover, covered_by_each
 from askew.retrieval.likelihood import response_log_odds
 from askew.retrieval.posterior import LIMIT, Prior, pool_rows, systematic
 from askew.signal import Signal
+from askew.taste_buckets import Buckets
 
 Array = NDArray[np.float64]
 

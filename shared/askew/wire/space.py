@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from askew.encoder import KNOTS, Buckets, Encoder
+from askew.encoder import KNOTS, Encoder
 from askew.errors import Malformed
 from askew.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
 from askew.meanings import Meanings
+from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb

@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 from small_world import made_buckets
 
-from askew.encoder import Buckets
 from askew.errors import ProfileError
 from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
@@ -26,6 +25,7 @@ from askew.retrieval.posterior import PosteriorRule
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew.sizes import MAX_BUCKETS
+from askew.taste_buckets import Buckets
 from askew_client.device.what_if import forecast_of
 from askew_client.exchange import Exchange
 from askew_client.forecast import synthetic_people

@@ -14,9 +14,8 @@ from askew_server.evaluation.complements import (
     Question,
     Row,
     compare,
-    holding,
-    starter_items,
 )
+from askew_server.evaluation.holding import holding, starter_items
 from askew_server.evaluation.scene import Dealt, Scene
 from askew_server.evaluation.split import deal
 from askew_server.ratings import RatingTable

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.break_even import BreakEven
-from askew.encoder import Buckets
 from askew.model_card import Catalog, ModelCard
+from askew.taste_buckets import Buckets
 from askew.vectors import RatingScale
 from askew.wire.held import held_to_bytes
 from askew_server.demo.simulation import films, simulate

@@ -15,9 +15,9 @@ import pytest
 from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
 
-from askew.encoder import Buckets
 from askew.errors import ArtifactError
 from askew.item import Item
+from askew.taste_buckets import Buckets
 from askew_server.model import artifact, card_file
 from askew_server.model import directory as folder
 from askew_server.model.item_model import ItemModel, train

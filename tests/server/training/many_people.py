@@ -16,7 +16,7 @@ from askew.meanings import Meanings
 from askew.model_card import Catalog
 from askew.vectors import RatingScale
 from askew_server.evaluation.channel import channel_bound
-from askew_server.evaluation.complements import holding
+from askew_server.evaluation.holding import holding
 from askew_server.evaluation.scene import Dealt, Scene
 from askew_server.evaluation.split import deal
 from askew_server.model.catalog_update import update
