@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
-from math import exp, inf
+from math import exp, inf, log
 from typing import Protocol
 
 from askew.exact import Classes, Draws
@@ -15,14 +15,16 @@ from askew.randomness import ReplayBits
 
 Counts = tuple[int, ...]
 Law = dict[tuple[int, ...], Fraction]
+Shares = dict[tuple[int, ...], tuple[list[int], list[Fraction]]]  # by the branches that lead there
 Weights = Mapping[tuple[int, ...], float | Fraction]
 
 
 class Tape(Draws):
     """Draws whose results are written down beforehand; beyond the end, the first branch."""
 
-    def __init__(self, branches: list[int]) -> None:
+    def __init__(self, branches: list[int], known: Shares) -> None:
         super().__init__(ReplayBits(b""))
+        self.known = known
         self.branches, self.position, self.probability = branches, 0, Fraction(1)
         self.widths: list[int] = []
 
@@ -43,20 +45,26 @@ class Tape(Draws):
         return [self.below(limit) for limit in limits]
 
     def choose(self, classes: Classes) -> int:
+        """A choice that was reached before, by the same branches, has the same shares."""
         chunks = [part() for part in classes.listing(200.0).parts]
-        pairs = [(int(k), w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)]
-        keys = [key for key, log_weight in pairs if log_weight > -inf]
-        weights = [Fraction(sum(classes.enclose(key, 160)), 2) for key in keys]
-        total = sum(weights)
-        return keys[self.branch([weight / total for weight in weights])]
+        path = tuple(self.branches[: self.position])
+        if path not in self.known:
+            pairs = [(int(k), w) for c in chunks for k, w in zip(c.keys, c.logs, strict=True)]
+            keys = [key for key, log_weight in pairs if log_weight > -inf]
+            weights = [Fraction(sum(classes.enclose(key, 160)), 2) for key in keys]
+            total = sum(weights)
+            self.known[path] = keys, [weight / total for weight in weights]
+        keys, shares = self.known[path]
+        return keys[self.branch(shares)]
 
 
 def law_of(run: Callable[[Draws], tuple[int, ...]]) -> Law:
     """Every output with its probability, by depth-first search over the branches."""
     law: Law = defaultdict(Fraction)
     branches: list[int] = []
+    known: Shares = {}
     while True:
-        tape = Tape(branches)
+        tape = Tape(branches, known)
         outcome = run(tape)
         law[outcome] += tape.probability
         while branches and branches[-1] + 1 == tape.widths[len(branches) - 1]:
@@ -114,14 +122,19 @@ def worst_log_ratio(
     """The largest |ln P(o | h) - ln P(o | h')| over all h in {0..highest}^d, h' and outputs.
 
     Of h one of each class under renaming is enough, for a law that treats items alike: renaming h
-    and h' renames the outputs. To 40 digits.
+    and h' renames the outputs. To 40 digits: floats only tell which ratios cannot be the largest.
     """
-    worst = Fraction(1)
+    worst, least = Fraction(1), 0.0
     for counts in sorted_vectors(d, highest):
         here = law(counts)
         for other in neighbors(counts):
             there = law(other)
-            worst = max(worst, *(max(p / there[o], there[o] / p) for o, p in here.items()))
+            for outcome, p in here.items():
+                q = there[outcome]
+                rough = abs(log(p) - log(q))
+                if rough > least:
+                    least = max(least, rough - 1e-9)
+                    worst = max(worst, p / q, q / p)
     with localcontext(prec=60):
         return (Decimal(worst.numerator) / Decimal(worst.denominator)).ln()
 
