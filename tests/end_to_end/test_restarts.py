@@ -26,7 +26,7 @@ from askew_server.model.item_model import ItemModel
 from askew_server.model.mondays import text_of_edition, today
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
-DEVICES = 4
+DEVICES = 2
 
 pytestmark = pytest.mark.xdist_group("restarts")
 

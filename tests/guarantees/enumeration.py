@@ -10,6 +10,8 @@ from itertools import combinations_with_replacement, product
 from math import exp, inf, log
 from typing import Protocol
 
+import numpy as np
+
 from askew.exact import Classes, Draws
 from askew.randomness import ReplayBits
 
@@ -102,10 +104,11 @@ def by_symmetry(law: HasLaw, *, sets: bool) -> HasLaw:
         canonical = tuple(counts[i] for i in order)
         if canonical not in known:
             known[canonical] = law(canonical)
-        renamed: Law = defaultdict(Fraction)
+        renamed: Law = {}
         for outcome, p in known[canonical].items():
             items = tuple(order[i] if i >= 0 else i for i in outcome)
-            renamed[tuple(sorted(items)) if sets else items] += p
+            name = tuple(sorted(items)) if sets else items
+            renamed[name] = renamed[name] + p if name in renamed else p
         return renamed
 
     return of
@@ -144,20 +147,26 @@ def worst_excess(law: HasLaw, d: int, epsilon: float, most: int, highest: int = 
 
     Neighbors: one unit more, which changes at most `most` counts, of all h in {0..highest}^d.
     """
-    laws: dict[Counts, dict[tuple[int, ...], float]] = {}
+    pairs = [
+        (counts, other)
+        for counts in vectors(d, highest)
+        for other in with_one_more(counts)
+        if sum(other) - sum(counts) <= most
+    ]
+    rows = numbered(counts for pair in pairs for counts in pair)
+    laws = [law(counts) for counts in rows]
+    columns = numbered(outcome for found in laws for outcome in found)
+    table = np.zeros((len(rows), len(columns)))
+    for row, found in enumerate(laws):
+        table[row, [columns[outcome] for outcome in found]] = [float(p) for p in found.values()]
+    here, there = table[[[rows[counts] for counts in pair] for pair in pairs]].swapaxes(0, 1)
+    both = (here - exp(epsilon) * there, there - exp(epsilon) * here)
+    return max(float(np.maximum(each, 0).sum(axis=1).max()) for each in both)
 
-    def floats(counts: Counts) -> dict[tuple[int, ...], float]:
-        if counts not in laws:
-            laws[counts] = {outcome: float(p) for outcome, p in law(counts).items()}
-        return laws[counts]
 
-    worst = 0.0
-    for counts in vectors(d, highest):
-        for other in with_one_more(counts):
-            if sum(other) - sum(counts) <= most:
-                here, there = floats(counts), floats(other)
-                worst = max(worst, excess(here, there, epsilon), excess(there, here, epsilon))
-    return worst
+def numbered(values: Iterable[Counts]) -> dict[Counts, int]:
+    """The place of every value among the distinct ones."""
+    return {value: place for place, value in enumerate(dict.fromkeys(values))}
 
 
 def excess(p: Weights, q: Weights, epsilon: float) -> float:
