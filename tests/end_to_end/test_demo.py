@@ -171,8 +171,15 @@ def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked
     assert "epsilon 0.06925 per km" in out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["Starting", "listens on", "How good"])
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("Starting", signal.SIGTERM),
+        ("listens on", signal.SIGINT),
+        ("How good", signal.SIGINT),
+        ("How good", signal.SIGTERM),
+    ],
+)
 def test_ctrl_c_stops_the_demo_and_its_servers(
     start: Start, moment: str, number: signal.Signals
 ) -> None:
