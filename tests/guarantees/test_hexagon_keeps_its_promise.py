@@ -101,7 +101,7 @@ def test_what_leaves_has_the_law(q: int, i: str, j: str) -> None:
     lattice = HexagonalLattice(0, q)
     assert lattice.grain == 1
     point = place_of(lattice, Fraction(i), Fraction(j))
-    law, residual = law_of_coins(lambda bits: lattice.perturb(point, bits), Fraction(1, 2**12))
+    law, residual = law_of_coins(lambda bits: lattice.perturb(point, bits), Fraction(1, 2**11))
     assert_law(law, residual, {z: chance(lattice, point, z) for z in law})
 
 
