@@ -190,15 +190,20 @@ class Person:
 
     def reads(self, *parts: str) -> None:
         """Fails unless each of these texts can be seen, wherever the lines of its widget break."""
-        missing = [part for part in parts if not self.shows(part)]
+        texts = self._texts()
+        missing = [part for part in parts if not any(part in text for text in texts)]
         assert not missing, f"{missing} is not on the screen:\n{self.sees()}"
 
     def shows(self, part: str) -> bool:
         """Whether a text can be seen."""
+        return any(part in text for text in self._texts())
+
+    def _texts(self) -> set[str]:
+        """What stands in the screen and in each of its widgets."""
         lines = self.sees().splitlines()
         screen = self.app.screen
-        regions = [screen.region, *(each.content_region for each in screen.query("*"))]
-        return any(part in _text_of(lines, region) for region in regions)
+        regions = {screen.region, *(each.content_region for each in screen.query("*"))}
+        return {_text_of(lines, region) for region in regions}
 
 
 def _text_of(lines: list[str], region: Region) -> str:
