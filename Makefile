@@ -35,8 +35,11 @@ QUICK = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1
 MEMORY = $(shell findmnt -rnbo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
   awk '$$1 > 4e9 && !/noexec/ {print "PYTEST_DEBUG_TEMPROOT=/dev/shm"; exit}')
 
+# The order of files is kept: those with many tests are not those that take long.
+WORKERS = -n 2 --dist loadfile --no-loadscope-reorder
+
 test: check
-	$(QUICK) $(MEMORY) $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+	$(QUICK) $(MEMORY) $(BIN)/python -m pytest $(WORKERS) -rs
 
 # With them, java and PostgreSQL, `make test` counts on real engines; see .ci/run.
 engines: $(VENV)/.engines
@@ -280,7 +283,7 @@ $(TOOLS)/uv pip compile -q pyproject.toml --extra all --group dev --resolution $
 $(TOOLS)/uv venv -q --allow-existing --python $(PYTHON) .venv-$(1)
 $(TOOLS)/uv pip sync -q --python .venv-$(1)/bin/python build/$(1).txt
 $(TOOLS)/uv pip install -q --python .venv-$(1)/bin/python --no-deps --no-build-isolation -e .
-$(QUICK) $(MEMORY) .venv-$(1)/bin/python -m pytest -n 2 --dist loadgroup -q $(ESSENTIAL)
+$(QUICK) $(MEMORY) .venv-$(1)/bin/python -m pytest $(WORKERS) -q $(ESSENTIAL)
 endef
 
 # The oldest of each direct dependency; with the oldest Python, too: make PYTHON=python3.11 ...

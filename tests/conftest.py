@@ -1,10 +1,30 @@
-"""How every worker of the tests runs."""
+"""How the workers of the tests run, and which tests share one."""
 
 from __future__ import annotations
 
 import gc
 
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
 # Thousands of collected tests are half a million objects that live to the end: to look them through
 # after every 700 new objects, as Python does by itself, took a quarter of the time of tests of the
 # app.
 gc.set_threshold(20_000)
+
+
+class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no types
+    """The tests of a file run in one worker, in order, and so do all files of one engine: what they
+    share, such as a server, a demo played to its end or Spark, is started once.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        engines = [each for each in ("clickhouse", "postgres", "spark") if f"_{each}_" in file]
+        return engines[0] if engines else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByWhatIsStarted | None:
+    """For `--dist loadfile`; a file alone says too little, and groups by name are not kept."""
+    return ByWhatIsStarted(config, log) if config.getoption("dist") == "loadfile" else None

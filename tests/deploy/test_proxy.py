@@ -24,7 +24,6 @@ from askew_client.transport.grpc import GrpcTransport
 
 require_nginx()
 
-pytestmark = pytest.mark.xdist_group("proxy")
 Code = grpc.StatusCode
 PATIENCE = 20  # seconds; only ever waited for by a proxy that does not do what it should
 HEALTH = "/grpc.health.v1.Health/Check"

@@ -24,9 +24,6 @@ from end_to_end.demo_process import (
 from askew_client.demo.resident import HOME
 from askew_client.settings.settings import ClientSettings
 
-# In one worker, which alone plays the demo to its end.
-pytestmark = pytest.mark.xdist_group("the demo")
-
 PAGE = Path(__file__).parents[2] / "docs" / "demo.md"
 WAYS = {
     "known": "no privacy: the 20 nearest to home",

@@ -18,9 +18,6 @@ from end_to_end.demo_process import (
     starter,
 )
 
-# In one worker, which alone plays the demo to its end.
-pytestmark = pytest.mark.xdist_group("the demo of films")
-
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:

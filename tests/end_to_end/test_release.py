@@ -24,9 +24,6 @@ from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.demo.events import write_events
 
-# In one worker, which alone makes the events, the budget and the release.
-pytestmark = pytest.mark.xdist_group("a release")
-
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]
 

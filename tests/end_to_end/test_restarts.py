@@ -28,8 +28,6 @@ from askew_server.model.mondays import text_of_edition, today
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2
 
-pytestmark = pytest.mark.xdist_group("restarts")
-
 
 @pytest.fixture(scope="module")
 def model() -> ItemModel:

@@ -44,7 +44,6 @@ class ClickHouseBench(Bench):
         return f"askew.{name}"
 
 
-@pytest.mark.xdist_group("clickhouse")
 class TestClickHouseCounts(CountingContract):
     @pytest.fixture
     def bench(self, clickhouse: ClickHouseEngine, tmp_path: Path) -> Bench:
@@ -105,7 +104,6 @@ engine.close()
 """
 
 
-@pytest.mark.xdist_group("clickhouse")
 class TestClickHouseReleases(ReleaseContract):
     def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
         address = f"chdb://{folder / 'tables'}"

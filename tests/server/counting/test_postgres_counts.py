@@ -52,7 +52,6 @@ class PostgresBench(Bench):
         self.owner.close()
 
 
-@pytest.mark.xdist_group("postgres")
 class TestPostgresCounts(CountingContract):
     @pytest.fixture
     def bench(self, postgres: str) -> Iterator[Bench]:
@@ -153,7 +152,6 @@ class TestPostgresCounts(CountingContract):
             PostgresEngine("postgresql://name@127.0.0.1:1/base")
 
 
-@pytest.mark.xdist_group("postgres")
 class TestPostgresReleases(ReleaseContract):
     def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
         address: str = request.getfixturevalue("postgres")

@@ -38,7 +38,6 @@ def counted_by(engine: Engine, path: Path) -> tuple[tuple[str, ...], tuple[int, 
     return top.items, top.counts
 
 
-@pytest.mark.xdist_group("spark")
 class TestSparkCounts(CountingContract):
     @pytest.fixture
     def bench(self, spark: SparkEngine, tmp_path: Path) -> Bench:
@@ -93,7 +92,6 @@ class TestSparkCounts(CountingContract):
         return sorted(engine.execute(f"SELECT unit, item FROM {view}"), key=repr)
 
 
-@pytest.mark.xdist_group("spark")
 class TestSparkReleases(ReleaseContract):
     def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
         return Place("spark:local[2]", *map(str, files(folder)))

@@ -17,7 +17,6 @@ from askew_server.counting.engines.spark import SparkEngine
 require_driver("pyspark")
 require_java()
 
-pytestmark = pytest.mark.xdist_group("spark")
 BOUND = 7
 
 

@@ -32,9 +32,6 @@ from askew_server.evaluation.split import deal
 from askew_server.evaluation.study import Study, study
 from askew_server.ratings import RatingTable
 
-# In one worker, which alone plays the study of them all.
-pytestmark = pytest.mark.xdist_group("a study")
-
 SMALL = Protocol(
     truths=("next", "rating"),
     epsilons=(1.0, 8.0),

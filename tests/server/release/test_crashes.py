@@ -22,9 +22,6 @@ from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.release import PRIVACY_UNIT, release_from_bytes
 from askew_server.ledger import Ledger
 
-# In one worker, which alone makes the wrecks.
-pytestmark = pytest.mark.xdist_group("crashes")
-
 SCRIPT = Path(doomed_release.__file__)
 KILLED = "-9"
 PATIENCE = 1200  # seconds; only a hang waits for it

@@ -1,0 +1,45 @@
+"""`make test` starts what the tests of a file share once, whatever versions its tools have."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = """
+import os, pathlib, pytest
+
+@pytest.mark.parametrize("n", range(8))
+def test_it(n):
+    with (pathlib.Path(__file__).parent / "ran").open("a") as ran:
+        ran.write(os.environ["PYTEST_XDIST_WORKER"] + " " + pathlib.Path(__file__).stem + "\\n")
+"""
+
+
+def test_a_file_runs_in_one_worker_and_the_files_of_an_engine_in_the_same(tmp_path: Path) -> None:
+    """Planted bugs: groups by name, which pytest 9.2 does not keep; each file by itself."""
+    [options] = re.findall("^WORKERS = (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text("utf-8"), "utf-8")
+    names = ("test_spark_a", "test_spark_b", "test_y", "test_z")
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(TESTS, "utf-8")
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *shlex.split(options)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        check=True,
+        capture_output=True,
+    )
+    workers = defaultdict(set)
+    for line in (tmp_path / "ran").read_text("utf-8").splitlines():
+        worker, name = line.split()
+        workers[name].add(worker)
+    assert set(workers) == set(names)
+    assert all(len(each) == 1 for each in workers.values())
+    assert workers["test_spark_a"] == workers["test_spark_b"]
+    assert len(set.union(*workers.values())) == 2
