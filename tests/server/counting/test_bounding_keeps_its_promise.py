@@ -68,7 +68,7 @@ def require_bounded_changes(count: Count, events: list[Pair], max_items: int) ->
         assert sum(fell) <= max_items
 
 
-@settings(shared, max_examples=25)  # each counts as often as it has units
+@shared
 @given(events=logs, max_items=st.integers(1, 4))
 def test_one_unit_changes_few_counts_by_one(
     count: Count, events: list[Pair], max_items: int
