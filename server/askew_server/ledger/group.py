@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from askew.errors import AskewError
-from askew_server.ledger.chain import Link, seal
+from askew_server.ledger.checked import Checked
+from askew_server.ledger.entry import Entry
 
 _Made = TypeVar("_Made")
+_ITS_OWN = (AskewError, sqlite3.IntegrityError, sqlite3.DataError)  # no other act is hit by these
 
 
 @dataclass(eq=False)
@@ -22,7 +24,7 @@ class Waiting(Generic[_Made]):
     """
 
     find: Callable[[sqlite3.Connection], _Made | None]
-    act: Callable[[sqlite3.Connection, int], _Made]
+    act: Callable[[Entry], _Made]
     _made: _Made | None = None
     _error: BaseException | None = None
     settled: bool = field(default=False)
@@ -37,15 +39,16 @@ class Waiting(Generic[_Made]):
             self.fail(error)
         return self._made is None and self._error is None
 
-    def act_in(self, database: sqlite3.Connection, after: Link) -> Link:
-        """Do it and seal it as the link that follows; where it is refused, nothing of it is left.
-        The last link then.
+    def act_in(self, database: sqlite3.Connection, after: Checked) -> Checked:
+        """Do it and seal it as the link that follows; where it is refused, or a row of it does not
+        fit, nothing of it is left. What is known then.
         """
+        entry = Entry(database, after)
         database.execute("SAVEPOINT act")
         try:
-            self._made = self.act(database, after[0] + 1)
-            after = seal(database, after[0] + 1, after)
-        except AskewError as error:
+            self._made = self.act(entry)
+            after = entry.seal()
+        except _ITS_OWN as error:
             database.execute("ROLLBACK TO act")
             self.fail(error)
         database.execute("RELEASE act")

@@ -109,7 +109,7 @@ def test_what_others_committed_is_checked_before_the_next_act(
             seen.append((since[0], (end := check_links(database, since))[0]))
             return end
 
-        monkeypatch.setattr("askew_server.ledger.store.check_links", noted)
+        monkeypatch.setattr("askew_server.ledger.checked.check_links", noted)
         charged(ledger, request("b"))
         assert seen == []
         with open_ledger(tmp_path) as other:
