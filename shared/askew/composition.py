@@ -174,7 +174,8 @@ def delta_of(loss: Loss) -> Fraction:
 
 def rho_of(selection: BoundedRange) -> Fraction:
     """rounds * epsilon^2 / 8; see `zcdp`."""
-    return selection.rounds * selection.epsilon**2 / 8
+    epsilon = selection.epsilon  # one fraction, in lowest terms once
+    return Fraction(selection.rounds * epsilon.numerator**2, 8 * epsilon.denominator**2)
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
@@ -224,4 +225,4 @@ def _sqrt_up(value: Fraction) -> Fraction:
 
 
 def _round_up(value: Fraction) -> Fraction:
-    return Fraction(ceil(value * _UNIT), _UNIT)
+    return Fraction(-(-value.numerator * _UNIT // value.denominator), _UNIT)

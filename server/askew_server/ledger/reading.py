@@ -35,7 +35,7 @@ SELECT g.sequence, g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delt
         OR EXISTS (SELECT 1 FROM revocations r
             WHERE (r.dataset, r.principal) = (g.dataset, g.principal) AND r.sequence > g.sequence)
 FROM grants g
-LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal)
+LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal) AND c.principal != ''
     AND c.sequence > g.sequence AND NOT EXISTS (
         SELECT 1 FROM grants n WHERE (n.dataset, n.principal) = (g.dataset, g.principal)
         AND n.sequence > g.sequence AND n.sequence < c.sequence)

@@ -103,7 +103,7 @@ TABLES = {
 }
 _INDEXES = (
     "CREATE INDEX newest_total ON totals (dataset, sequence)",
-    "CREATE INDEX by_principal ON charges (dataset, principal, sequence)",
+    "CREATE INDEX by_principal ON charges (dataset, principal, sequence) WHERE principal != ''",
 )
 _TRIES = 100  # of rivals that make the file at the same moment
 _MEANINGS = {

@@ -123,8 +123,7 @@ class Store:
                         sealed = each.act_in(database, sealed)
                 if sealed is before:  # all were refused
                     return
-                self._anchor.make_room(len(acted))
-                self._anchor.announce(Mark(*sealed.link, {}, kept=False))
+                self._anchor.announce(Mark(*sealed.link, {}, kept=False), len(acted))
             self._checked = sealed
             with self.transaction("BEGIN IMMEDIATE") as database:
                 self._bring_anchor_up(database)
@@ -187,8 +186,7 @@ class Store:
             entry, unreadable = repair.record(database, self._anchor, before, reason, nothing_lost)
             repaired = entry.seal().mark(entry.sequence - 1)
             if not unreadable:
-                self._anchor.make_room(len(repaired.spent))
-                self._anchor.announce(repaired)
+                self._anchor.announce(repaired, len(repaired.spent))
         with self.transaction("BEGIN IMMEDIATE") as database:
             if unreadable:  # only now: what its readable lines know is lost with them
                 self._anchor.renew(repaired)

@@ -258,7 +258,7 @@ def test_a_crash_in_an_unfreeze_loses_nothing_that_was_spent(
         ledger.verify()
 
 
-def dying(anchor: Anchor, mark: Mark) -> None:
+def dying(anchor: Anchor, mark: Mark, *_: object) -> None:
     raise Killed
 
 

@@ -74,7 +74,6 @@ def test_two_that_write_one_anchor_go_on_where_the_other_ended(tmp_path: Path) -
     one.create()
     for number in range(1, 9):
         writer, reader = (one, other) if number % 3 else (other, one)
-        writer.make_room()
         writer.announce(link(number))
         assert reader.head()[1] == link(number, kept=False)
         reader.keep(link(number))
@@ -88,7 +87,7 @@ def test_half_a_line_of_somebody_who_died_is_written_over(tmp_path: Path, left: 
     anchor = files(tmp_path)[1]
     one = Anchor(anchor)
     one.create()
-    one.make_room()
+    one.announce(link(1))
     one.keep(link(1))
     content = anchor.read_bytes()
     end = len(content.rstrip(b"\0"))
