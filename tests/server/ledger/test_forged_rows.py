@@ -130,7 +130,7 @@ def test_many_crashes_in_a_row_neither_lock_out_nor_spend(
         ledger.verify()
 
 
-@pytest.mark.parametrize("left", [1, 40, 90])
+@pytest.mark.parametrize("left", [1, 40, 80])
 @pytest.mark.parametrize("kept", [False, True])
 def test_the_end_of_a_line_that_a_power_failure_left_is_no_line(
     folder: Path, left: int, kept: bool

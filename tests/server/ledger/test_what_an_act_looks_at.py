@@ -117,3 +117,13 @@ def test_what_others_committed_is_checked_before_the_next_act(
         seen.clear()
         charged(ledger, request("d"))
         assert seen == [(last - 1, last)]
+
+
+def test_an_anchor_made_anew_holds_nothing_of_one_that_a_crash_left_half_made(
+    tmp_path: Path,
+) -> None:
+    """Planted bug: a shorter line written over a longer one."""
+    anchor = Anchor(files(tmp_path)[1])
+    files(tmp_path)[1].with_name("anchor.new").write_bytes(b"x" * 1000 + b"\n")
+    anchor.renew(link(7))
+    assert Anchor(anchor.path).lines() == ([link(7)], None)
