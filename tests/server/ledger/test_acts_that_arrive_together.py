@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from server.ledger.arrivals import PATIENCE, kept, together
@@ -79,7 +80,11 @@ def nameless(entry: Entry) -> None:
     entry.insert("revocations", "plays", "")
 
 
-@pytest.mark.parametrize("end", [refused, twice, nameless])
+def unforeseen(entry: Entry) -> None:
+    entry.insert("revocations", "plays", object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("end", [refused, twice, nameless, unforeseen])
 def test_an_act_that_fails_by_itself_leaves_no_row_and_harms_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[Entry], None]
 ) -> None:
@@ -98,9 +103,40 @@ def test_an_act_that_fails_by_itself_leaves_no_row_and_harms_no_other(
     with new_ledger(tmp_path) as ledger:
         with together(ledger, [request("a"), request("b"), request("c")]) as futures:
             outcomes = [future.exception(PATIENCE) for future in futures]
-        assert [type(each) for each in outcomes] == [type(None), LedgerError, type(None)]
+        assert [each is None for each in outcomes] == [True, False, True]
+        assert isinstance(outcomes[1], LedgerError)
         assert [charge.request.key for charge in ledger.charges()] == ["a", "c"]
         assert kept(tmp_path)[-1].spent["plays"].epsilon == epsilon_spent(ledger) == 2
+        ledger.verify()
+
+
+@pytest.mark.parametrize("step", ["find_release", "add_charge"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        sqlite3.OperationalError("database or disk is full"),
+        sqlite3.DatabaseError("database disk image is malformed"),
+        OSError(28, "No space left on device"),
+    ],
+)
+def test_an_error_of_the_disk_fails_all_that_share_the_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: Exception
+) -> None:
+    """Planted bug: whatever one of them meets is taken for its own."""
+    does = getattr(acts, step)
+
+    def fails(where: Any, wanted: ChargeRequest) -> object:
+        if wanted.key == "b":
+            raise error
+        return does(where, wanted)
+
+    with new_ledger(tmp_path) as ledger:
+        monkeypatch.setattr(acts, step, fails)
+        with together(ledger, [request("a"), request("b"), request("c")]) as futures:
+            assert all(isinstance(each.exception(PATIENCE), LedgerError) for each in futures)
+        monkeypatch.undo()
+        assert epsilon_spent(ledger) == 0
+        charged(ledger, request("a"))
         ledger.verify()
 
 
