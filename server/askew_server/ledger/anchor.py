@@ -116,12 +116,17 @@ class Anchor:
         file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         try:
             last = self._last(file)
-            if os.fstat(file).st_size < last.end + room:
-                _write_all(file, bytes(2 * room), last.end)
+            if room:
+                self._make_room(file, last.end, room)
             _write_all(file, line, last.end)
         finally:
             os.close(file)
         self._tail = _Tail(last.end, line, kept or last.kept, announced)
+
+    def _make_room(self, file: int, end: int, room: int) -> None:
+        """So many bytes after the end, of the disk."""
+        if os.fstat(file).st_size < end + room:
+            _write_all(file, bytes(2 * room), end)
 
     def _last(self, file: int) -> _Tail:
         """The last line, read anew unless the open file still ends with the one seen last: a next
