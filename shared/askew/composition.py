@@ -36,6 +36,7 @@ from askew.privacy import (
 
 _PRECISION = 128
 _UNIT = 2**40
+_NOTHING = Fraction(0)
 
 Loss = PureDP | ApproximateDP | BoundedRange
 
@@ -103,7 +104,7 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
     """
     if order is None:
         order = best_order(float(rho), slack) if rho else Fraction(2)
-    return max(Fraction(0), _round_up(rho * order + _conversion(order, slack)))
+    return max(_NOTHING, _round_up(rho * order + _conversion(order, slack)))
 
 
 @lru_cache(maxsize=64)  # a filter asks again and again for its own
@@ -169,7 +170,7 @@ def epsilon_of(loss: Loss) -> Fraction:
 
 def delta_of(loss: Loss) -> Fraction:
     """The loss's own delta."""
-    return Fraction(0) if isinstance(loss, PureDP) else loss.delta
+    return _NOTHING if isinstance(loss, PureDP) else loss.delta
 
 
 def rho_of(selection: BoundedRange) -> Fraction:
@@ -186,8 +187,10 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
         raise ParameterError("neighbors", got, "one relation for all losses, and one loss at least")
     for loss in losses:
         check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
-        if not 0 <= check_magnitude("delta", exact_rational("delta", delta_of(loss))) < 1:
-            raise ParameterError("delta", delta_of(loss), "from 0 to below 1")
+        if isinstance(loss, PureDP):
+            continue
+        if not 0 <= check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
+            raise ParameterError("delta", loss.delta, "from 0 to below 1")
         rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
         if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds < 2**32:
             raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
