@@ -36,6 +36,7 @@ from askew.privacy import (
 
 _PRECISION = 128
 _UNIT = 2**40
+_NOTHING = Fraction(0)
 
 Loss = PureDP | ApproximateDP | BoundedRange
 
@@ -103,7 +104,7 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
     """
     if order is None:
         order = best_order(float(rho), slack) if rho else Fraction(2)
-    return max(Fraction(0), _round_up(rho * order + _conversion(order, slack)))
+    return max(_NOTHING, _round_up(rho * order + _conversion(order, slack)))
 
 
 @lru_cache(maxsize=64)  # a filter asks again and again for its own
@@ -169,12 +170,13 @@ def epsilon_of(loss: Loss) -> Fraction:
 
 def delta_of(loss: Loss) -> Fraction:
     """The loss's own delta."""
-    return Fraction(0) if isinstance(loss, PureDP) else loss.delta
+    return _NOTHING if isinstance(loss, PureDP) else loss.delta
 
 
 def rho_of(selection: BoundedRange) -> Fraction:
     """rounds * epsilon^2 / 8; see `zcdp`."""
-    return selection.rounds * selection.epsilon**2 / 8
+    epsilon = selection.epsilon  # one fraction, in lowest terms once
+    return Fraction(selection.rounds * epsilon.numerator**2, 8 * epsilon.denominator**2)
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
@@ -185,8 +187,10 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
         raise ParameterError("neighbors", got, "one relation for all losses, and one loss at least")
     for loss in losses:
         check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
-        if not 0 <= check_magnitude("delta", exact_rational("delta", delta_of(loss))) < 1:
-            raise ParameterError("delta", delta_of(loss), "from 0 to below 1")
+        if isinstance(loss, PureDP):
+            continue
+        if not 0 <= check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
+            raise ParameterError("delta", loss.delta, "from 0 to below 1")
         rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
         if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 < rounds < 2**32:
             raise ParameterError("rounds", rounds, "an int from 1 to 2**32 - 1")
@@ -224,4 +228,4 @@ def _sqrt_up(value: Fraction) -> Fraction:
 
 
 def _round_up(value: Fraction) -> Fraction:
-    return Fraction(ceil(value * _UNIT), _UNIT)
+    return Fraction(-(-value.numerator * _UNIT // value.denominator), _UNIT)

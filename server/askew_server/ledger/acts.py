@@ -1,4 +1,4 @@
-"""What each act of the ledger checks and writes, inside a transaction that somebody else holds."""
+"""What each act of the ledger looks for, and what it checks and writes as an entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from askew.errors import ChargePending, KeyReused, LedgerError, ParameterError
 from askew.odometer import Spent
 from askew.privacy import BoundedRange, PureDP
 from askew_server.ledger import reading
-from askew_server.ledger.rationals import columns_of, text_of
+from askew_server.ledger.entry import Entry
+from askew_server.ledger.rationals import text_of
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -32,9 +33,9 @@ def find_dataset(database: sqlite3.Connection, wanted: Dataset) -> Dataset | Non
     return newest
 
 
-def add_dataset(database: sqlite3.Connection, sequence: int, wanted: Dataset) -> Dataset:
+def add_dataset(entry: Entry, wanted: Dataset) -> Dataset:
     """A first or a next version. Raises LedgerError."""
-    versions, cap = reading.versions_of(database, wanted.name), wanted.cap
+    versions, cap = reading.versions_of(entry.database, wanted.name), wanted.cap
     if versions:
         first = versions[-1]
         kept = (first.unit, first.neighbors, first.cap.slack)
@@ -44,16 +45,13 @@ def add_dataset(database: sqlite3.Connection, sequence: int, wanted: Dataset) ->
             )
             raise LedgerError(text)
         cap = replace(cap, order=first.cap.order)  # a filter fixes the order of its conversion
-    insert(
-        database,
+    entry.insert(
         "datasets",
-        (
-            *(sequence, wanted.name, wanted.version, wanted.unit, wanted.neighbors.name),
-            *map(text_of, (cap.epsilon, cap.delta, cap.slack)),
-            None if cap.order is None else text_of(cap.order),
-        ),
+        *(wanted.name, wanted.version, wanted.unit, wanted.neighbors.name),
+        *map(text_of, (cap.epsilon, cap.delta, cap.slack)),
+        None if cap.order is None else text_of(cap.order),
     )
-    return reading.newest_version(database, wanted.name)
+    return reading.newest_version(entry.database, wanted.name)
 
 
 def find_grant(database: sqlite3.Connection, wanted: AnalystBudget) -> AnalystBudget | None:
@@ -67,17 +65,17 @@ def find_grant(database: sqlite3.Connection, wanted: AnalystBudget) -> AnalystBu
     return held
 
 
-def add_grant(database: sqlite3.Connection, sequence: int, wanted: AnalystBudget) -> AnalystBudget:
+def add_grant(entry: Entry, wanted: AnalystBudget) -> AnalystBudget:
     """Charges the whole loss of the terms. Raises BudgetExceeded, LedgerError."""
     name, terms = wanted.dataset, wanted.terms
-    held = reading.newest_version(database, name)
+    held = reading.newest_terms(entry.database, name)
     if terms.neighbors is not held.neighbors:
         raise LedgerError(f"the budget of {name!r} is for {held.neighbors.name}")
-    after = held.cap.after(reading.spent_on(database, name), terms.total_loss())
+    after = held.cap.after(entry.spent_on(name), terms.total_loss())
     rationals = map(text_of, (terms.epsilon, terms.delta, terms.slack))
     sizes = (terms.k_star, terms.l_star)
-    insert(database, "grants", (sequence, name, wanted.principal, *sizes, *rationals))
-    add_total(database, sequence, name, after)
+    entry.insert("grants", name, wanted.principal, *sizes, *rationals)
+    entry.add_total(name, after)
     return wanted
 
 
@@ -89,12 +87,10 @@ def find_closed(database: sqlite3.Connection, dataset: str, principal: str) -> A
     return held if held.closed else None
 
 
-def add_revocation(
-    database: sqlite3.Connection, sequence: int, dataset: str, principal: str
-) -> AnalystBudget:
+def add_revocation(entry: Entry, dataset: str, principal: str) -> AnalystBudget:
     """Closes what was granted; its loss stays charged."""
-    insert(database, "revocations", (sequence, dataset, principal))
-    held = reading.newest_budget(database, dataset, principal)
+    entry.insert("revocations", dataset, principal)
+    held = reading.newest_budget(entry.database, dataset, principal)
     if held is None or not held.closed:
         raise LedgerError("a revocation did not close the budget")
     return held
@@ -113,27 +109,25 @@ def find_release(database: sqlite3.Connection, request: ChargeRequest) -> Stored
     return paid.release
 
 
-def add_charge(database: sqlite3.Connection, sequence: int, request: ChargeRequest) -> Charge:
+def add_charge(entry: Entry, request: ChargeRequest) -> Charge:
     """Spends. Raises BudgetExceeded, LedgerError, ParameterError."""
-    after, loss = total_after(database, request), request.loss
+    before, loss = entry.spent_on(request.dataset), request.loss
+    after = total_after(entry.database, request, before)
     if after is not None:
-        add_total(database, sequence, request.dataset, after)
-    insert(
-        database,
+        entry.add_total(request.dataset, after)
+    entry.insert(
         "charges",
-        (
-            *(sequence, request.dataset, request.version, request.principal or ""),
-            *(request.key, request.digest, request.rule.value, text_of(loss.epsilon)),
-            None if isinstance(loss, PureDP) else text_of(loss.delta),
-            loss.rounds if isinstance(loss, BoundedRange) else None,
-        ),
+        *(request.dataset, request.version, request.principal or "", request.key),
+        *(request.digest, request.rule.value, text_of(loss.epsilon)),
+        None if isinstance(loss, PureDP) else text_of(loss.delta),
+        loss.rounds if isinstance(loss, BoundedRange) else None,
     )
-    return Charge(sequence, request)
+    return Charge(entry.sequence, request)
 
 
-def total_after(database: sqlite3.Connection, request: ChargeRequest) -> Spent | None:
-    """What a data set has spent once this is charged; None for an analyst's question, which its
-    grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
+def total_after(database: sqlite3.Connection, request: ChargeRequest, spent: Spent) -> Spent | None:
+    """What a data set that has `spent` so far has spent once this is charged; None for an analyst's
+    question, which its grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
     """
     name, loss = request.dataset, request.loss
     held = reading.newest_terms(database, name)
@@ -146,7 +140,7 @@ def total_after(database: sqlite3.Connection, request: ChargeRequest) -> Spent |
     if request.principal is not None:
         _check_answer(reading.newest_budget(database, name, request.principal), request)
         return None
-    return held.cap.after(reading.spent_on(database, name), loss)
+    return held.cap.after(spent, loss)
 
 
 def _check_answer(budget: AnalystBudget | None, request: ChargeRequest) -> None:
@@ -161,33 +155,18 @@ def _check_answer(budget: AnalystBudget | None, request: ChargeRequest) -> None:
 
 
 def add_fulfilment(
-    database: sqlite3.Connection,
-    sequence: int,
-    charge_id: int,
-    payload: bytes,
-    outcomes: int | None,
+    entry: Entry, charge_id: int, payload: bytes, outcomes: int | None
 ) -> StoredRelease:
     """Stores the release of a charge, and settles it. Raises LedgerError, ParameterError."""
-    paid = reading.paid_by_id(database, charge_id)
+    paid = reading.paid_by_id(entry.database, charge_id)
     if paid.release is not None:
         raise LedgerError(f"charge {charge_id} has its release already")
     request = paid.charge.request
     if request.principal is not None and isinstance(request.loss, BoundedRange):
-        budget = reading.newest_budget(database, request.dataset, request.principal)
+        budget = reading.newest_budget(entry.database, request.dataset, request.principal)
         if budget is not None:  # it was charged on one
             budget.terms.settle(budget.answered, request.loss.rounds, outcomes)
     elif outcomes is not None:
         raise ParameterError("outcomes", outcomes, "None: only an analyst's answer is settled")
-    insert(database, "fulfilments", (sequence, charge_id, payload, outcomes))
+    entry.insert("fulfilments", charge_id, payload, outcomes)
     return StoredRelease(charge_id, request, payload, outcomes)
-
-
-def add_total(database: sqlite3.Connection, sequence: int, dataset: str, spent: Spent) -> None:
-    """The running total of a data set after this row."""
-    insert(database, "totals", (sequence, dataset, *columns_of(spent)))
-
-
-def insert(database: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
-    """One row."""
-    places = ", ".join("?" * len(row))
-    database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608

@@ -61,8 +61,15 @@ class Anchor:
 
         An announcement before the last one was given up: its process died before it committed.
         """
-        tail = self._last()
-        return (tail.kept, tail.announced) if tail else self._found()
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._lost(error) from None
+        try:
+            tail = self._last(file)
+        finally:
+            os.close(file)
+        return tail.kept, tail.announced
 
     def lines(self) -> tuple[list[Mark], str | None]:
         """Every kept line that can be read, oldest first, and what is wrong with others or None."""
@@ -79,69 +86,64 @@ class Anchor:
                 fault = str(damage)
         return [mark for mark in marks if mark.kept], fault
 
-    def make_room(self, totals: int = 1) -> None:
-        """Take what the next two lines need of the disk, with the totals of so many data sets.
+    def announce(self, mark: Mark, totals: int = 1) -> None:
+        """Before the commit of this link. Durable on return. Raises OSError, LedgerFrozen.
 
-        Raises OSError, LedgerFrozen.
+        Takes the room on the disk that the line and the one that keeps the link need, with the
+        totals of so many data sets.
         """
-        size = _CHUNK + totals * _TOTAL
-        tail = self._last()
-        end = tail.end if tail else self._end()
-        if self.path.stat().st_size < end + size:
-            file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                _write_all(file, bytes(2 * size), end)
-            finally:
-                os.close(file)
-
-    def announce(self, mark: Mark) -> None:
-        """Before the commit of this link. Durable on return. Raises OSError, LedgerFrozen."""
-        tail = self._last()
-        self._append(tail, announced_line(mark), tail.kept if tail else self._found()[0], mark)
+        self._append(announced_line(mark), None, mark, _CHUNK + totals * _TOTAL)
 
     def keep(self, mark: Mark) -> None:
         """After the commit of this link. Durable on return. Raises OSError, LedgerFrozen."""
-        self._append(self._last(), kept_line(mark), mark, None)
+        self._append(kept_line(mark), mark, None)
 
     def renew(self, mark: Mark) -> None:
         """Start again from one kept line, where nothing readable is left. Raises OSError."""
         fresh = self.path.with_name(self.path.name + ".new")
-        _write(fresh, kept_line(mark), 0)
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write_all(file, kept_line(mark), 0)
+        finally:
+            os.close(file)
         fresh.replace(self.path)
         _sync_directory(self.path.parent)
 
-    def _append(self, tail: _Tail | None, line: bytes, kept: Mark, announced: Mark | None) -> None:
-        """The line after `tail`, and what the file says with it."""
-        end = tail.end if tail else self._end()
-        _write(self.path, line, end)
-        self._tail = _Tail(end, line, kept, announced)
+    def _append(
+        self, line: bytes, kept: Mark | None, announced: Mark | None, room: int = 0
+    ) -> None:
+        """The line after the last, in so much room at least, and what the file says with it."""
+        file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            last = self._last(file)
+            if room:
+                self._make_room(file, last.end, room)
+            _write_all(file, line, last.end)
+        finally:
+            os.close(file)
+        self._tail = _Tail(last.end, line, kept or last.kept, announced)
 
-    def _last(self) -> _Tail | None:
-        """The last line, read anew unless the file still ends with the one that was seen last;
-        None where there is none, or none that is whole.
+    def _make_room(self, file: int, end: int, room: int) -> None:
+        """So many bytes after the end, of the disk."""
+        if os.fstat(file).st_size < end + room:
+            _write_all(file, bytes(2 * room), end)
+
+    def _last(self, file: int) -> _Tail:
+        """The last line, read anew unless the open file still ends with the one seen last: a next
+        line would begin where that ends, since there is nothing, or room.
         """
         tail = self._tail
-        if tail is None or not self._ends_with(tail):
-            tail = self._tail = self._read_tail()
-        return tail
+        if tail is not None and tail.line:
+            found = os.pread(file, len(tail.line) + 1, tail.start)
+            if found in {tail.line, tail.line + b"\0"}:
+                return tail
+        self._tail = self._read_tail()
+        return self._tail
 
-    def _ends_with(self, tail: _Tail) -> bool:
-        """A next line would begin where it ends: there is nothing, or room."""
-        try:
-            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                found = os.pread(file, len(tail.line) + 1, tail.start)
-            finally:
-                os.close(file)
-        except OSError as error:
-            raise self._lost(error) from None
-        return found in {tail.line, tail.line + b"\0"}
-
-    def _read_tail(self) -> _Tail | None:
-        last = next(self._backwards(), None)
-        if last is None or not is_whole(last):
-            return None
-        return _Tail(self._end() - len(last) - 1, last + b"\n", *self._found())
+    def _read_tail(self) -> _Tail:
+        last = next(self._backwards(), b"\0")
+        line = last + b"\n" if is_whole(last) else b""  # nothing to know it by again
+        return _Tail(self._end() - len(line), line, *self._found())
 
     def _found(self) -> tuple[Mark, Mark | None]:
         """As `head`, from the file's end backwards."""
@@ -194,14 +196,6 @@ class Anchor:
 
     def _lost(self, error: OSError) -> LedgerFrozen:
         return LedgerFrozen(f"the anchor {self.path} cannot be read: {error.strerror}")
-
-
-def _write(path: Path, line: bytes, end: int) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        _write_all(file, line, end)
-    finally:
-        os.close(file)
 
 
 def _write_all(file: int, content: bytes, offset: int) -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from hashlib import sha256
 
 import msgspec
 
 from askew.errors import LedgerFrozen
-from askew.odometer import Spent
 from askew_server.ledger.marks import START, Mark
-from askew_server.ledger.rationals import spent_of
 from askew_server.ledger.storage import TABLES
 
 Link = tuple[int, bytes]
+Row = tuple[object, ...]  # the name of its table, then its columns
+_ORDER = {table: place for place, table in enumerate(TABLES)}
 # Which tables have rows of a sequence: most acts write two, and a query of each table takes longer.
 _WRITTEN = " UNION ALL ".join(
     f"SELECT '{table}' FROM {table} WHERE sequence = ?1"  # noqa: S608
     for table in TABLES
 )
+_ALL = " + ".join(f"(SELECT count(*) FROM {table})" for table in TABLES)  # noqa: S608
+_NEW = " + ".join(f"(SELECT count(*) FROM {table} WHERE sequence > ?1)" for table in TABLES)  # noqa: S608
+_COUNT = f"SELECT {_ALL}, {_NEW}"
 
 
 def last_link(database: sqlite3.Connection) -> Link:
@@ -27,11 +31,20 @@ def last_link(database: sqlite3.Connection) -> Link:
     return row.fetchone() or (START.sequence, START.hash)
 
 
-def seal(database: sqlite3.Connection, sequence: int, after: Link) -> Link:
-    """Add the link that follows `after`, over the rows of its sequence as they are stored."""
-    link = (sequence, _hash(database, sequence, after[1]))
-    database.execute("INSERT INTO chain VALUES (?, ?)", link)
-    return link
+def hash_over(rows: Iterable[Row], previous: bytes) -> bytes:
+    """SHA-256 of the previous hash and the rows of one sequence, each column with its type."""
+    ordered = sorted(rows, key=lambda row: (_ORDER[str(row[0])], str(row[2])))
+    return sha256(previous + msgspec.msgpack.encode(ordered)).digest()
+
+
+def stored_rows(database: sqlite3.Connection, sequence: int) -> list[Row]:
+    """The rows of one sequence."""
+    written = {table for (table,) in database.execute(_WRITTEN, (sequence,))}
+    return [
+        (table, *row)
+        for table in written
+        for row in database.execute(f"SELECT * FROM {table} WHERE sequence = ?", (sequence,))  # noqa: S608
+    ]
 
 
 def check_links(database: sqlite3.Connection, since: Link) -> Link:
@@ -44,7 +57,7 @@ def check_links(database: sqlite3.Connection, since: Link) -> Link:
     )
     for sequence, link in links:
         following = sequence == last + 1 or _skips_lost_rows(database, sequence)
-        if not following or link != _hash(database, sequence, previous):
+        if not following or link != hash_over(stored_rows(database, sequence), previous):
             raise LedgerFrozen(f"row {last + 1} of the ledger is missing or was rewritten")
         last, previous = sequence, link
     return last, previous
@@ -56,19 +69,19 @@ def _skips_lost_rows(database: sqlite3.Connection, sequence: int) -> bool:
     return database.execute(repair, (sequence, sequence - 1)).fetchone() is not None
 
 
-def check_no_strays(database: sqlite3.Connection) -> None:
-    """Every row has its link. Raises LedgerFrozen."""
+def check_no_strays(database: sqlite3.Connection, since: int, rows: int) -> int:
+    """How many rows there are: each after row `since` has its link, and up to it there are still
+    `rows`, so that nothing was put beside what its links cover. Raises LedgerFrozen.
+    """
     for table in TABLES:
-        stray = f"SELECT 1 FROM {table} WHERE sequence NOT IN (SELECT sequence FROM chain)"  # noqa: S608
-        if database.execute(stray).fetchone():
+        unlinked = "sequence NOT IN (SELECT sequence FROM chain)"
+        stray = f"SELECT 1 FROM {table} WHERE sequence > ? AND {unlinked}"  # noqa: S608
+        if database.execute(stray, (since,)).fetchone():
             raise LedgerFrozen(f"the ledger has rows in {table} that no link of the chain covers")
-
-
-def mark_of(database: sqlite3.Connection, since: int, end: Link) -> Mark:
-    """What the anchor has to remember of the last link: the totals of all after row `since`."""
-    rows = database.execute("SELECT * FROM totals WHERE sequence > ? ORDER BY sequence", (since,))
-    spent: dict[str, Spent] = {dataset: spent_of(columns) for _, dataset, *columns in rows}
-    return Mark(*end, spent)
+    there, new = database.execute(_COUNT, (since,)).fetchone()
+    if there - new != rows:
+        raise LedgerFrozen(f"the ledger has not the rows that it had up to row {since}")
+    return int(there)
 
 
 def holds(database: sqlite3.Connection, mark: Mark) -> bool:
@@ -79,18 +92,3 @@ def holds(database: sqlite3.Connection, mark: Mark) -> bool:
 def _hash_at(database: sqlite3.Connection, sequence: int) -> bytes | None:
     row = database.execute("SELECT hash FROM chain WHERE sequence = ?", (sequence,)).fetchone()
     return row[0] if row else None
-
-
-def _hash(database: sqlite3.Connection, sequence: int, previous: bytes) -> bytes:
-    """SHA-256 of the previous hash and every row of the sequence, each column with its type."""
-    written = {table for (table,) in database.execute(_WRITTEN, (sequence,))}
-    rows = [
-        (table, *row)
-        for table in TABLES
-        if table in written
-        for row in database.execute(
-            f"SELECT * FROM {table} WHERE sequence = ? ORDER BY 1, 2",  # noqa: S608
-            (sequence,),
-        )
-    ]
-    return sha256(previous + msgspec.msgpack.encode(rows)).digest()

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from askew.errors import AskewError
-from askew_server.ledger.chain import Link, seal
+from askew_server.ledger.checked import Checked
+from askew_server.ledger.entry import Entry
 
 _Made = TypeVar("_Made")
+_EVERYBODYS = (OSError, sqlite3.OperationalError, sqlite3.InternalError)
 
 
 @dataclass(eq=False)
@@ -22,30 +23,35 @@ class Waiting(Generic[_Made]):
     """
 
     find: Callable[[sqlite3.Connection], _Made | None]
-    act: Callable[[sqlite3.Connection, int], _Made]
+    act: Callable[[Entry], _Made]
     _made: _Made | None = None
     _error: BaseException | None = None
     settled: bool = field(default=False)
 
     def wants_to_act(self, database: sqlite3.Connection) -> bool:
-        """Whether what it wants is not there yet. A refusal is its own; an error of the disk or the
-        file is everybody's, and raised.
+        """Whether what it wants is not there yet. A refusal, or another fault, is its own; an error
+        of the disk or the file is everybody's, and raised.
         """
         try:
             self._made = self.find(database)
-        except AskewError as error:
+        except Exception as error:
+            if _is_everybodys(error):
+                raise
             self.fail(error)
         return self._made is None and self._error is None
 
-    def act_in(self, database: sqlite3.Connection, after: Link) -> Link:
-        """Do it and seal it as the link that follows; where it is refused, nothing of it is left.
-        The last link then.
+    def act_in(self, database: sqlite3.Connection, after: Checked) -> Checked:
+        """Do it and seal it as the link that follows; where that fails by its own fault, nothing of
+        it is left. What is known then.
         """
+        entry = Entry(database, after)
         database.execute("SAVEPOINT act")
         try:
-            self._made = self.act(database, after[0] + 1)
-            after = seal(database, after[0] + 1, after)
-        except AskewError as error:
+            self._made = self.act(entry)
+            after = entry.seal()
+        except Exception as error:
+            if _is_everybodys(error):
+                raise
             database.execute("ROLLBACK TO act")
             self.fail(error)
         database.execute("RELEASE act")
@@ -62,3 +68,8 @@ class Waiting(Generic[_Made]):
         if self._made is None:  # its turn never came: a fault of this module
             raise AssertionError
         return self._made
+
+
+def _is_everybodys(error: Exception) -> bool:
+    """Whether any other act would have met it: the disk is full, the file is damaged."""
+    return isinstance(error, _EVERYBODYS) or type(error) is sqlite3.DatabaseError

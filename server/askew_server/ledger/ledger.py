@@ -15,6 +15,7 @@ from askew.errors import LedgerError, LedgerFrozen, ParameterError
 from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
 from askew.privacy import ApproximateDP, NeighboringRelation
 from askew_server.ledger import acts, reading
+from askew_server.ledger.entry import Entry
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -79,7 +80,7 @@ class Ledger:
         wanted = Dataset(name, version, cap, unit, neighbors, nothing)
         return self._store.append(
             lambda database: acts.find_dataset(database, wanted),
-            lambda database, sequence: acts.add_dataset(database, sequence, wanted),
+            lambda entry: acts.add_dataset(entry, wanted),
         )
 
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
@@ -92,7 +93,7 @@ class Ledger:
         wanted = AnalystBudget(dataset, principal, terms, Answered(), closed=False)
         return self._store.append(
             lambda database: acts.find_grant(database, wanted),
-            lambda database, sequence: acts.add_grant(database, sequence, wanted),
+            lambda entry: acts.add_grant(entry, wanted),
         )
 
     def revoke(self, dataset: str, principal: str) -> AnalystBudget:
@@ -102,7 +103,7 @@ class Ledger:
         """
         return self._store.append(
             lambda database: acts.find_closed(database, dataset, principal),
-            lambda database, row: acts.add_revocation(database, row, dataset, principal),
+            lambda entry: acts.add_revocation(entry, dataset, principal),
         )
 
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
@@ -117,8 +118,8 @@ class Ledger:
         def find(database: sqlite3.Connection) -> Charge | StoredRelease | None:
             return acts.find_release(database, request)
 
-        def spend(database: sqlite3.Connection, sequence: int) -> Charge | StoredRelease:
-            return acts.add_charge(database, sequence, request)
+        def spend(entry: Entry) -> Charge | StoredRelease:
+            return acts.add_charge(entry, request)
 
         return self._store.append(find, spend)
 
@@ -135,7 +136,7 @@ class Ledger:
         if frozen is not None:
             raise LedgerFrozen(frozen)
         with self._store.transaction() as database:
-            acts.total_after(database, request)
+            acts.total_after(database, request, reading.spent_on(database, request.dataset))
         return None
 
     def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
@@ -148,7 +149,7 @@ class Ledger:
             raise ParameterError("payload", type(payload).__name__, "bytes")
         return self._store.append(
             lambda _: None,
-            lambda database, row: acts.add_fulfilment(database, row, charge_id, payload, outcomes),
+            lambda entry: acts.add_fulfilment(entry, charge_id, payload, outcomes),
         )
 
     def datasets(self) -> tuple[Dataset, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+import msgspec
+
 from askew.errors import LedgerError
 from askew.odometer import Spent
 from askew_server.ledger.rationals import columns_of, spent_of
@@ -67,4 +69,4 @@ def is_whole(line: bytes) -> bool:
 
 
 def _line(content: dict[str, object]) -> bytes:
-    return json.dumps(content).encode() + b"\n"
+    return msgspec.json.encode(content) + b"\n"

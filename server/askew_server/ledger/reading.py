@@ -35,12 +35,12 @@ SELECT g.sequence, g.dataset, g.principal, g.k_star, g.l_star, g.epsilon, g.delt
         OR EXISTS (SELECT 1 FROM revocations r
             WHERE (r.dataset, r.principal) = (g.dataset, g.principal) AND r.sequence > g.sequence)
 FROM grants g
-LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal)
+LEFT JOIN charges c ON (c.dataset, c.principal) = (g.dataset, g.principal) AND c.principal != ''
     AND c.sequence > g.sequence AND NOT EXISTS (
         SELECT 1 FROM grants n WHERE (n.dataset, n.principal) = (g.dataset, g.principal)
         AND n.sequence > g.sequence AND n.sequence < c.sequence)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
-WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2)
+WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2) AND g.sequence > ?3
 GROUP BY g.sequence ORDER BY g.sequence
 """
 _VERSIONS = (
@@ -87,10 +87,12 @@ def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Paid:
     return _paid(row)
 
 
-def all_paid(database: sqlite3.Connection, dataset: str | None) -> list[Paid]:
-    """Every charge, oldest first."""
-    where = "WHERE ?1 IS NULL OR c.dataset = ?1 ORDER BY c.sequence"
-    return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
+def all_paid(
+    database: sqlite3.Connection, dataset: str | None = None, *, since: int = 0
+) -> list[Paid]:
+    """Every charge after row `since`, oldest first."""
+    where = "WHERE (?1 IS NULL OR c.dataset = ?1) AND c.sequence > ?2 ORDER BY c.sequence"
+    return [_paid(row) for row in database.execute(_CHARGES + where, (dataset, since))]
 
 
 def spent_on(database: sqlite3.Connection, dataset: str, until: int | None = None) -> Spent:
@@ -143,11 +145,15 @@ def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
 
 
 def analyst_budgets(
-    database: sqlite3.Connection, dataset: str | None = None, principal: str | None = None
+    database: sqlite3.Connection,
+    dataset: str | None = None,
+    principal: str | None = None,
+    *,
+    since: int = 0,
 ) -> list[tuple[int, AnalystBudget]]:
-    """Every grant with its row, oldest first; the newest of a pair is the one that counts."""
+    """Every grant after row `since` with its row, oldest first; the newest of a pair counts."""
     found = []
-    for row in database.execute(_GRANTS, (dataset, principal)):
+    for row in database.execute(_GRANTS, (dataset, principal, since)):
         sequence, name, who, k_star, l_star, epsilon, delta, slack, outcomes, calls, closed = row
         terms = _granted(k_star, l_star, epsilon, delta, slack)
         budget = AnalystBudget(name, who, terms, Answered(outcomes, calls), bool(closed))

@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import Spent
-from askew_server.ledger.acts import add_total, insert
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.chain import Link, holds, last_link
+from askew_server.ledger.checked import Checked
+from askew_server.ledger.entry import Entry
 from askew_server.ledger.marks import FARTHEST, START, Mark
 from askew_server.ledger.rationals import columns_of
 from askew_server.ledger.reading import dataset_names, spent_on
@@ -60,10 +61,10 @@ def unkept_since(database: sqlite3.Connection, anchor: Anchor, end: Link) -> int
 
 
 def record(
-    database: sqlite3.Connection, anchor: Anchor, reason: str, nothing_lost: bool
-) -> tuple[int, bool]:
-    """Write the repair, and for each data set what was lost; its row, and whether the anchor
-    starts anew.
+    database: sqlite3.Connection, anchor: Anchor, after: Checked, reason: str, nothing_lost: bool
+) -> tuple[Entry, bool]:
+    """Write the repair after what was checked, and for each data set what was lost; and whether the
+    anchor starts anew.
 
     Lost is what the anchor's lines add after the last one that this chain still has. So rows that
     were lost are paid, and rows that came after a fork are paid as well. The row is after the last
@@ -73,7 +74,7 @@ def record(
     anchor does not remember and nothing_lost is not stated.
     """
     try:
-        unkept_since(database, anchor, last_link(database))
+        unkept_since(database, anchor, after.link)
     except LedgerFrozen:
         pass
     else:
@@ -84,16 +85,15 @@ def record(
     marks, shared = rift.marks, rift.shared
     head = marks[-1] if marks else START
     believed = head.sequence if head.sequence < FARTHEST else 0  # else nobody ever got there
-    sequence = max(last_link(database)[0], believed) + 1
-    row = (sequence, reason, shared < len(marks), head.sequence, head.hash)
-    insert(database, "repairs", row)
+    entry = Entry(database, after, max(after.link[0], believed) + 1)
+    entry.insert("repairs", reason, int(shared < len(marks)), head.sequence, head.hash)
     until = marks[shared - 1].sequence if shared else 0
-    after = _spent(marks)
-    for name in sorted({*dataset_names(database), *after}):
-        lost = _increase(spent_on(database, name, until), after.get(name, Spent()))
-        insert(database, "carried", (sequence, name, *columns_of(lost)))
-        add_total(database, sequence, name, spent_on(database, name) + lost)
-    return sequence, anchor.lines()[1] is not None
+    anchored = _spent(marks)
+    for name in sorted({*dataset_names(database), *anchored}):
+        lost = _increase(spent_on(database, name, until), anchored.get(name, Spent()))
+        entry.insert("carried", name, *columns_of(lost))
+        entry.add_total(name, entry.spent_on(name) + lost)
+    return entry, anchor.lines()[1] is not None
 
 
 def _rift(database: sqlite3.Connection, anchor: Anchor) -> Rift:

@@ -103,7 +103,7 @@ TABLES = {
 }
 _INDEXES = (
     "CREATE INDEX newest_total ON totals (dataset, sequence)",
-    "CREATE INDEX by_principal ON charges (dataset, principal, sequence)",
+    "CREATE INDEX by_principal ON charges (dataset, principal, sequence) WHERE principal != ''",
 )
 _TRIES = 100  # of rivals that make the file at the same moment
 _MEANINGS = {
@@ -225,7 +225,8 @@ def _schema() -> Iterator[str]:
     yield f"PRAGMA application_id = {APPLICATION}"
     yield _CHAIN
     for table, columns in TABLES.items():
-        yield f"CREATE TABLE {table} ({columns}) STRICT"
+        options = "STRICT" if _SEQUENCE in columns else "STRICT, WITHOUT ROWID"
+        yield f"CREATE TABLE {table} ({columns}) {options}"
     for table in ("chain", *TABLES):
         for verb in ("UPDATE", "DELETE"):
             yield (

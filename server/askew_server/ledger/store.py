@@ -14,21 +14,15 @@ from typing import Any, TypeVar
 from askew.errors import LedgerError, LedgerFrozen
 from askew_server.ledger import repair
 from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import (
-    Link,
-    check_links,
-    check_no_strays,
-    last_link,
-    mark_of,
-    seal,
-)
+from askew_server.ledger.chain import last_link
+from askew_server.ledger.checked import Checked, check
+from askew_server.ledger.entry import Entry
 from askew_server.ledger.group import Waiting
 from askew_server.ledger.marks import START, Mark
 from askew_server.ledger.ownership import check_own
-from askew_server.ledger.recount import check_answers, check_totals
+from askew_server.ledger.recount import check_answers
 from askew_server.ledger.storage import check_schema, connect, pragma, storage_errors
 
-_START = (START.sequence, START.hash)
 _STOPPED = "the program was stopped; what was being charged may be spent"
 _Made = TypeVar("_Made")
 
@@ -45,14 +39,14 @@ class Store:
         self._path, self._anchor, self._lock = path, Anchor(anchor_path), Lock()
         self._waiting: list[Waiting[Any]] = []
         self._arrivals, self._busy = Condition(), False
-        self._checked = _START  # the link up to which this process has checked the chain
+        self._checked = Checked()
         self._version: object = None  # of the file, as SQLite counts others' commits, at that time
         self._fault: str | None = None
         with storage_errors(path):
             self._database = connect(path, patience)
         try:
             with self.transaction("BEGIN IMMEDIATE") as database:
-                if last_link(database) == _START and not anchor_path.exists():
+                if last_link(database) == START.link and not anchor_path.exists():
                     self._anchor.create()
             with storage_errors(path):
                 check_own(anchor_path, "anchor")
@@ -80,7 +74,7 @@ class Store:
     def append(
         self,
         find: Callable[[sqlite3.Connection], _Made | None],
-        act: Callable[[sqlite3.Connection, int], _Made],
+        act: Callable[[Entry], _Made],
     ) -> _Made:
         """What `find` finds, else what `act` makes.
 
@@ -90,11 +84,17 @@ class Store:
         of the others back. Raises what find and act raise, LedgerFrozen and LedgerError.
         """
         mine = Waiting(find, act)
+        self._take_turn(mine)
+        with storage_errors(self._path):
+            return mine.outcome()
+
+    def _take_turn(self, mine: Waiting[Any]) -> None:
+        """Until it is settled: by this thread for all who have arrived, or by another."""
         with self._arrivals:
             self._waiting.append(mine)
             self._arrivals.wait_for(lambda: mine.settled or not self._busy)
-            if mine.settled:  # by another, who worked for all who had arrived
-                return mine.outcome()
+            if mine.settled:
+                return
             self._busy = True
             group, self._waiting = self._waiting, []
         try:
@@ -105,7 +105,6 @@ class Store:
                     each.settled = True
                 self._busy = False
                 self._arrivals.notify_all()
-        return mine.outcome()
 
     def _settle(self, group: Sequence[Waiting[Any]]) -> None:
         """What fails the transaction fails all that were to act in it, and nobody who was only to
@@ -120,15 +119,14 @@ class Store:
                 before = sealed = self._bring_anchor_up(database)
                 for each in acted:
                     # Another act of the group may have done the same.
-                    if sealed == before or each.wants_to_act(database):
+                    if sealed is before or each.wants_to_act(database):
                         sealed = each.act_in(database, sealed)
-                if sealed == before:  # all were refused
+                if sealed is before:  # all were refused
                     return
-                self._anchor.make_room(len(acted))
-                self._anchor.announce(Mark(*sealed, {}, kept=False))
-            self._checked = sealed  # these rows were hashed as they are stored
+                self._anchor.announce(Mark(*sealed.link, {}, kept=False), len(acted))
+            self._checked = sealed
             with self.transaction("BEGIN IMMEDIATE") as database:
-                self._keep(database, last_link(database))
+                self._bring_anchor_up(database)
         except Exception as error:
             for each in acted:
                 each.fail(error)
@@ -137,28 +135,23 @@ class Store:
                 each.fail(LedgerError(_STOPPED))
             raise
 
-    def _bring_anchor_up(self, database: sqlite3.Connection) -> Link:
-        """The last link. Raises LedgerFrozen if chain and anchor differ by more than a crash
-        explains.
+    def _bring_anchor_up(self, database: sqlite3.Connection) -> Checked:
+        """Check what others committed, and keep what is announced and committed; what is known
+        then. Raises LedgerFrozen if chain and anchor differ by more than a crash explains.
 
-        `data_version` changes with every commit of another connection: where it did not, schema and
-        links are those that were checked, or that this process made.
+        `data_version` changes with every commit of another connection: where it did not, schema,
+        links and totals are those that were checked, or that this process made.
         """
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
         end, version = last_link(database), pragma(database, "data_version")
-        if (end, version) != (self._checked, self._version):
+        if (end, version) != (self._checked.link, self._version):
             check_schema(database)
-            self._checked = end = check_links(database, self._checked)
-            self._version = version
-        self._keep(database, end)
-        return end
-
-    def _keep(self, database: sqlite3.Connection, end: Link) -> None:
-        """Keep what is announced and committed. Raises LedgerFrozen as `unkept_since` does."""
+            self._checked, self._version = check(database, self._checked), version
         kept = repair.unkept_since(database, self._anchor, end)
         if kept is not None:
-            self._anchor.keep(mark_of(database, kept, end))
+            self._anchor.keep(self._checked.mark(kept))
+        return self._checked
 
     def check_file(self) -> None:
         """The whole of the file again: pages, hashes, totals. A fault freezes this ledger."""
@@ -168,9 +161,7 @@ class Store:
                 found = pragma(database, "integrity_check")
                 if found != "ok":
                     raise LedgerFrozen(f"the ledger {self._path} is damaged: {found}")
-                self._checked = check_links(database, _START)
-                check_no_strays(database)
-                check_totals(database)
+                self._checked = check(database, Checked())
                 check_answers(database)
                 check_schema(database)
         except LedgerError as error:
@@ -191,12 +182,11 @@ class Store:
         if self._fault is not None:
             raise LedgerFrozen(self._fault)
         with self.transaction("BEGIN IMMEDIATE") as database:
-            before = last_link(database)
-            sequence, unreadable = repair.record(database, self._anchor, reason, nothing_lost)
-            repaired = mark_of(database, sequence - 1, seal(database, sequence, before))
+            before = check(database, self._checked)  # others may have committed since
+            entry, unreadable = repair.record(database, self._anchor, before, reason, nothing_lost)
+            repaired = entry.seal().mark(entry.sequence - 1)
             if not unreadable:
-                self._anchor.make_room(len(repaired.spent))
-                self._anchor.announce(repaired)
+                self._anchor.announce(repaired, len(repaired.spent))
         with self.transaction("BEGIN IMMEDIATE") as database:
             if unreadable:  # only now: what its readable lines know is lost with them
                 self._anchor.renew(repaired)

@@ -12,7 +12,11 @@ from server.ledger.scenes import CAP, open_ledger, pure, request
 
 from askew.errors import LedgerFrozen
 from askew_server.ledger.anchor import Anchor
-from askew_server.ledger.chain import last_link, mark_of, seal
+from askew_server.ledger.chain import hash_over, last_link, stored_rows
+from askew_server.ledger.checked import Checked
+from askew_server.ledger.entry import Entry
+from askew_server.ledger.reading import dataset_names, spent_on
+from askew_server.ledger.recount import Total
 
 
 @contextmanager
@@ -46,21 +50,33 @@ def reseal(path: Path, *statements: str) -> None:
         sequences = database.execute("SELECT sequence FROM chain ORDER BY sequence").fetchall()
         database.execute("DELETE FROM chain")
         for (sequence,) in sequences:
-            seal(database, sequence, last_link(database))
+            seal(database, sequence)
 
 
-def add(path: Path, forged: Callable[[sqlite3.Connection, int], None]) -> None:
+def add(path: Path, forged: Callable[[Entry], None]) -> None:
     """One more row, which `forged` writes, and its link, made as the program makes it."""
     with editing(path) as database:
-        before = last_link(database)
-        forged(database, before[0] + 1)
-        seal(database, before[0] + 1, before)
+        entry = Entry(database, believed(database))
+        forged(entry)
+        entry.seal()
+
+
+def seal(database: sqlite3.Connection, sequence: int) -> None:
+    """The link over the rows of a sequence as they are stored, at the chain's end."""
+    link = hash_over(stored_rows(database, sequence), last_link(database)[1])
+    database.execute("INSERT INTO chain VALUES (?, ?)", (sequence, link))
+
+
+def believed(database: sqlite3.Connection) -> Checked:
+    """What a program would know that believes every row."""
+    totals = {name: Total(1, spent_on(database, name)) for name in dataset_names(database)}
+    return Checked(last_link(database), 0, totals)
 
 
 def anchor_again(path: Path, anchor: Path) -> None:
     """An anchor that says what the ledger says: what only its own account can do."""
     with closing(sqlite3.connect(path)) as database:
-        Anchor(anchor).renew(mark_of(database, 0, last_link(database)))
+        Anchor(anchor).renew(believed(database).mark(0))
 
 
 def assert_refused(folder: Path, words: str) -> None:

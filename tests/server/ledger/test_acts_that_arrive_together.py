@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from server.ledger.arrivals import PATIENCE, kept, together
@@ -22,6 +24,7 @@ from askew.errors import BudgetExceeded, ChargePending, LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Charge, ChargeRequest, acts
 from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.entry import Entry
 
 
 def test_they_share_the_lines_of_the_anchor_and_each_has_a_row(tmp_path: Path) -> None:
@@ -63,14 +66,37 @@ def test_one_that_is_refused_takes_nothing_of_the_others_back(tmp_path: Path) ->
         ledger.verify()
 
 
-def test_a_refused_act_leaves_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted bug: no savepoint."""
+def refused(_: Entry) -> None:
+    raise LedgerError("too late")
+
+
+def twice(entry: Entry) -> None:
+    """One more row of a sequence that has one."""
+    entry.insert("revocations", "plays", "ann")
+    entry.insert("revocations", "plays", "ann")
+
+
+def nameless(entry: Entry) -> None:
+    entry.insert("revocations", "plays", "")
+
+
+def unforeseen(entry: Entry) -> None:
+    entry.insert("revocations", "plays", object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("end", [refused, twice, nameless, unforeseen])
+def test_an_act_that_fails_by_itself_leaves_no_row_and_harms_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[Entry], None]
+) -> None:
+    """Planted bugs: no savepoint; all of a group fail where a row of one does not fit; a total
+    that is believed though its act failed.
+    """
     add_charge = acts.add_charge
 
-    def stumbles(database: sqlite3.Connection, sequence: int, wanted: ChargeRequest) -> Charge:
-        made = add_charge(database, sequence, wanted)
+    def stumbles(entry: Entry, wanted: ChargeRequest) -> Charge:
+        made = add_charge(entry, wanted)
         if wanted.key == "b":
-            raise LedgerError("too late")
+            end(entry)
         return made
 
     monkeypatch.setattr(acts, "add_charge", stumbles)
@@ -78,7 +104,39 @@ def test_a_refused_act_leaves_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with together(ledger, [request("a"), request("b"), request("c")]) as futures:
             outcomes = [future.exception(PATIENCE) for future in futures]
         assert [each is None for each in outcomes] == [True, False, True]
+        assert isinstance(outcomes[1], LedgerError)
         assert [charge.request.key for charge in ledger.charges()] == ["a", "c"]
+        assert kept(tmp_path)[-1].spent["plays"].epsilon == epsilon_spent(ledger) == 2
+        ledger.verify()
+
+
+@pytest.mark.parametrize("step", ["find_release", "add_charge"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        sqlite3.OperationalError("database or disk is full"),
+        sqlite3.DatabaseError("database disk image is malformed"),
+        OSError(28, "No space left on device"),
+    ],
+)
+def test_an_error_of_the_disk_fails_all_that_share_the_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: Exception
+) -> None:
+    """Planted bug: whatever one of them meets is taken for its own."""
+    does = getattr(acts, step)
+
+    def fails(where: Any, wanted: ChargeRequest) -> object:
+        if wanted.key == "b":
+            raise error
+        return does(where, wanted)
+
+    with new_ledger(tmp_path) as ledger:
+        monkeypatch.setattr(acts, step, fails)
+        with together(ledger, [request("a"), request("b"), request("c")]) as futures:
+            assert all(isinstance(each.exception(PATIENCE), LedgerError) for each in futures)
+        monkeypatch.undo()
+        assert epsilon_spent(ledger) == 0
+        charged(ledger, request("a"))
         ledger.verify()
 
 

@@ -334,7 +334,11 @@ def open_and_spend(path: Path, anchor: Path) -> None:
 
 @pytest.mark.parametrize("left", [0.02, 0.3, 0.6, 0.95])
 def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
+    """An analyst asked, so no page is empty, and its end no loss."""
     path, anchor = files(folder)
+    with open_ledger(folder) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        charged(ledger, answer("q1", 5))
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * left)])
     with pytest.raises(LedgerError):

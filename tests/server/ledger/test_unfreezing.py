@@ -214,11 +214,13 @@ def test_a_gap_is_only_believed_of_a_repair(folder: Path) -> None:
     import sqlite3
     from contextlib import closing
 
-    from askew_server.ledger.chain import last_link, seal
+    from server.ledger.forging import seal
+
+    from askew_server.ledger.chain import last_link
 
     path, anchor = files(folder)
     with closing(sqlite3.connect(path)) as database:
-        seal(database, last_link(database)[0] + 5, last_link(database))
+        seal(database, last_link(database)[0] + 5)
         database.commit()
     with Ledger(path, anchor) as ledger:
         assert "missing or was rewritten" in str(ledger.frozen)
@@ -256,7 +258,7 @@ def test_a_crash_in_an_unfreeze_loses_nothing_that_was_spent(
         ledger.verify()
 
 
-def dying(anchor: Anchor, mark: Mark) -> None:
+def dying(anchor: Anchor, mark: Mark, *_: object) -> None:
     raise Killed
 
 

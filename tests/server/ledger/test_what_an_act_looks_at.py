@@ -74,7 +74,6 @@ def test_two_that_write_one_anchor_go_on_where_the_other_ended(tmp_path: Path) -
     one.create()
     for number in range(1, 9):
         writer, reader = (one, other) if number % 3 else (other, one)
-        writer.make_room()
         writer.announce(link(number))
         assert reader.head()[1] == link(number, kept=False)
         reader.keep(link(number))
@@ -88,7 +87,7 @@ def test_half_a_line_of_somebody_who_died_is_written_over(tmp_path: Path, left: 
     anchor = files(tmp_path)[1]
     one = Anchor(anchor)
     one.create()
-    one.make_room()
+    one.announce(link(1))
     one.keep(link(1))
     content = anchor.read_bytes()
     end = len(content.rstrip(b"\0"))
@@ -109,7 +108,7 @@ def test_what_others_committed_is_checked_before_the_next_act(
             seen.append((since[0], (end := check_links(database, since))[0]))
             return end
 
-        monkeypatch.setattr("askew_server.ledger.store.check_links", noted)
+        monkeypatch.setattr("askew_server.ledger.checked.check_links", noted)
         charged(ledger, request("b"))
         assert seen == []
         with open_ledger(tmp_path) as other:
@@ -118,3 +117,13 @@ def test_what_others_committed_is_checked_before_the_next_act(
         seen.clear()
         charged(ledger, request("d"))
         assert seen == [(last - 1, last)]
+
+
+def test_an_anchor_made_anew_holds_nothing_of_one_that_a_crash_left_half_made(
+    tmp_path: Path,
+) -> None:
+    """Planted bug: a shorter line written over a longer one."""
+    anchor = Anchor(files(tmp_path)[1])
+    files(tmp_path)[1].with_name("anchor.new").write_bytes(b"x" * 1000 + b"\n")
+    anchor.renew(link(7))
+    assert Anchor(anchor.path).lines() == ([link(7)], None)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Condition, Semaphore
+from typing import Any
 
 import pytest
 from server.ledger.arrivals import PATIENCE, Seats, kept, together
@@ -87,8 +88,11 @@ def test_room_for_what_the_anchor_has_to_say_of_all_of_them_is_taken_before_the_
     assert set(grown) == {0}
 
 
-def test_an_id_that_no_file_can_hold_fails_nobody_else(tmp_path: Path) -> None:
-    """Planted bug: it is left to SQLite, whose error is everybody's."""
+@pytest.mark.parametrize(("identity", "error"), [(1 << 63, LedgerError), ("one", TypeError)])
+def test_an_id_that_no_file_can_hold_fails_nobody_else(
+    tmp_path: Path, identity: Any, error: type[Exception]
+) -> None:
+    """Planted bugs: it is left to SQLite, whose error is everybody's; what nobody thought of is."""
     with new_ledger(tmp_path) as ledger, ThreadPoolExecutor(1) as pool:
         store, seats = ledger._store, Seats()
         store._waiting, store._busy = seats, True
@@ -96,6 +100,6 @@ def test_an_id_that_no_file_can_hold_fails_nobody_else(tmp_path: Path) -> None:
         assert seats.arrived.acquire(timeout=PATIENCE)
         with store._arrivals:  # free only once it waits
             store._busy = False
-        with pytest.raises(LedgerError, match="there is no charge"):
-            ledger.fulfill(1 << 63, b"public")
+        with pytest.raises(error):
+            ledger.fulfill(identity, b"public")
         assert isinstance(waits.result(PATIENCE), Charge)

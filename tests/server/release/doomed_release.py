@@ -79,7 +79,7 @@ def watch(reached: Reached) -> None:
     named(EventCounter, "__call__", "count")
     named(ReleasePlan, "select", "select")
     named(SystemBits, "read", "draw")
-    named(Anchor, "make_room", "room")
+    named(Anchor, "_make_room", "room")
     named(Anchor, "announce", "announce")
     named(Anchor, "keep", "keep")
 

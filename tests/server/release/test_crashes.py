@@ -30,13 +30,13 @@ CHARGE = [
     *("before INSERT INTO totals", "after INSERT INTO totals"),
     *("before INSERT INTO charges", "after INSERT INTO charges"),
     *("before INSERT INTO chain", "after INSERT INTO chain"),
-    *("before room", "after room", "before announce", "after announce", "before COMMIT"),
+    *("before announce", "before room", "after room", "after announce", "before COMMIT"),
 ]
 FULFILL = [
     *("before BEGIN IMMEDIATE", "after BEGIN IMMEDIATE"),
     *("before INSERT INTO fulfilments", "after INSERT INTO fulfilments"),
     *("before INSERT INTO chain", "after INSERT INTO chain"),
-    *("before room", "after room", "before announce", "after announce", "before COMMIT"),
+    *("before announce", "before room", "after room", "after announce", "before COMMIT"),
 ]
 COMMITTED = ["after COMMIT", "before keep", "after keep"]
 UNCHARGED = ["before charge", *(f"charge: {point}" for point in CHARGE)]
