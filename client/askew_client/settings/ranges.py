@@ -1,6 +1,7 @@
 """The ranges of settings, known before anything heavy is loaded.
 
 So a command refuses a wrong flag before it reads, asks or charges, and the app before it draws.
+What reads a setting that most people leave alone is loaded where there is one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.privacy import exact_rational
-from askew_client.settings.accepted import Accepted
-from askew_client.settings.regions import region_of
-from askew_client.settings.static_host import StaticHost
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
@@ -94,8 +92,12 @@ def _check_ways(chosen: Mapping[str, Any]) -> None:
     if type(size) is not int or size < 1:
         raise ParameterError("byte_budget", size, "a whole number of at least 1")
     if (accept := chosen.get("accept", "")) != "":
+        from askew_client.settings.accepted import Accepted
+
         Accepted.parsed(accept)
     if (held_from := chosen.get("held_from", "")) != "":
+        from askew_client.settings.static_host import StaticHost
+
         StaticHost.of(held_from)
 
 
@@ -110,4 +112,6 @@ def _check_questions(chosen: Mapping[str, Any]) -> None:
     if not isinstance(region, str):
         raise ParameterError("region", region, "text")
     if region:
+        from askew_client.settings.regions import region_of
+
         region_of(region)
