@@ -16,10 +16,12 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
+from askew_client.transport.late import LateTransport
 from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 
 if TYPE_CHECKING:
+    from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.held import KeptLibrary
 
 
@@ -86,7 +88,13 @@ async def _network(
     if given is not None:
         yield given
         return
-    from askew_client.transport.grpc import GrpcTransport  # gRPC takes a third of a second
 
-    async with GrpcTransport(server, settings.timeout, settings.authority) as network:
+    def made() -> GrpcTransport:
+        from askew_client.transport.grpc import GrpcTransport
+
+        return GrpcTransport(server, settings.timeout, settings.authority)
+
+    async with LateTransport(made) as network:
+        if settings.authority:  # a file that is no use is named before anything is asked
+            await network.network()
         yield network

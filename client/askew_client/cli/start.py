@@ -28,5 +28,6 @@ def spare_the_processor() -> None:
     """Leave out what a process of a second pays and has nothing of."""
     # numpy's threads wait in a loop before they sleep: 25 ms of each processor, once it is loaded.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # of 2^4 turns
-    # The interpreter looks for garbage once more when it ends, and its memory goes back anyway.
+    # What a start makes stays: looking through it for garbage, now or at the end, finds none.
+    gc.set_threshold(50_000)
     atexit.register(gc.freeze)
