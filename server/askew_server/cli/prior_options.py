@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew_server.prior.source import Cohort, DPGaussian, PriorSource, read_published
+if TYPE_CHECKING:
+    from askew_server.prior.source import PriorSource  # brings numpy
 
 _OPTIONS = (
     click.option(
@@ -52,6 +53,8 @@ class PriorOptions:
 
         counts: the least count that is a like, where files hold counts.
         """
+        from askew_server.prior.source import Cohort, read_published
+
         given = [self.prior_file, self.prior_dp, self.prior_cohort]
         if sum(each is not None for each in given) > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
@@ -71,6 +74,7 @@ class PriorOptions:
         from askew_server.cli.options import existing
         from askew_server.ledger import Ledger
         from askew_server.prior.release import PaidRelease
+        from askew_server.prior.source import DPGaussian
 
         with Ledger(existing(self.ledger), self.anchor) as ledger:
             yield DPGaussian(epsilon, PaidRelease(ledger, self.dataset, SystemBits()))
