@@ -38,6 +38,7 @@ _POSITIVE: Final = (
     "pace",
     "timeout",
 )
+_MOST: Final = 1e24  # what a flag has digits for, and far from what overflows in a float
 WAYS: Final = ("", "whole", "shared", "signal")
 # Far longer ones overflow the clocks that they are told to.
 _SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
@@ -78,8 +79,8 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
         value = chosen.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise ParameterError(name, value, "a number")
-        if not 0 < value < float("inf"):  # written so that NaN is refused too
-            raise ParameterError(name, value, "positive and finite")
+        if not 0 < value <= _MOST:  # written so that NaN is refused too
+            raise ParameterError(name, value, f"positive and at most {_MOST:g}")
     for name, (shortest, longest) in _SECONDS.items():
         if not shortest <= (seconds := chosen.get(name, 1)) <= longest:
             raise ParameterError(name, seconds, f"from {shortest:g} to {longest} seconds")

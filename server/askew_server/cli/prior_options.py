@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from askew_server.cli.options import Rational
+
 if TYPE_CHECKING:
     from askew_server.prior.source import PriorSource  # brings numpy
 
@@ -23,6 +25,7 @@ _OPTIONS = (
     ),
     click.option(
         "--prior-dp",
+        type=Rational(positive=True),
         help="Prior fitted under differential privacy, given the item vectors (--vectors-from): its"
         " epsilon, such as 1 or 1/2.",
     ),
@@ -41,7 +44,7 @@ class PriorOptions:
     """What was given on the command line."""
 
     prior_file: Path | None
-    prior_dp: str | None
+    prior_dp: Fraction | None
     ledger: Path | None
     anchor: Path | None
     dataset: str | None
@@ -59,7 +62,7 @@ class PriorOptions:
         if sum(each is not None for each in given) > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
         if self.prior_dp is not None:
-            yield from self._released(_rational(self.prior_dp))
+            yield from self._released(self.prior_dp)
         elif self.prior_file is not None:
             from askew_server.evaluation.data import read_table
 
@@ -92,12 +95,3 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         taking = option(taking)
     return taking
-
-
-def _rational(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise click.UsageError(
-            f"--prior-dp must be a number such as 1 or 1/2, not {text!r}"
-        ) from None
