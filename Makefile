@@ -4,7 +4,7 @@
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
 # make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
-# make bench-start-up  CPU of commands that show what is stored, and of a question
+# make bench-start-up  CPU of commands that show what is stored or help, and of questions
 # make bench-server  answers of a running server beside an echo of their size
 # make overload  ten times more questions than a server can answer; make abuse: hostile callers
 # make bench-scale  selection from ten million items: time and peak memory of every mechanism

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew_client.client import open_companion, value_of
+from askew_client.opening import open_companion
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
+from askew_client.views.problems import value_of
 
 ITEMS, FACTORS, FEW, MANY = 12_000, 32, 3, 10_000
 PACES = (ClientSettings().pace, 0.0001)

@@ -113,7 +113,7 @@ class OneFile:
 
 def opened(folder: Path) -> Any:
     """A device that holds all of it, and asks nobody."""
-    from askew_client.client import open_companion
+    from askew_client.opening import open_companion
     from askew_client.settings.settings import ClientSettings
 
     settings = ClientSettings(way="whole", byte_budget=BUDGET, k=20)

@@ -2,9 +2,10 @@
 
     .venv/bin/python -m benchmarks.start_up
 
-What shows stored things may take 120 ms, a question 300: from a profile that has one rating, of a
-server on this machine whose own time is not counted. All data are made up. Beside the question
-stands what any program takes that imports numpy and gRPC.
+What shows stored things or help may take 120 ms, a question 300: from a profile that has one
+rating, of a server on this machine whose own time is not counted. A question is answered by what is
+held, or sent: then it is this month's, whose signal is sent again. All data are made up. Beside
+questions stands what any program takes that imports numpy and gRPC.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ def shown(name: str, module: str, *options: object) -> Row:
     return Row(name, lambda: contenders(ours, "pip --version", peer), SHOWN)
 
 
-def asked(data: Path, address: str) -> Row:
-    """The question of this month, whose signal is sent again."""
-    ours = program("-m", "askew_client", "ask", "--data", data, "--server", address)
+def asked(name: str, data: Path, address: str) -> Row:
+    """A question, after one that fetched what is held and drew this month's signal."""
+    words = (*name.split()[1:], "--data", data, "--server", address)
+    ours = program("-m", "askew_client", *words)
+    ours()
     libraries = "import asyncio, numpy, grpc.aio, google.protobuf.message"
     peer = program("-c", libraries)
-    return Row("askew ask", lambda: contenders(ours, "numpy and gRPC", peer), ASKED)
+    return Row(name, lambda: contenders(ours, "numpy and gRPC", peer), ASKED)
 
 
 def store(folder: Path) -> tuple[Path, Path]:
@@ -105,8 +108,19 @@ def main(folder: Path) -> None:
         shown(f"askew-server {name}", "askew_server", *operator)
         for name in ("ledger show", "ledger verify", "releases list")
     ]
+    rows += [
+        shown(f"{name} --help", module)
+        for name, module in (
+            ("askew", "askew_client"),
+            ("askew ask", "askew_client"),
+            ("askew-server", "askew_server"),
+            ("askew-server serve", "askew_server"),
+            ("askew-server train", "askew_server"),
+        )
+    ]
     with served(folder) as address:
-        finish([run("Start-up, CPU of a whole command", [*rows, asked(data, address)])])
+        questions = [asked(n, data, address) for n in ("askew ask", "askew ask --way signal")]
+        finish([run("Start-up, CPU of a whole command", [*rows, *questions])])
 
 
 if __name__ == "__main__":

@@ -41,12 +41,13 @@ LIMITS = {
 async def device(address: str, directory: str) -> dict[str, int]:
     """What the process says of itself; the relay knows how many bytes passed."""
     from askew.randomness import SystemBits
-    from askew_client.client import open_library, value_of
     from askew_client.device.device import Companion
     from askew_client.ledger.store import SignalStore
+    from askew_client.opening import open_library
     from askew_client.profile.store import ProfileStore
     from askew_client.settings import paths
     from askew_client.settings.settings import ClientSettings
+    from askew_client.views.problems import value_of
 
     settings = ClientSettings(
         epsilon=Fraction(1), k=K, way="signal", max_one_rating=4.0, timeout=60.0

@@ -209,7 +209,7 @@ def check_magnitude(name: str, value: Fraction) -> Fraction:
     """Small enough that sums stay short and floats hold it: below 2**32, denominator <= 2**256."""
     if value >= 2**32 or value.denominator > 2**256:
         limit = "below 2**32 with a denominator of at most 2**256"
-        raise ParameterError(name, f"about {float(value):.6g}", limit)
+        raise ParameterError(name, value, limit)
     return value
 
 

@@ -52,7 +52,10 @@ def shown(value: object) -> str:
     """A value as a person would type it: text in quotes, and a number of any type by its digits."""
     if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
-    text = repr(value) if isinstance(value, (str, bytes)) else str(value)
+    try:
+        text = repr(value) if isinstance(value, (str, bytes)) else str(value)
+    except ValueError:  # Python writes no number of more than some thousand digits
+        return "a number of too many digits to write"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 

@@ -14,9 +14,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final, Literal
 
-from askew.errors import ParameterError
+from askew.errors import Malformed, ParameterError
 
 Metric = Literal["l1"]
+_RATIONAL_DIGITS = 160  # a numerator and a denominator below 2**256
 
 
 class NeighboringRelation(Enum):
@@ -207,3 +208,13 @@ def positive_rational(name: str, value: object) -> Fraction:
     if exact <= 0:
         raise ParameterError(name, exact, "above 0")
     return exact
+
+
+def rational(text: object) -> Fraction:
+    """An exact rational as the protocol writes it, such as "1/2". Raises Malformed."""
+    parts = text.split("/") if isinstance(text, str) and len(text) <= _RATIONAL_DIGITS else []
+    if not 1 <= len(parts) <= 2 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise Malformed("an exact rational must be written as 3 or 1/2")
+    if not int(parts[-1]) and len(parts) == 2:
+        raise Malformed("an exact rational must not be divided by 0")
+    return Fraction(*map(int, parts))

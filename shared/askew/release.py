@@ -13,14 +13,13 @@ from typing import Any
 
 from askew.errors import Malformed, OutOfRange
 from askew.plain_text import MAX_TEXT, check_text
-from askew.privacy import ApproximateDP, NeighboringRelation
+from askew.privacy import ApproximateDP, NeighboringRelation, rational
 
 SCHEMA = 1
 MAX_ITEMS = 10_000
 MAX_BYTES = 1 << 26  # above MAX_ITEMS of the longest names, so whatever is stored can be read
 MAX_CHARGE = (1 << 63) - 1
 PRIVACY_UNIT = "one person's whole history"
-_RATIONAL_DIGITS = 160  # a numerator and a denominator below 2**256
 
 
 @dataclass(frozen=True)
@@ -131,16 +130,6 @@ def check_charge(charge: int) -> None:
     """Raises OutOfRange unless the number can be that of a charge."""
     if not 1 <= charge <= MAX_CHARGE:
         raise OutOfRange("a charge", f"from 1 to {MAX_CHARGE}")
-
-
-def rational(text: object) -> Fraction:
-    """An exact rational as the protocol writes it, such as "1/2". Raises Malformed."""
-    parts = text.split("/") if isinstance(text, str) and len(text) <= _RATIONAL_DIGITS else []
-    if not 1 <= len(parts) <= 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise Malformed("an exact rational must be written as 3 or 1/2")
-    if not int(parts[-1]) and len(parts) == 2:
-        raise Malformed("an exact rational must not be divided by 0")
-    return Fraction(*map(int, parts))
 
 
 def plain_name(text: str) -> str:

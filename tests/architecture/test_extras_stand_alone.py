@@ -86,7 +86,7 @@ def run(extras: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
         ("", "askew", "askew: click is not installed; .* 'askew[client]'"),
         ("", "askew tui", "askew: click is not installed; .* 'askew[client]'"),
         ("", "askew-server --help", "askew-server: click is not installed; .* 'askew[server]'"),
-        ("client", "askew-server", "askew-server: .* 'askew[server]'"),
+        ("client", "askew-server train --ratings r --out m", "askew-server: .* 'askew[server]'"),
         ("client", "askew-server serve --demo", "askew-server: .* 'askew[server]'"),
         ("client", "askew tui --demo", "askew: textual is not installed; .* 'askew[client,tui]'"),
         ("client tui", "askew tui --demo --web", "askew: .* 'askew[client,web]'"),

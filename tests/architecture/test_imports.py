@@ -222,6 +222,7 @@ LIGHT = [
     "askew_client",
     "askew_client.cli.main",
     "askew_client.client",
+    "askew_client.opening",
     "askew_client.device.device",
     "askew_client.exchange",
     "askew_client.forecast.forecast",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import click
 import pytest
@@ -50,10 +53,10 @@ OTHERS = {
 
 
 def run(command: str, stdin: str = "") -> tuple[str, set[str]]:
-    """What a command printed, and the top-level modules that it loaded."""
+    """What a command printed, and the modules that it loaded."""
     program, *arguments = command.split()
     module = {"askew": "askew_client", "askew-server": "askew_server"}[program]
-    code = f"import sys\nfrom {module}.cli.main import main\ntry:\n    main()\n"
+    code = f"import sys\nfrom {module}.cli.start import main\ntry:\n    main()\n"
     code += "finally:\n    print(*sys.modules, file=sys.stderr)\n"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -62,7 +65,41 @@ def run(command: str, stdin: str = "") -> tuple[str, set[str]]:
         text=True,
         check=True,
     )
-    return done.stdout, {name.partition(".")[0] for name in done.stderr.split()}
+    return done.stdout, set(done.stderr.split())
+
+
+def heavy(modules: set[str]) -> set[str]:
+    """The libraries among them that compute, call or draw."""
+    return {name.partition(".")[0] for name in modules} & HEAVY
+
+
+# Of one program: what each help text loaded that the ones before it had not.
+HELP = """
+import json, sys, click
+from every_command import every_command
+from {package}.cli.main import cli
+
+loaded, seen = {{}}, set()
+cli.get_help(click.Context(cli))
+loaded["the list of commands"] = sorted(sys.modules)
+for words, command in every_command(cli):
+    command.get_help(click.Context(command))
+    loaded[" ".join(words)] = sorted(set(sys.modules) - seen)
+    seen = set(sys.modules)
+print(json.dumps(loaded))
+"""
+
+
+def loaded_for_help(package: str) -> dict[str, set[str]]:
+    """By the words of each command."""
+    done = subprocess.run(
+        [sys.executable, "-c", HELP.format(package=package)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+    )
+    return {words: set(modules) for words, modules in json.loads(done.stdout).items()}
 
 
 @pytest.fixture(scope="module")
@@ -107,4 +144,57 @@ def test_what_is_stored_is_shown_without_the_heavy_libraries(
     """Planted bug: numpy at the top of a module that holds a title's key."""
     shown, loaded = run(f"{command} {SHOW[command].format(**stored)}")
     assert shown
-    assert loaded & HEAVY == set()
+    assert heavy(loaded) == set()
+
+
+@pytest.mark.parametrize("package", ["askew_client", "askew_server"])
+def test_help_is_shown_without_the_heavy_libraries(package: str) -> None:
+    """Planted bugs: numpy at the top of a command's module; a type from where a model is made."""
+    loaded = loaded_for_help(package)
+    assert len(loaded) > 20
+    assert {words: found for words, each in loaded.items() if (found := heavy(each))} == {}
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    """Planted bug: click's own list, which asks each command what it does."""
+    listed = loaded_for_help("askew_server")["the list of commands"]
+    rooms = {name for name in listed if name.startswith("askew_server.")}
+    assert rooms == {f"askew_server.cli{rest}" for rest in ("", ".commands", ".main")}
+
+
+def test_the_list_says_of_a_command_what_it_says_of_itself() -> None:
+    context = click.Context(server, terminal_width=200, max_content_width=200)
+    listed = server.get_help(context).partition("Commands:")[2].splitlines()
+    said = dict(line.split(maxsplit=1) for line in listed if line)
+    of_itself = {
+        name: " ".join((command.help or "").split())
+        for name, command in ((name, server.get_command(context, name)) for name in server.listed)
+        if command is not None and not command.hidden
+    }
+    assert said.keys() == of_itself.keys()
+    for name, text in said.items():
+        assert of_itself[name].startswith(text)
+        assert text.endswith(".")
+
+
+START = """
+import atexit, gc, os, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 0, os.environ["OPENBLAS_THREAD_TIMEOUT"]))
+from askew_client.cli.start import main
+sys.argv = ["askew", "--version"]
+main()
+"""
+
+
+@pytest.mark.parametrize(("chosen", "kept"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "9"}, "9")])
+def test_a_short_process_spares_the_processor(chosen: dict[str, str], kept: str) -> None:
+    """Planted bugs: no `gc.freeze` at the end; what the environment says is overwritten."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS")}
+    done = subprocess.run(
+        [sys.executable, "-c", START],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment | chosen,
+    )
+    assert done.stdout.splitlines()[-1] == f"True {kept}"

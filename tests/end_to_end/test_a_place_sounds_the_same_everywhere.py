@@ -32,7 +32,7 @@ from askew.errors import AskewError
 from askew.metric.position import Position
 from askew_client import AskewClient, AxisValues
 from askew_client.cli import main as cli
-from askew_client.client import open_companion
+from askew_client.opening import open_companion
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import NearAnswer
 

@@ -31,10 +31,10 @@ from askew.sizes import MAX_DIMENSION
 from askew.vectors import BUCKET_COUNTS, FeatureSpace, RatingScale
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.client import open_companion
 from askew_client.held.calendar import DAY, usable
 from askew_client.held.keeper import Keeper
 from askew_client.held.shelf import Shelf
+from askew_client.opening import open_companion
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings, MechanismName

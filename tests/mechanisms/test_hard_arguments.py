@@ -18,6 +18,7 @@ from askew.mechanisms import (
     LaplaceLimitedDomain,
     LimitedDomain,
     Lipschitz,
+    OneShot,
     OptimalThreshold,
     Peeling,
     PermuteAndFlip,
@@ -167,3 +168,39 @@ def test_the_float_path_keeps_to_the_sizes_that_its_claim_is_for(
     assert mechanism.select([HUGE, -HUGE, 0], bits=SystemBits()) == (0,)
     with pytest.raises(ParameterError, match="float64"):
         mechanism.select([1, 2, 3, 4], bits=SystemBits())
+
+
+BEYOND = (Fraction(10**400), 2**1024, 10**5000, 2**256 + 1, Fraction(1, 10**400))
+
+
+@pytest.mark.parametrize("epsilon", BEYOND, ids=("400", "1024", "5000", "256", "tiny"))
+def test_an_epsilon_that_no_float_holds_is_refused_with_its_limit(epsilon: Fraction | int) -> None:
+    """Planted bug: only its sign is looked at, and a choice ends in an OverflowError."""
+    for make in (
+        lambda: Canonical(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: Joint(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: PNFJoint(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: Lipschitz(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: OneShot(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: Peeling(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: PermuteAndFlip(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: ConcentratedPeeling(k=2, epsilon=epsilon, neighbors=ONE, delta=Fraction(1, 9)),
+        lambda: GammaCounts(k=2, epsilon=epsilon, neighbors=ONE),
+        lambda: limited(epsilon=epsilon),
+    ):
+        with pytest.raises(ParameterError, match=r"epsilon must be from 2\*\*-256 to 2\*\*256"):
+            make()
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2**256), 2**256], ids=("least", "most"))
+def test_the_least_and_the_largest_epsilon_select(epsilon: Fraction | int) -> None:
+    for mechanism in (
+        Canonical(k=1, epsilon=epsilon, neighbors=ONE),
+        Joint(k=1, epsilon=epsilon, neighbors=ONE),
+        Lipschitz(k=1, epsilon=epsilon, neighbors=ONE),
+        OneShot(k=1, epsilon=epsilon, neighbors=ONE),
+        Peeling(k=1, epsilon=epsilon, neighbors=ONE),
+        PermuteAndFlip(k=1, epsilon=epsilon, neighbors=ONE),
+    ):
+        chosen = mechanism.select([HUGE, 3, 0], bits=SystemBits())
+        assert chosen == (0,) if epsilon > 1 else len(chosen) == 1

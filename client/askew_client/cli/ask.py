@@ -129,7 +129,8 @@ async def _asked(
 
     The latter is looked for when the connection is closed: until then, a server could hear of it.
     """
-    from askew_client.client import open_companion, value_of
+    from askew_client.opening import open_companion
+    from askew_client.views.problems import value_of
 
     opened = open_companion(
         config.settings, server=config.server, directory=config.data, profile=profile
@@ -165,7 +166,7 @@ def _save(found: Answer, path: Path) -> None:
 async def _titles(config: Config) -> list[tuple[str, tuple[str, ...]]]:
     import datetime
 
-    from askew_client.client import open_library
+    from askew_client.opening import open_library
 
     opened = open_library(config.settings, server=config.server, directory=config.data)
     async with opened as (_, library):

@@ -118,7 +118,8 @@ async def _asked(  # what is asked, and from where
     second_space: bool,
 ) -> NearAnswer:
     """Say what the question costs, and ask it."""
-    from askew_client.client import open_companion, value_of
+    from askew_client.opening import open_companion
+    from askew_client.views.problems import value_of
 
     opened = open_companion(
         config.settings, server=config.server, directory=config.data, profile=profile

@@ -55,7 +55,7 @@ def refresh(
 
 
 async def _refreshed(config: Config) -> Refreshed:
-    from askew_client.client import open_library
+    from askew_client.opening import open_library
 
     opened = open_library(config.settings, server=config.server, directory=config.data)
     async with opened as (_, library):

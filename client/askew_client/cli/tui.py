@@ -97,7 +97,7 @@ def _companion(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Com
         from askew_client.tui.simulation import simulated_companion
 
         return simulated_companion(config.settings)
-    from askew_client.client import open_companion
+    from askew_client.opening import open_companion
 
     return open_companion(config.settings, server=config.server, directory=config.data)
 

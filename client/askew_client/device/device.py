@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from askew.errors import ProfileError
 from askew_client.device import present
-from askew_client.device.budget_view import budget_of
 from askew_client.device.questions import QuestionDesk
 from askew_client.exchange import Exchange
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.views.budget import Budget
 from askew_client.views.rated import Title
 from askew_client.views.values import Bar, Connection, Forecast, Match, NoisePicture
+
+if TYPE_CHECKING:
+    from askew_client.views.budget import Budget
 
 
 class Companion(QuestionDesk):
@@ -100,6 +102,8 @@ class Companion(QuestionDesk):
 
     def budget(self) -> Budget:
         """The meter, every line of the ledger and what they mean in words."""
+        from askew_client.device.budget_view import budget_of
+
         return replace(budget_of(self._signals, self._today()), way=self._way())
 
     def unfreeze(self) -> Budget:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from askew.break_even import Way
 from askew.errors import AskewError, ParameterError, StaleSpace
@@ -14,7 +15,6 @@ from askew.ranking import Slate
 from askew_client.device import present
 from askew_client.device.answering import Asked, ranked_here, ranked_with
 from askew_client.device.model import Model
-from askew_client.device.nearby import Nearby
 from askew_client.exchange import Exchange
 from askew_client.held.calendar import usable
 from askew_client.held.source import date_of
@@ -33,9 +33,12 @@ from askew_client.ways.choice import Taken, choose
 from askew_client.ways.mechanism import mechanism_for
 from askew_client.ways.words import in_words
 
+if TYPE_CHECKING:
+    from askew_client.device.nearby import Nearby
+
 
 class QuestionDesk(ProfileDesk):
-    """One person's questions to one server. nearby: named places, and questions near them."""
+    """One person's questions to one server."""
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
@@ -48,15 +51,26 @@ class QuestionDesk(ProfileDesk):
         library: Library,
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
-        """`open_companion` in `client` builds one with a real network and real stores."""
+        """`open_companion` in `opening` builds one with a real network and real stores."""
         super().__init__(profile)
         self._transport, self._settings = transport, settings
         self._signals, self._bits, self._today = signals, bits, today
         self._library = library
         self._model: Model | None = None  # without the items that were met
         self._met: tuple[Model, Met, Model] | None = None  # that model, with these, is this one
-        self.nearby = Nearby(
-            transport, settings, profile=profile, signals=signals, bits=bits, today=today
+
+    @cached_property
+    def nearby(self) -> Nearby:
+        """Named places, and questions near them; made, and loaded, for the first of these."""
+        from askew_client.device.nearby import Nearby
+
+        return Nearby(
+            self._transport,
+            self._settings,
+            profile=self._profile,
+            signals=self._signals,
+            bits=self._bits,
+            today=self._today,
         )
 
     async def connect(self) -> Connection | Setback:

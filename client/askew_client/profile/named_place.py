@@ -13,9 +13,9 @@ from math import isfinite
 from typing import Any, Final
 
 from askew.errors import PlaceError
-from askew.metric.axes import MAX_AXES
 from askew.metric.position import Position
 from askew.randomness import RandomBits
+from askew.sizes import MAX_AXES
 
 MAX_PLACES: Final = 100
 _HANDLE_BYTES = 16

@@ -1,6 +1,7 @@
 """The ranges of settings, known before anything heavy is loaded.
 
 So a command refuses a wrong flag before it reads, asks or charges, and the app before it draws.
+What reads a setting that most people leave alone is loaded where there is one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.privacy import exact_rational
-from askew_client.settings.accepted import Accepted
-from askew_client.settings.regions import region_of
-from askew_client.settings.static_host import StaticHost
 
 # What the mechanisms themselves accept, which is not asked here because it takes numpy.
 EPSILONS: Final = {
@@ -40,6 +38,7 @@ _POSITIVE: Final = (
     "pace",
     "timeout",
 )
+_MOST: Final = 1e24  # what a flag has digits for, and far from what overflows in a float
 WAYS: Final = ("", "whole", "shared", "signal")
 # Far longer ones overflow the clocks that they are told to.
 _SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
@@ -80,8 +79,8 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
         value = chosen.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise ParameterError(name, value, "a number")
-        if not 0 < value < float("inf"):  # written so that NaN is refused too
-            raise ParameterError(name, value, "positive and finite")
+        if not 0 < value <= _MOST:  # written so that NaN is refused too
+            raise ParameterError(name, value, f"positive and at most {_MOST:g}")
     for name, (shortest, longest) in _SECONDS.items():
         if not shortest <= (seconds := chosen.get(name, 1)) <= longest:
             raise ParameterError(name, seconds, f"from {shortest:g} to {longest} seconds")
@@ -94,8 +93,12 @@ def _check_ways(chosen: Mapping[str, Any]) -> None:
     if type(size) is not int or size < 1:
         raise ParameterError("byte_budget", size, "a whole number of at least 1")
     if (accept := chosen.get("accept", "")) != "":
+        from askew_client.settings.accepted import Accepted
+
         Accepted.parsed(accept)
     if (held_from := chosen.get("held_from", "")) != "":
+        from askew_client.settings.static_host import StaticHost
+
         StaticHost.of(held_from)
 
 
@@ -110,4 +113,6 @@ def _check_questions(chosen: Mapping[str, Any]) -> None:
     if not isinstance(region, str):
         raise ParameterError("region", region, "text")
     if region:
+        from askew_client.settings.regions import region_of
+
         region_of(region)

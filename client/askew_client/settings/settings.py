@@ -11,7 +11,6 @@ from askew.break_even import DEVICE_BYTES
 from askew.errors import ParameterError
 from askew.privacy import DEVICE_REACH
 from askew_client.settings.ranges import LEVELS, Caps, check_settings
-from askew_client.settings.regions import region_of
 
 if TYPE_CHECKING:
     from askew.metric.map_noise import MapNoise
@@ -107,6 +106,8 @@ class ClientSettings:
                 "set first (--region, ASKEW_REGION or the file): a country such as DE, or S/W/N/E"
             )
             raise ParameterError("region", "", limit)
+        from askew_client.settings.regions import region_of
+
         return region_of(self.region)
 
     @property

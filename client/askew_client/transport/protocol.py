@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from askew.held_file import Part
-from askew.metric_card import Card, MetricCard
-from askew.model_card import Catalog, ModelCard
-from askew.ranking import Slate
-from askew.signal import Query
-from askew_client.views.values import Refreshed
+if TYPE_CHECKING:
+    from askew.held_file import Part
+    from askew.metric_card import Card, MetricCard
+    from askew.model_card import Catalog, ModelCard
+    from askew.ranking import Slate
+    from askew.signal import Query
+    from askew_client.views.values import Refreshed
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from askew.model_card import Catalog, ModelCard
 from askew.ranking import Slate
 from askew.signal import Query
 from askew.wire.held import held_from_body
-from askew_client.client import open_companion
 from askew_client.demo.person import FAVORITES
 from askew_client.device.device import Companion
+from askew_client.opening import open_companion
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
 from askew.errors import (
     AskewError,
@@ -24,6 +25,8 @@ from askew.errors import (
     WireError,
     WishError,
 )
+
+_Outcome = TypeVar("_Outcome")
 
 
 class Trouble(Enum):
@@ -84,3 +87,10 @@ def setback_of(error: AskewError) -> Setback:
     next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
     day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
     return Setback(trouble, str(error), hint, error, day)
+
+
+def value_of(outcome: _Outcome | Setback) -> _Outcome:
+    """What was asked for. Raises the error of a Setback."""
+    if isinstance(outcome, Setback):
+        raise outcome.error
+    return outcome

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from askew.break_even import Offer
 from askew.errors import ParameterError
 from askew.model_card import ModelCard
-from askew_client.settings.accepted import Accepted
 from askew_client.settings.settings import ClientSettings
 from askew_client.ways.charges import Charges, accepted_charges, charges_of, limit_of
+
+if TYPE_CHECKING:
+    from askew_client.settings.accepted import Accepted
 
 EPSILONS: Final = tuple(map(Fraction, ("1/8", "1/4", "1/2", "1", "2", "4", "8", "16")))
 SIZES: Final = (1, 2, 5, 8, 10, 16, 20, 32, 50, 64, 100)
@@ -64,6 +66,8 @@ class Bargain:
         meant = self._meant(offer)
         if meant is None or not self.settings.accept:
             return None
+        from askew_client.settings.accepted import Accepted
+
         accepted = Accepted.parsed(self.settings.accept)
         if (accepted.mechanism, accepted.epsilon, accepted.k) != _terms(offer):
             return None
@@ -78,6 +82,8 @@ class Bargain:
         obstacle = self._obstacle(offer)
         if obstacle:
             return Refused(offer, self.limit, obstacle=obstacle)
+        from askew_client.settings.accepted import Accepted
+
         cost = charges_of(self.card, _with_terms_of(offer, self.settings))
         accept = Accepted(*_terms(offer), cost.between_any_two, cost.one_rating)
         return Refused(offer, self.limit, cost, accept)

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from askew.lattice import Lattice
 from askew.model_card import ModelCard
 from askew.privacy import Reach, SignalLoss
 from askew.randomized_response import RandomizedResponse
-from askew_client.settings.accepted import Accepted
 from askew_client.settings.settings import ClientSettings
 from askew_client.ways.mechanism import mechanism_for
+
+if TYPE_CHECKING:
+    from askew_client.settings.accepted import Accepted
 
 _LEAST_BUCKETS = 2  # what a response costs does not depend on how many there are
 

@@ -14,26 +14,40 @@ from click.core import ParameterSource
 
 from askew.errors import AskewError, ConfigError, ParameterError
 
+_MODULES = {"import": "import_vectors"}  # Python has another use for the word
+
 
 class Commands(click.Group):
     """A group that imports a command when it is named, and explains its errors.
 
-    modules: by the command's name. A module's command is called as the module is.
+    listed: by name, what the list of commands says of each, so that this imports none of them; ""
+    for one that is left out. package: where their modules are; a command's function is called as
+    its module is.
     """
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, listed: Mapping[str, str], package: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._modules = modules
+        self.listed, self._package = listed, package
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """By name."""
-        return sorted({*self._modules, *super().list_commands(ctx)})
+        return sorted(self.listed)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """As click's, but nothing is imported for it."""
+        rows = [(name, said) for name, said in sorted(self.listed.items()) if said]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """As click's; imported the first time."""
-        module = self._modules.get(cmd_name)
-        if module is not None and cmd_name not in self.commands:
-            self.add_command(getattr(import_module(module), module.rpartition(".")[2]), cmd_name)
+        if cmd_name in self.listed and cmd_name not in self.commands:
+            name = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
+            self.add_command(getattr(import_module(f"{self._package}.{name}"), name), cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:

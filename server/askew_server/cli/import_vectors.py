@@ -10,7 +10,6 @@ import click
 
 from askew.errors import OutOfRange, ParameterError
 from askew.sizes import MAX_RANKING_DIMENSION
-from askew.vectors import RatingScale
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
     bytes_held,
@@ -19,11 +18,11 @@ from askew_server.cli.training_data import (
     show_rejects,
     starter_option,
 )
-from askew_server.ratings import read_items
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
-    from askew_server.training.embeddings.given import GivenItems  # brings numpy
+    from askew.vectors import RatingScale  # brings numpy
+    from askew_server.training.embeddings.given import GivenItems
 
 
 @click.command("import")
@@ -111,6 +110,7 @@ def import_vectors(
 
     from askew_server.model import artifact
     from askew_server.model.imported import ImportOptions, import_model
+    from askew_server.ratings import read_items
     from askew_server.retrieval.tables.made import tables_for
     from askew_server.training.disclosure import GIVEN
     from askew_server.training.embeddings.geometry import FoldIn
@@ -158,6 +158,8 @@ def import_vectors(
 
 
 def _scale(limits: tuple[float, float], like_from: float | None) -> RatingScale:
+    from askew.vectors import RatingScale
+
     given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
     try:
         usual = RatingScale.between(*limits)

@@ -11,32 +11,35 @@ from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, Refused
 from askew_server.cli.commands import Commands
 
-# The module of each: what runs is imported, and nothing of the others.
-_MODULES = {
-    "analyst": "analyst",
-    "certs": "certs",
-    "check": "check",
-    "collect": "collect",
-    "evaluate": "evaluate",
-    "explain": "explain",
-    "import": "import_vectors",
-    "ledger": "ledger",
-    "publish": "publish",
-    "rehearse": "rehearse",
-    "release": "release",
-    "releases": "releases",
-    "serve": "serve",
-    "serve-releases": "serve_releases",
-    "token": "token",
-    "train": "train",
-    "update": "update",
-    "update-live": "update_live",
+# What the list of commands says of each; "" for one that it leaves out. What runs is imported, and
+# nothing of the others.
+_COMMANDS = {
+    "analyst": "Ask for the most popular items, from a budget that an operator granted.",
+    "certs": "Make an authority and a server's certificate in DIRECTORY, to develop with.",
+    "check": "Check a configuration, its models, its certificates and its ledger.",
+    "collect": "Make a model of collections: items on a map, on lines or on rings.",
+    "evaluate": "Compare the ways to answer a signal, always beside the slate that knows nothing.",
+    "explain": "Say how far off a released list can be, whatever the data are.",
+    "import": "Make a model of vectors that another model has: embeddings, factors.",
+    "ledger": "Budgets: open them, look at them, give some to analysts.",
+    "publish": "Write what devices hold of a model, for any static HTTPS host.",
+    "rehearse": "",
+    "release": "Publish the most popular items of a log of events, with differential privacy.",
+    "releases": "Stored releases.",
+    "serve": "Answer noisy signals until SIGTERM or Ctrl-C.",
+    "serve-releases": "Serve stored releases to everybody and, with --token-key, answers to "
+    "analysts.",
+    "token": "Who may ask the Analyst service: make its key, mint tokens with it.",
+    "train": "Train a model on ratings.",
+    "update": "Make a new catalog in a model's space, without training.",
+    "update-live": "Replace live values of collections, also while they are served.",
 }
 
 
 @click.group(
     cls=Commands,
-    modules={name: f"askew_server.cli.{module}" for name, module in _MODULES.items()},
+    listed=_COMMANDS,
+    package="askew_server.cli",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__)

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew_server.prior.source import Cohort, DPGaussian, PriorSource, read_published
+from askew_server.cli.options import Rational
+
+if TYPE_CHECKING:
+    from askew_server.prior.source import PriorSource  # brings numpy
 
 _OPTIONS = (
     click.option(
@@ -22,6 +25,7 @@ _OPTIONS = (
     ),
     click.option(
         "--prior-dp",
+        type=Rational(positive=True),
         help="Prior fitted under differential privacy, given the item vectors (--vectors-from): its"
         " epsilon, such as 1 or 1/2.",
     ),
@@ -40,7 +44,7 @@ class PriorOptions:
     """What was given on the command line."""
 
     prior_file: Path | None
-    prior_dp: str | None
+    prior_dp: Fraction | None
     ledger: Path | None
     anchor: Path | None
     dataset: str | None
@@ -52,11 +56,13 @@ class PriorOptions:
 
         counts: the least count that is a like, where files hold counts.
         """
+        from askew_server.prior.source import Cohort, read_published
+
         given = [self.prior_file, self.prior_dp, self.prior_cohort]
         if sum(each is not None for each in given) > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
         if self.prior_dp is not None:
-            yield from self._released(_rational(self.prior_dp))
+            yield from self._released(self.prior_dp)
         elif self.prior_file is not None:
             from askew_server.evaluation.data import read_table
 
@@ -71,6 +77,7 @@ class PriorOptions:
         from askew_server.cli.options import existing
         from askew_server.ledger import Ledger
         from askew_server.prior.release import PaidRelease
+        from askew_server.prior.source import DPGaussian
 
         with Ledger(existing(self.ledger), self.anchor) as ledger:
             yield DPGaussian(epsilon, PaidRelease(ledger, self.dataset, SystemBits()))
@@ -88,12 +95,3 @@ def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         taking = option(taking)
     return taking
-
-
-def _rational(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise click.UsageError(
-            f"--prior-dp must be a number such as 1 or 1/2, not {text!r}"
-        ) from None

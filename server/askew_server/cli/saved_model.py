@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew.errors import ArtifactError, ParameterError
-from askew_server.collections.model import MetricModel
 
 if TYPE_CHECKING:
+    from askew_server.collections.model import MetricModel
     from askew_server.model.item_model import ItemModel  # brings scipy
 
     Model = ItemModel | MetricModel
@@ -34,6 +34,8 @@ def load(directory: Path) -> Model:
 
 def of_tastes(model: Model) -> ItemModel:
     """The model, for what needs ratings. Raises ParameterError for collections."""
+    from askew_server.collections.model import MetricModel
+
     if isinstance(model, MetricModel):
         raise ParameterError("model", model.words, "one of tastes here: it has collections")
     return model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -71,6 +70,8 @@ def serve_releases(context: click.Context, /, *, with_parent: bool, **_: object)
 
 def _run(chosen: Configuration, *, with_parent: bool) -> None:
     """Serve what was chosen, until it is stopped."""
+    import asyncio
+
     from askew_server.published.reader import ReleaseReader
     from askew_server.serving.running.process import serve
     from askew_server.serving.running.watched import observer_of

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from askew.errors import ParameterError
-from askew.meanings import Meanings
 from askew.rule_kind import RuleKind
 from askew_server.cli.progress import named_if_too_large, when_stopped
-from askew_server.ratings import ItemRow, RatingTable, Rejects, read_items, read_ratings, titled
-from askew_server.ratings.parts import size_at
 
 if TYPE_CHECKING:
     from askew.model_card import Catalog, ModelCard
     from askew_server.model.item_model import ItemModel  # brings scipy
+    from askew_server.ratings import ItemRow, RatingTable, Rejects
 
 starter_option = click.option(
     "--starter",
@@ -43,6 +41,8 @@ def training_data(
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
+    from askew_server.ratings import read_items, read_ratings, titled
+
     check_new(out)
     table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
     if items is None:
@@ -65,6 +65,7 @@ def bytes_held(card: ModelCard, catalog: Catalog) -> int:
 
 def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str) -> None:
     """What the operator reads. The first line is exact, and is not part of the model."""
+    from askew.meanings import Meanings
     from askew_server.cli.break_even_table import lines_of
     from askew_server.training.disclosure import what_it_tells
 
@@ -115,6 +116,8 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
     stops it in order: it may have made a copy of the file.
     """
+    from askew_server.ratings.parts import size_at
+
     stopped = when_stopped(partial(click.echo, "\nstopped", err=True))
     bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
     with stopped, named_if_too_large(label.lower), bar_of as bar:

@@ -11,10 +11,10 @@ import click
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import bytes_held, report, source_of, training_data
-from askew_server.ratings import ItemRow
 
 if TYPE_CHECKING:
     from askew_server.model.item_model import ItemModel  # brings scipy
+    from askew_server.ratings import ItemRow
 
 
 @click.command()
@@ -77,5 +77,7 @@ def update(
 
 def _rows_of(model: ItemModel) -> dict[str, ItemRow]:
     """What a model knows of its items."""
+    from askew_server.ratings import ItemRow
+
     named = zip(model.keys, model.catalog.items, strict=True)
     return {key: ItemRow(item.title, item.year, item.genres) for key, item in named}

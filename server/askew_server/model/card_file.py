@@ -16,7 +16,7 @@ from askew.item import Item
 from askew.item_codes import encode, encode_boosts
 from askew.meanings import Meanings
 from askew.model_card import COVERS, Catalog, ModelCard, ServingRule
-from askew.release import rational
+from askew.privacy import rational
 from askew.rule_kind import RuleKind
 from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.errors import OutOfRange, ParameterError
-from askew.model_card import ServingRule
 from askew.rule_kind import SERVED, RuleKind
 from askew.sizes import MAX_DIMENSION, MAX_RANKING_DIMENSION
 
@@ -49,6 +48,8 @@ class TrainingOptions:
     starter: int | None = None
 
     def __post_init__(self) -> None:
+        from askew.model_card import ServingRule  # brings numpy, which RULES alone do not need
+
         if not 1 <= self.signal_dimension <= MAX_DIMENSION:
             raise ParameterError("dimension", self.dimension, f"from 1 to {MAX_DIMENSION}")
         if not self.signal_dimension <= self.ranking_dimension <= MAX_RANKING_DIMENSION:

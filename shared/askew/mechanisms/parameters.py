@@ -6,7 +6,14 @@ from fractions import Fraction
 from math import log
 
 from askew.errors import ParameterError
-from askew.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation, exact_rational
+from askew.privacy import (
+    ADD_OR_REMOVE_ONE,
+    NeighboringRelation,
+    exact_rational,
+    positive_rational,
+)
+
+_SIZE = 2**256
 
 
 def check_k(k: object) -> None:
@@ -21,9 +28,11 @@ def check_positive_int(name: str, value: object) -> None:
 
 
 def check_positive(name: str, value: object) -> None:
-    """Raises ParameterError unless value is an int or a Fraction above 0."""
-    if exact_rational(name, value) <= 0:
-        raise ParameterError(name, value, "above 0")
+    """Raises ParameterError unless value is an int or a Fraction above 0, and of a size whose
+    products with counts floats hold: exact laws are looked at through them first.
+    """
+    if not 1 <= positive_rational(name, value) * _SIZE <= _SIZE**2:
+        raise ParameterError(name, value, "from 2**-256 to 2**256")
 
 
 def check_probability(name: str, value: object) -> None:

@@ -27,9 +27,8 @@ from askew.lattice import COORDINATE_LIMIT, Lattice, clamped
 from askew.listing import MAX_NAME, check_plain
 from askew.privacy import SignalLoss
 from askew.randomness import RandomBits
-from askew.sizes import VERSION_BYTES
+from askew.sizes import MAX_AXES, VERSION_BYTES
 
-MAX_AXES = 3
 MAX_SIZE = 2**20  # units of distance
 
 

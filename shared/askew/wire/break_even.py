@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from askew.break_even import MECHANISMS, BreakEven, MechanismName, Offer, Way
 from askew.errors import OutOfRange
-from askew.release import rational
+from askew.privacy import rational
 from askew.wire.v1 import retrieval_pb2 as pb
 
 

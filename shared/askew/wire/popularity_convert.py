@@ -12,13 +12,8 @@ from askew.analyst import BudgetStatus, TopKQuestion
 from askew.errors import Malformed, OutOfRange, ParameterError
 from askew.odometer import PayWhatYouGet
 from askew.plain_text import check_text
-from askew.release import (
-    Release,
-    ReleaseSummary,
-    check_charge,
-    rational,
-    release_from_bytes,
-)
+from askew.privacy import rational
+from askew.release import Release, ReleaseSummary, check_charge, release_from_bytes
 from askew.wire.convert import parse
 from askew.wire.v1 import popularity_pb2 as pb
 

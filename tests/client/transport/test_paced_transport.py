@@ -20,10 +20,10 @@ from askew.metric_card import Card
 from askew.randomness import SystemBits
 from askew.ranking import Slate
 from askew.signal import Query, Signal
-from askew_client.client import open_companion
 from askew_client.device import present as reading
 from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
+from askew_client.opening import open_companion
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.held import FetchedAnew

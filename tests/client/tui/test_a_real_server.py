@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from client.tui.person import Network, Person
 
-from askew_client.client import open_companion
 from askew_client.device.device import Companion
+from askew_client.opening import open_companion
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport import retries
 from askew_client.tui.app import AskewApp

@@ -27,7 +27,7 @@ async def demo(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Person]:
     """The demo's person, with ten ratings, two directions and eight results."""
-    monkeypatch.setattr("askew_client.client.SystemBits", SteadyBits)
+    monkeypatch.setattr("askew_client.opening.SystemBits", SteadyBits)
     size, way = request.param
     app = AskewApp(lambda: simulated_companion(ClientSettings(way=way)), note="demo")
     app.animation_level = "none"

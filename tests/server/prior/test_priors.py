@@ -486,6 +486,8 @@ def test_a_cohort_is_named_by_the_operator_and_warned_of(tmp_path: Path, files: 
     [
         ["--prior-dp", "1"],
         ["--prior-dp", "one", "--ledger", "l", "--anchor", "a", "--dataset", "d"],
+        ["--prior-dp", "0", "--ledger", "l", "--anchor", "a", "--dataset", "d"],
+        ["--prior-dp", "1e99999999", "--ledger", "l", "--anchor", "a", "--dataset", "d"],
         ["--prior-cohort", "v", "--prior-dp", "1"],
         ["--rule", "posterior"],
     ],

@@ -220,12 +220,15 @@ async def test_health_is_answered_while_every_place_is_taken() -> None:
 
 
 async def test_a_server_gives_health_its_turn_beside_a_job_that_holds_the_interpreter() -> None:
-    """Planted bug: turns stay as long as they are by default, 5 ms; a check takes several."""
+    """Planted bugs: turns stay as long as they are by default, 5 ms, and a check takes several; the
+    process that a server was in keeps its turns.
+    """
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.005)
     try:
         async with running():
             assert sys.getswitchinterval() == pytest.approx(TURN)
+        assert sys.getswitchinterval() == pytest.approx(0.005)
     finally:
         sys.setswitchinterval(before)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.metric.axes import MAX_AXES
+from askew.sizes import MAX_AXES
 from askew_server.retrieval.near.frame import Points
 from askew_server.retrieval.near.index import MetricIndex, Rows
 from askew_server.retrieval.near.people import SAMPLES, low_discrepancy

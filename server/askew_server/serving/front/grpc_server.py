@@ -64,6 +64,7 @@ class RunningServer:
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._giving_back: asyncio.Task[None] | None = None
+        self._turn: float | None = None  # of this process's threads, before it served
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
         self._credentials = credentials_of(config, self._observer.certificates_refused)
@@ -78,7 +79,10 @@ class RunningServer:
             ) from None
 
     async def start(self) -> None:
-        """Serve, and say so to health checks. Sets how long threads of this process take turns."""
+        """Serve, and say so to health checks. Until it stops, threads of this process take shorter
+        turns.
+        """
+        self._turn = sys.getswitchinterval()
         sys.setswitchinterval(TURN)
         await self._server.start()
         self._giving_back = asyncio.create_task(give_back())
@@ -92,6 +96,9 @@ class RunningServer:
         await self._server.stop(self._config.grace if grace is None else grace)
         for admission in self.admissions.values():
             admission.stop()
+        if self._turn is not None:
+            sys.setswitchinterval(self._turn)
+            self._turn = None
 
     def _handlers(self, service: Service) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {

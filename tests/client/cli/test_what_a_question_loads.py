@@ -1,0 +1,78 @@
+"""A question loads what it needs, and is asked on a start that takes a third of a second."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ASK = """
+import sys
+from askew_client.cli.start import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+# What a question about a taste has no use for.
+USELESS = {
+    "askew_client.device.budget_view",
+    "askew_client.device.nearby",
+    "askew_client.forecast",
+    "askew_client.places",
+    "askew_client.tui",
+    "askew_client.views.near",
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Where a device keeps a rating."""
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text("title,rating\nAlien (1979),5\n")
+    words = ["profile", "import", str(ratings), "--data", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "askew_client", *words], check=True, capture_output=True)
+    return tmp_path
+
+
+def ask(address: str, data: Path, *options: str) -> tuple[str, set[str]]:
+    """What was answered, and the modules that it took."""
+    words = ["ask", "--server", address, "--data", str(data), *options]
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout, set(done.stderr.split())
+
+
+def test_a_question_about_a_taste_loads_nothing_of_places(demo_address: str, data: Path) -> None:
+    """Planted bug: the named places are made with the device."""
+    answer, loaded = ask(demo_address, data, "--way", "signal")
+    assert "* " in answer
+    assert "grpc" in loaded
+    assert loaded & USELESS == set()
+
+
+def test_what_is_held_answers_without_a_network(demo_address: str, data: Path) -> None:
+    """Planted bug: the channel is made when the device is opened."""
+    ask(demo_address, data, "--way", "whole")  # fetches what is held
+    answer, loaded = ask(demo_address, data, "--way", "whole")
+    assert "nothing is drawn, charged or sent" in answer
+    assert "grpc" not in loaded
+
+
+def test_an_authority_that_is_no_use_is_named_also_where_nothing_is_sent(
+    demo_address: str, data: Path
+) -> None:
+    """Planted bug: the file is read by the first call."""
+    ask(demo_address, data, "--way", "whole")
+    config = data / "config.toml"
+    config.write_text(f'authority = "{data / "none.pem"}"\n')
+    words = ["--config", str(config), "ask", "--way", "whole"]
+    words += ["--server", demo_address, "--data", str(data)]
+    done = subprocess.run(
+        [sys.executable, "-m", "askew_client", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "a file that can be read" in done.stderr
