@@ -15,7 +15,7 @@ from askew.item import Item
 from askew.model_card import Catalog
 from askew.title_key import plain_text, title_key, without_article
 from askew.titles import TitleIndex
-from askew_client.profile import title_words
+from askew_client.profile import title_words, vocabulary
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_search import Matches, TitleSearch
 from askew_client.views.rated import Rated, Title
@@ -100,17 +100,23 @@ def plainly(search: TitleSearch, text: str, limit: int) -> tuple[Title, ...]:
     ),
     text=st.text("ab ÉñαΑ,th😀\ud800", max_size=4),
     limit=st.sampled_from([1, 2, 3, 50]),
+    often=st.sampled_from([0, 3, 1000]),
+    many=st.sampled_from([1, 1000]),
 )
 def test_a_search_finds_what_looking_at_every_title_finds(
-    pair: Pair, labels: list[str], text: str, limit: int
+    pair: Pair, *, labels: list[str], text: str, limit: int, often: int, many: int
 ) -> None:
     """Planted bugs: a line that is found twice; those that begin with the text not first; the last
-    lines of a piece left out; a word that is found across two; blanks that do not count.
+    lines of a piece left out; a word that is found across two; blanks that do not count; titles of
+    one part for those of two; a word that begins so for one that is so; a part of two letters whose
+    first one is enough.
     """
     catalog = catalog_of(pair, *labels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(title_words, "_FIRST", 2)  # lines at once, so that there are several pieces
         patch.setattr(title_words, "_MOST", 4)
+        patch.setattr(title_words, "_OFTEN", often)  # all rare, some, or none
+        patch.setattr(vocabulary, "_MANY", many)
         search = TitleSearch(catalog)
         assert plainly(search, text, limit) == search.find(text, limit)
 
