@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from askew_client.profile import title_words, vocabulary
 from askew_client.profile.title_words import WordLines
 
-WORDS = st.sampled_from(["a", "b", "ab", "ba", "aab", "é", "abb"])
+WORDS = st.sampled_from(["a", "b", "ab", "ba", "aab", "é", "abb", "aba"])
 LINES = st.lists(st.lists(WORDS, max_size=4), max_size=9)
 
 
