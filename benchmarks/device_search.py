@@ -8,6 +8,7 @@ the profile read from its file, and the forty lines that a terminal shows of wha
 Textual takes to draw them comes on top. The floor is one look through all titles in lower case
 without accents, `bytes.find` of what is not there, and the peers are SQLite's. The first rows are a
 device with the app loaded from its start to its first answer: all the CPU, and the peak of memory.
+The last row takes in a hundred items that answers brought.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
 
-SIZES, RATED, SHOWN, LIMIT, BUDGET = (100_000, 1_000_000), 300, 40, 500, 64_000_000
+SIZES, BUDGET = (100_000, 1_000_000), 64_000_000
+RATED, SHOWN, LIMIT, MET = 300, 40, 500, 100
 MOST = {100_000: 5.0, 1_000_000: 15.0}  # milliseconds a key press
 MEMORY = 300.0  # megabytes
 LETTERS = "eeeeeaaaaaooooiiinnnnrrrrsssttttlllddhcmupgbfywvkéüñ"
@@ -190,13 +192,26 @@ def pressed(folder: Path, companion: Companion, text: str) -> Mapping[str, Work]
     }
 
 
+def met(companion: Companion) -> Mapping[str, Work]:
+    """What a device makes of items that answers brought, which it does not hold."""
+    from askew.item import Item
+    from askew_client.profile.met import Met, MetItem
+
+    model = companion._model
+    assert model is not None
+    codes = bytes((model.card.space.ranking_dimension + 1) // 2)
+    items = tuple([MetItem(Item(f"Met {at}", 1979), codes, 192) for at in range(MET)])
+    kept = Met(model.card.space.version, items)
+    return {OURS: lambda: model.with_met(kept)}
+
+
 def rows_of(count: int, folder: Path) -> list[Row]:
     companion = asyncio.run(connected(folder))
     goal = Goal(milliseconds=MOST.get(count))
     return [
         Row(f"{count:,}: {kind}", partial(pressed, folder, companion, text), goal)
         for kind, text in TYPED.items()
-    ]
+    ] + [Row(f"{count:,}: {MET} items are met", partial(met, companion), goal)]
 
 
 def main(sizes: list[int]) -> None:

@@ -57,15 +57,6 @@ class PackedItems(Sequence[Item]):
         titles = "\n".join([item.title for item in items])
         return cls(titles, [item.year or 0 for item in items], genres, [*lists])
 
-    def with_more(self, other: PackedItems) -> PackedItems:
-        """These, and the others behind them."""
-        both = object.__new__(PackedItems)
-        both._lists, both._text = self._lists + other._lists, self._text + b"\n" + other._text
-        both._ends = self._ends + array("I", [end + len(self._text) + 1 for end in other._ends])
-        both._years = self._years + other._years
-        both._genres = self._genres + array("I", [at + len(self._lists) for at in other._genres])
-        return both
-
     def __len__(self) -> int:
         return len(self._ends)
 
@@ -104,12 +95,6 @@ class PackedItems(Sequence[Item]):
             check_text(_TITLE, "")
         for at in np.flatnonzero(sizes > MAX_TEXT).tolist():
             check_text(_TITLE, self[at].title)
-
-
-def joined(items: Sequence[Item], more: Sequence[Item]) -> PackedItems:
-    """Items, and more behind them; columns are not looked at again."""
-    before = items if isinstance(items, PackedItems) else PackedItems.of(items)
-    return before.with_more(PackedItems.of(more))
 
 
 def _item(title: str, year: int | None, genres: tuple[str, ...]) -> Item:

@@ -121,12 +121,23 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
     """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
     orders a slate. O(n_items (D + log n_items)).
     """
-    rows = catalog.scoring  # some at a time: as float64, all of them are twice as large
-    parts = (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
-    found = np.concatenate([scores(profile.taste, part) for part in parts])
-    order = best(found, count + len(seen)).tolist()  # so many have `count` that are not seen
-    if not profile.taste.any():
+    found = _best_of_all(catalog, profile.taste, count + len(seen))
+    order = list(found)  # so many have `count` that are not seen
+    if not profile.taste.any():  # which scores nothing, wherever it stands
         order = list(dict.fromkeys([*catalog.shared_slate, *order]))
     top = [item for item in order if item not in seen][:count]
     top += [item for item in order if item in seen][: count - len(top)]
-    return Ranking(tuple(top), {item: float(found[item]) for item in top})
+    return Ranking(tuple(top), {item: found.get(item, 0.0) for item in top})
+
+
+def _best_of_all(catalog: Catalog, taste: NDArray[np.float64], count: int) -> dict[int, float]:
+    """The `count` best items, best first, and their scores. Some at a time: of a million, as
+    float64, the scores and their order take as much memory as all that is held of their vectors.
+    """
+    rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
+    for at in range(0, len(rows), _AT_ONCE):
+        part = scores(taste, rows[at : at + _AT_ONCE])
+        items, found = np.append(items, np.arange(at, at + len(part))), np.append(found, part)
+        kept = best(found, count)  # of a tie the lower item stays in front
+        items, found = items[kept], found[kept]
+    return dict(zip(items.tolist(), found.tolist(), strict=True))

@@ -39,6 +39,19 @@ class TitleIndex:
         self._numbers = array("I", order.tobytes())
         self._hashes = array("I", (keys[order] >> _YEAR_BITS).astype(np.uint32).tobytes())
 
+    def with_more(self, catalog: Catalog) -> TitleIndex:
+        """The index of a catalog that begins with the items of this one, the same as if made of it.
+        Looks at the others alone, and moves 8 bytes an item.
+        """
+        index, first = object.__new__(TitleIndex), len(self._items)
+        more = [(_order(catalog.items[at]), at) for at in range(first, len(catalog))]
+        more.sort()
+        places = [self._behind(order) for order, _ in more]
+        index._items = catalog.items
+        index._numbers = _with(self._numbers, places, [at for _, at in more])
+        index._hashes = _with(self._hashes, places, [order >> _YEAR_BITS for order, _ in more])
+        return index
+
     def get(self, key: str) -> int | None:
         """The item of a key, or None. O(log n_items)."""
         runs = self._runs(key)
@@ -78,6 +91,11 @@ class TitleIndex:
         first = bisect_left(self._hashes, wanted)
         return range(first, bisect_right(self._hashes, wanted, first))
 
+    def _behind(self, order: int) -> int:
+        """Where the items of a title and year end."""
+        run, year = self._run(order >> _YEAR_BITS), order & ((1 << _YEAR_BITS) - 1)
+        return bisect_right(self._numbers, year, run.start, run.stop, key=self._year)
+
     def _of_year(self, run: range, year: int) -> range:
         """A few as they are; of many those of this year."""
         if len(run) <= _FEW:
@@ -91,6 +109,11 @@ class TitleIndex:
     def _numbers_at(self, runs: Iterable[range]) -> list[int]:
         """The items of some runs, ascending."""
         return sorted({self._numbers[at] for run in runs for at in run})
+
+
+def _with(column: array[int], places: list[int], more: list[int]) -> array[int]:
+    """A column with more numbers, each put before the one at its place."""
+    return array("I", np.insert(column, places, np.array(more, np.uint32)).tobytes())
 
 
 def _order(item: Item) -> int:

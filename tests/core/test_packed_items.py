@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askew.errors import OutOfRange
 from askew.item import Item
-from askew.packed_items import PackedItems, joined
+from askew.packed_items import PackedItems
 
 TEXT = st.text("aé漢😀 '", min_size=1, max_size=9)
 ITEMS = st.lists(
@@ -31,12 +31,6 @@ def test_columns_give_every_item_back(items: list[Item], some: slice) -> None:
     assert [*packed[some]] == items[some]
     assert packed == items
     assert packed != [*items, Item("one more")]
-
-
-@given(ITEMS, ITEMS)
-def test_more_items_stand_behind_the_others(items: list[Item], more: list[Item]) -> None:
-    assert [*joined(tuple(items), more)] == items + more
-    assert [*joined(PackedItems.of(items), more)] == items + more
 
 
 @pytest.mark.parametrize(

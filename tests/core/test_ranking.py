@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_world import made_encoder, made_space
+from hypothesis import given
+from hypothesis import strategies as st
+from small_world import made_catalog, made_encoder, made_space
 
+from askew import ranking
 from askew.errors import OutOfRange
-from askew.ranking import Slate, best, rank, scores
+from askew.ranking import Slate, best, rank, rank_all, scores
 from askew.vectors import Profile
 
 SPACE = made_space(made_encoder(d=1, ranking=1))
@@ -31,6 +34,31 @@ def test_results_are_ranked_by_their_score_for_the_person() -> None:
 def test_ties_go_to_the_lower_id() -> None:
     assert rank(slate((2, 5, 9), [1.0, 1.0, 2.0]), with_taste(1.0)).order == (9, 2, 5)
     assert best(np.array([0.5, 1.0, 1.0, 1.0]), 2).tolist() == [1, 2]
+
+
+@given(
+    values=st.lists(st.integers(-2, 2), min_size=1, max_size=12),
+    seen=st.sets(st.integers(0, 11)),
+    taste=st.sampled_from([0.0, 1.0, -2.0]),
+    count=st.integers(1, 5),
+)
+def test_the_best_of_a_catalog_are_the_same_however_many_are_looked_at_at_once(
+    values: list[int], seen: set[int], taste: float, count: int
+) -> None:
+    """Planted bugs: a tie that goes to an item of a later part; the best of the last part alone."""
+    vectors = [(float(value),) for value in values]
+    catalog, rated = made_catalog(vectors, shared_slate=(0,)), seen & {*range(len(values))}
+
+    def order(item: int) -> tuple[float, int, int]:
+        return -taste * values[item], item != 0 if taste == 0 else 0, item
+
+    wanted = sorted(range(len(values)), key=lambda item: (item in rated, *order(item)))[:count]
+    for at_once in (2, 3, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ranking, "_AT_ONCE", at_once)
+            found = rank_all(catalog, with_taste(taste), count, seen=rated)
+        assert found.order == (*wanted,)
+        assert found.scores == {item: taste * values[item] for item in wanted}
 
 
 def test_scores_are_inner_products() -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
+from askew.joined_catalog import joined, joined_rows
 from askew.model_card import Catalog, ModelCard
-from askew.packed_items import joined
 from askew.ranking import Slate
 from askew.titles import TitleIndex
 from askew_client.device import present
@@ -30,8 +30,8 @@ from askew_client.ways.choice import Held
 class Model:
     """A card and what the device knows of its catalog, titles to be searched, and each item's part
     of a point. edition: the version that is held. held: how many items those are, the first ones,
-    and their bytes; behind them stand items that were met in answers. An item with the
-    label of one that is held is taken for it. Public.
+    and their bytes; behind them stand items that were met in answers, and `alone` is the model
+    without those. An item with the label of one that is held is taken for it. Public.
     """
 
     card: ModelCard
@@ -42,6 +42,7 @@ class Model:
     contributions: NDArray[np.float64] = field(repr=False)
     edition: int
     held: Held
+    alone: Model | None = None
 
     @classmethod
     def of(cls, held: Holding) -> Self:
@@ -52,7 +53,7 @@ class Model:
             catalog,
             present.connection_of(card, catalog),
             TitleIndex(catalog),
-            TitleSearch(catalog),
+            TitleSearch(catalog.items),
             card.space.encoder.contributions(catalog.vectors),
             held.edition,
             Held(len(catalog), held.size),
@@ -60,29 +61,30 @@ class Model:
 
     @cached_property
     def ends(self) -> tuple[tuple[str, str], ...]:
-        """The titles at the ends of each coordinate: made once, not with every rating."""
-        return present.ends_of(self.card, self.catalog)
+        """The titles at the ends of each coordinate, of what is held, so the same for everybody:
+        made once, not with every rating.
+        """
+        return self.alone.ends if self.alone else present.ends_of(self.card, self.catalog)
 
     def with_met(self, met: Met) -> Model:
-        """With the items met in this space that the device does not hold."""
+        """With the items met in this space that the device does not hold. What is held is neither
+        made again nor copied, or its time would tell whether anything was met.
+        """
         new = [each for each in met.items if self.index.of_label(each.item.label) is None]
         if met.space_version != self.card.space.version or not new:
             return self
-        space, before = self.card.space, self.catalog
+        space = self.card.space
         vectors = decode(b"".join([each.codes for each in new]), space.scales, len(new))
-        catalog = Catalog(
-            joined(before.items, [each.item for each in new]),
-            np.concatenate([before.vectors, vectors]),
-            np.concatenate([before.boosts, decode_boosts(bytes(each.boost for each in new))]),
-            before.shared_slate,
-        )
-        parts = np.concatenate([self.contributions, space.encoder.contributions(vectors)])
+        boosts = decode_boosts(bytes(each.boost for each in new))
+        items = tuple([each.item for each in new])
+        catalog = joined(self.catalog, Catalog(items, vectors, boosts, ()))
         return replace(
             self,
             catalog=catalog,
-            index=TitleIndex(catalog),
-            search=TitleSearch(catalog),
-            contributions=parts,
+            index=self.index.with_more(catalog),
+            search=self.search.with_more(items),
+            contributions=joined_rows(self.contributions, space.encoder.contributions(vectors)),
+            alone=self,
         )
 
     def exchange(self, document: ProfileDocument, settings: ClientSettings) -> Exchange:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import chain, islice
 from typing import overload
 
 from askew.item import Item
-from askew.model_card import Catalog
+from askew.joined_catalog import JoinedItems
 from askew.title_key import plain_text, title_key
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_words import WordLines
@@ -20,6 +20,10 @@ class Titles(Sequence[Title]):
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
+
+    def with_more(self, items: Sequence[Item]) -> Titles:
+        """With those of other items behind them."""
+        return Titles(JoinedItems(self._items, items))
 
     def __len__(self) -> int:
         return len(self._items)
@@ -65,19 +69,18 @@ class Matches(Sequence[Match]):
 
 
 class TitleSearch:
-    """The titles of one catalog, ready to be searched with every key press."""
+    """The titles of items, ready to be searched with every key press."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._items, self.titles = catalog.items, Titles(catalog.items)
-        self._oddly_spaced: set[int] = set()
-        self._lines = WordLines(self._words())
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.titles = Titles(items)
+        self._parts: tuple[_Part, ...] = (_Part(items, 0),)
 
-    def _words(self) -> Iterator[list[str]]:
-        for at, item in enumerate(self._items):
-            text = plain_text(item.label)
-            if "  " in text or text != text.strip():
-                self._oddly_spaced.add(at)
-            yield text.split()
+    def with_more(self, items: Sequence[Item]) -> TitleSearch:
+        """With more items behind these. O(size of those)."""
+        search = object.__new__(TitleSearch)
+        search.titles = self.titles.with_more(items)
+        search._parts = (*self._parts, _Part(items, len(self.titles)))
+        return search
 
     def find(self, text: str, limit: int) -> tuple[Title, ...]:
         """Titles that contain every word of `text`; those that begin with it come first."""
@@ -86,21 +89,47 @@ class TitleSearch:
     def places(self, text: str, limit: int) -> list[int]:
         """Where they are in the catalog."""
         wanted = plain_text(text).strip()
-        words = {word.rstrip(",") for word in wanted.split()}  # "Usual Suspects, The" is typed too
-        found = list(islice(self._lines.having(words - {""}), limit + 1))
+        words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
+        found = list(islice(chain.from_iterable(p.having(words) for p in self._parts), limit + 1))
         # Of many, those that begin with it may be among the rest.
         among = found if len(found) <= limit else None
-        first = list(islice(self._beginning(wanted, among), limit))
+        begun = chain.from_iterable(part.beginning(wanted, among) for part in self._parts)
+        first = list(islice(begun, limit))
         known = set(first)
         return [*first, *(at for at in found if at not in known)][:limit]
 
-    def _beginning(self, wanted: str, among: Sequence[int] | None) -> Iterator[int]:
-        """Those that begin with what is wanted, to the letter."""
+
+class _Part:
+    """Items that stand together, by where they are in the catalog: from `first` on."""
+
+    def __init__(self, items: Sequence[Item], first: int) -> None:
+        self._items, self._first = items, first
+        self._oddly_spaced: set[int] = set()
+        self._lines = WordLines(self._words())
+
+    def having(self, words: Set[str]) -> Iterator[int]:
+        """Those that contain each of these words."""
+        return (self._first + at for at in self._lines.having(words))
+
+    def beginning(self, wanted: str, among: Sequence[int] | None) -> Iterator[int]:
+        """Those, of all or of some, that begin with what is wanted, to the letter."""
         words = wanted.split()
         evenly = wanted == " ".join(words)
-        for at in self._lines.beginning(words, among):
-            if at not in self._oddly_spaced:
-                if evenly:
-                    yield at
-            elif plain_text(self._items[at].label).startswith(wanted):
-                yield at
+        own = None if among is None else self._own(among)
+        for at in self._lines.beginning(words, own):
+            if at in self._oddly_spaced:
+                begins = plain_text(self._items[at].label).startswith(wanted)
+            else:
+                begins = evenly
+            if begins:
+                yield self._first + at
+
+    def _own(self, places: Iterable[int]) -> list[int]:
+        return [at - self._first for at in places if 0 <= at - self._first < len(self._items)]
+
+    def _words(self) -> Iterator[list[str]]:
+        for at, item in enumerate(self._items):
+            text = plain_text(item.label)
+            if "  " in text or text != text.strip():
+                self._oddly_spaced.add(at)
+            yield text.split()

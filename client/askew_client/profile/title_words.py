@@ -1,5 +1,6 @@
 """The words of titles as numbers: what is typed is looked for in each distinct word once, and then
-among numbers, 4 bytes a word. No title is read.
+among numbers, 8 bytes a word: the words of each title, and the titles of each word (an inverted
+index). No title is read.
 """
 
 from __future__ import annotations
@@ -10,51 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_END = b"\n"  # in no word: it is blank
+from askew_client.profile.vocabulary import Mask, Numbers, Vocabulary
+
 _FIRST, _MOST = 1 << 10, 1 << 14  # lines at once: few where many are found, many where few are
-_SAMPLE = 1 << 14  # words that say how common a word is
+_OFTEN = 16  # words: where one of so many is meant, lines are gone through, and few looked at
 
-Mask = NDArray[np.bool_]  # of each distinct word, whether it is meant
-Lines = NDArray[np.int64]
-
-
-class Vocabulary:
-    """Distinct words, by numbers from 0 on."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        text = _END + "".join([f"{word}\n" for word in words]).encode()
-        self._text = np.frombuffer(text, np.uint8)
-        self._starts = (np.flatnonzero(self._text == _END[0])[:-1] + 1).astype(np.int32)
-
-    def containing(self, part: str) -> Mask:
-        """The words that have this part."""
-        return self._with(self._found(_encoded(part)))
-
-    def beginning(self, part: str) -> Mask:
-        """The words that begin so."""
-        return self._with(self._found(_END + _encoded(part)) + 1)
-
-    def being(self, word: str) -> Mask:
-        """This word, if it is one."""
-        return self._with(self._found(_END + _encoded(word) + _END) + 1)
-
-    def _with(self, places: Lines) -> Mask:
-        """The words that have these places of the text."""
-        mask = np.zeros(len(self._starts), bool)
-        mask[np.searchsorted(self._starts, places, side="right") - 1] = True
-        return mask
-
-    def _found(self, part: bytes) -> Lines:
-        """Where a part begins. O(length of all words)."""
-        text = self._text
-        last = max(0, len(text) - len(part) + 1)
-        begun = text[:last] == part[0]
-        if len(part) > 1:  # before places are made: many have the first letter
-            begun &= text[1 : last + 1] == part[1]
-        places = np.flatnonzero(begun)
-        for further, byte in enumerate(part[2:], 2):
-            places = places[text[places + further] == byte]
-        return places
+Lines = NDArray[np.int32]
 
 
 class WordLines:
@@ -62,87 +24,111 @@ class WordLines:
 
     def __init__(self, lines: Iterable[Sequence[str]]) -> None:
         numbers: dict[str, int] = {}
-        words, starts, firsts = array("i"), array("i", [0]), array("i")
+        words, starts = array("i"), array("i", [0])
         for line in lines:
-            some = [numbers.setdefault(word, len(numbers)) for word in line or ("",)]
-            words.extend(some)
+            words.extend([numbers.setdefault(word, len(numbers)) for word in line or ("",)])
             starts.append(len(words))
-            firsts.append(some[0])
         self._vocabulary = Vocabulary(numbers)
+        del numbers  # before as much again is needed
         self._words, self._starts = np.frombuffer(words, np.int32), np.frombuffer(starts, np.int32)
-        self._firsts = np.frombuffer(firsts, np.int32)
+        self._lines, self._ends = _inverted(self._words, self._starts, len(self._vocabulary))
 
     def __len__(self) -> int:
-        return len(self._firsts)
+        return len(self._starts) - 1
 
     def having(self, parts: Iterable[str]) -> Iterator[int]:
         """The lines, ascending, in which each of these parts is in some word."""
-        masks = sorted(map(self._vocabulary.containing, parts), key=self._commonness)
-        for first, last in self._pieces():
-            lines = self._anchored(first, last, masks[0]) if masks else np.arange(first, last)
-            for mask in masks[1:]:
-                lines = lines[self._any(lines, mask)]
-            yield from lines.tolist()
+        masks = sorted(map(self._vocabulary.containing, parts), key=self._occurrences)
+        if not masks:
+            yield from range(len(self))
+            return
+        rare = [mask for mask in masks if self._is_rare(mask)]
+        for lines in self._looked_up(rare) if rare else self._gone_through(masks[0]):
+            yield from self._having(lines, masks[max(1, len(rare)) :]).tolist()
 
     def beginning(self, words: Sequence[str], among: Sequence[int] | None = None) -> Iterator[int]:
         """The lines, ascending, of all or of some, that begin with these words, the last one cut
         off at will.
         """
-        masks: list[Mask] = []
-        for left, word in zip(reversed(range(len(words))), words, strict=True):
-            mask = self._vocabulary.being(word) if left else self._vocabulary.beginning(word)
-            if not mask.any():
-                return
-            masks.append(mask)
-        some = self._opened_by(masks[:1]) if among is None else [np.array(among, np.int64)]
-        for lines in some:
-            yield from self._narrowed(lines, masks).tolist()
+        if among is None and not words:
+            yield from range(len(self))
+            return
+        for lines in self._opened_by(words) if among is None else [np.array(among, np.int32)]:
+            yield from self._narrowed(lines, words).tolist()
 
-    def _narrowed(self, lines: Lines, masks: Sequence[Mask]) -> Lines:
-        """Of these lines those whose first words are meant, each by its mask."""
-        for at, mask in enumerate(masks):
+    def _opened_by(self, words: Sequence[str]) -> Iterator[Lines]:
+        """The lines, ascending, that have the first of these words."""
+        mask = self._vocabulary.beginning(words[0], end=len(words) > 1)
+        return self._looked_up([mask]) if self._is_rare(mask) else self._gone_through(mask)
+
+    def _narrowed(self, lines: Lines, words: Sequence[str]) -> Lines:
+        """Of these lines those that begin with these words, the last one cut off at will."""
+        for at, word in enumerate(words):
             lines = lines[self._starts[lines + 1] - self._starts[lines] > at]
-            lines = lines[mask[self._words[self._starts[lines] + at]]]
+            numbers, last = self._words[self._starts[lines] + at], at == len(words) - 1
+            lines = lines[self._vocabulary.begin(numbers, word, end=not last)]
         return lines
 
-    def _opened_by(self, mask: Sequence[Mask]) -> Iterator[Lines]:
-        """All lines, or those whose first word is meant."""
-        for first, last in self._pieces():
-            if mask:
-                yield first + np.flatnonzero(mask[0].take(self._firsts[first:last], mode="wrap"))
-            else:
-                yield np.arange(first, last)
+    def _occurrences(self, mask: Mask) -> int:
+        """How often words that are meant occur."""
+        return int(np.diff(self._ends) @ mask)
 
-    def _pieces(self) -> Iterator[tuple[int, int]]:
-        """All lines, some at a time, so that who needs few looks at few."""
-        first, size = 0, _FIRST
-        while first < len(self):
-            yield first, min(first + size, len(self))
-            first, size = first + size, min(2 * size, _MOST)
+    def _is_rare(self, mask: Mask) -> bool:
+        return self._occurrences(mask) * _OFTEN <= len(self._words)
 
-    def _commonness(self, mask: Mask) -> int:
-        """So that the fewest lines are looked at for the other words."""
-        return int(np.count_nonzero(mask[self._words[:_SAMPLE]]))
+    def _looked_up(self, masks: Iterable[Mask]) -> Iterator[Lines]:
+        """The lines, ascending, some at a time, that have a word that is meant by each mask."""
+        found = np.ones(len(self), bool)
+        for mask in masks:
+            words, having = np.flatnonzero(mask), np.zeros(len(self), bool)
+            having[self._lines[_each_of(self._ends[words], self._ends[words + 1])]] = True
+            found &= having
+        lines = np.flatnonzero(found).astype(np.int32)
+        return (lines[first:last] for first, last in _pieces(len(lines)))
 
-    def _anchored(self, first: int, last: int, mask: Mask) -> Lines:
-        """The lines from first to before last that have a word that is meant."""
-        starts = self._starts[first : last + 1]
-        words = self._words[starts[0] : starts[-1]]
-        hits = np.flatnonzero(mask.take(words, mode="wrap"))  # twice as fast as what checks
-        lines: Lines = first - 1 + np.searchsorted(starts, hits + starts[0], side="right")
-        return lines[np.diff(lines, prepend=-1) > 0]
+    def _gone_through(self, mask: Mask) -> Iterator[Lines]:
+        """The lines, ascending, some at a time, that have a word that is meant: who needs few looks
+        at few.
+        """
+        for first, last in _pieces(len(self)):
+            starts = self._starts[first : last + 1]
+            words = self._words[starts[0] : starts[-1]]
+            hits = np.flatnonzero(mask.take(words, mode="wrap"))  # twice as fast as what checks
+            lines = first - 1 + np.searchsorted(starts, hits + starts[0], side="right")
+            yield lines[np.diff(lines, prepend=-1) > 0].astype(np.int32)
 
-    def _any(self, lines: Lines, mask: Mask) -> Mask:
-        """Whether each line, which has words, has one that is meant."""
-        if not len(lines):
-            return np.zeros(0, bool)
-        sizes = self._starts[lines + 1] - self._starts[lines]
-        firsts = np.cumsum(sizes) - sizes
-        places = np.arange(sizes.sum()) + np.repeat(self._starts[lines] - firsts, sizes)
-        found: Mask = np.logical_or.reduceat(mask[self._words[places]], firsts)
-        return found
+    def _having(self, lines: Lines, masks: Iterable[Mask]) -> Lines:
+        """Of these lines, which have words, those that have one that is meant by each mask."""
+        for mask in masks:
+            if not len(lines):
+                break
+            starts, ends = self._starts[lines], self._starts[lines + 1]
+            meant, firsts = mask[self._words[_each_of(starts, ends)]], np.cumsum(ends - starts)
+            lines = lines[np.logical_or.reduceat(meant, firsts - (ends - starts))]
+        return lines
 
 
-def _encoded(word: str) -> bytes:
-    """What a terminal made of bytes that are no text is in no word."""
-    return word.encode(errors="surrogatepass")
+def _pieces(count: int) -> Iterator[tuple[int, int]]:
+    first, size = 0, _FIRST
+    while first < count:
+        yield first, min(first + size, count)
+        first, size = first + size, min(2 * size, _MOST)
+
+
+def _each_of(starts: Numbers, ends: Numbers) -> Numbers:
+    """Every number from each start to before its end, one run behind the other."""
+    sizes = ends - starts
+    before = np.cumsum(sizes, dtype=np.int32) - sizes
+    return np.arange(sizes.sum(), dtype=np.int32) + np.repeat(starts - before, sizes)
+
+
+def _inverted(words: Numbers, starts: Numbers, count: int) -> tuple[Lines, Numbers]:
+    """The lines of word 0, ascending, then those of word 1 and so on; and where each word's begin,
+    with the end. O(n log n) for n words of lines.
+    """
+    pairs = words.astype(np.uint64)
+    pairs <<= np.uint64(32)
+    pairs |= np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))
+    pairs.sort()
+    first = np.arange(count + 1, dtype=np.uint64) << np.uint64(32)
+    return pairs.astype(np.uint32).view(np.int32), np.searchsorted(pairs, first).astype(np.int32)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from small_world import made_buckets
+from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import ProfileError
 from askew.lattice import Lattice
@@ -30,7 +30,7 @@ from askew_client.device.what_if import forecast_of
 from askew_client.exchange import Exchange
 from askew_client.forecast import synthetic_people
 from askew_client.forecast.forecast import Comparison, Expectation, Quality, played_rule
-from askew_client.forecast.synthetic_people import LIKES, stand_ins
+from askew_client.forecast.synthetic_people import LIKES, buckets_of, posterior_of, stand_ins
 from askew_client.settings.settings import ClientSettings, MechanismName
 
 if TYPE_CHECKING:
@@ -284,6 +284,37 @@ def test_stand_ins_like_what_is_most_alike_and_weigh_what_they_have_not_seen(
         best = np.sort(worth)[-5:]
         assert np.sort(worth[pool])[-5:] == pytest.approx(best, rel=1e-5, abs=1e-6)
     assert plain > 40
+
+
+@pytest.mark.parametrize("k", [1, 8])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(4)])
+def test_a_few_favorites_of_each_make_the_slates_that_all_items_make(
+    monkeypatch: pytest.MonkeyPatch, replay: Replay, epsilon: Fraction, k: int
+) -> None:
+    """Of 2,000 items in 6 directions, by both rules that weigh people: what serves made-up people
+    best together is among the favorites of some. Planted bug: one favorite of each.
+    """
+    rng = np.random.default_rng(3)
+    rows = [tuple(row) for row in rng.normal(size=(2000, 6)).tolist()]
+    space = made_space(made_encoder(d=2, ranking=6), made_buckets(8, 6))
+    catalog = made_catalog(rows, tuple(range(k)))
+    card = made_card(space, catalog, k)
+    lattice = Lattice.for_epsilon(epsilon)
+    response = RandomizedResponse.for_epsilon(8, epsilon)
+    points = [lattice.perturb(rng.uniform(0, 2, 2), replay("noise")) for _ in range(5)]
+    signals = [Signal(space.version, lattice, values) for values in points]
+    sent = [Signal(space.version, response, (bucket,)) for bucket in range(8)]
+
+    def answers() -> list[tuple[int, ...]]:
+        posterior = posterior_of(card, catalog, k)
+        buckets = buckets_of(card, catalog, k, response.odds)
+        return [posterior.answer(signal, k) for signal in signals] + [
+            buckets.answer(signal, k) for signal in sent
+        ]
+
+    few = answers()
+    monkeypatch.setattr(synthetic_people, "_FAVORITES", len(catalog) - LIKES)
+    assert few == answers()
 
 
 def test_how_much_a_forecast_computes_is_not_a_servers_to_say(

@@ -15,7 +15,7 @@ from askew.item import Item
 from askew.model_card import Catalog
 from askew.title_key import plain_text, title_key, without_article
 from askew.titles import TitleIndex
-from askew_client.profile import title_words
+from askew_client.profile import title_words, vocabulary
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.title_search import Matches, TitleSearch
 from askew_client.views.rated import Rated, Title
@@ -77,7 +77,7 @@ def test_a_german_article_is_no_english_one(pair: Pair) -> None:
 
 
 def test_a_search_finds_a_title_typed_with_its_article_behind(pair: Pair) -> None:
-    search = TitleSearch(catalog_of(pair, "The Usual Suspects (1995)"))
+    search = TitleSearch(catalog_of(pair, "The Usual Suspects (1995)").items)
     assert [each.label for each in search.find("Usual Suspects, The", 5)] == [
         "The Usual Suspects (1995)"
     ]
@@ -100,24 +100,33 @@ def plainly(search: TitleSearch, text: str, limit: int) -> tuple[Title, ...]:
     ),
     text=st.text("ab ÉñαΑ,th😀\ud800", max_size=4),
     limit=st.sampled_from([1, 2, 3, 50]),
+    often=st.sampled_from([0, 3, 1000]),
+    many=st.sampled_from([1, 1000]),
 )
 def test_a_search_finds_what_looking_at_every_title_finds(
-    pair: Pair, labels: list[str], text: str, limit: int
+    pair: Pair, *, labels: list[str], text: str, limit: int, often: int, many: int
 ) -> None:
     """Planted bugs: a line that is found twice; those that begin with the text not first; the last
-    lines of a piece left out; a word that is found across two; blanks that do not count.
+    lines of a piece left out; a word that is found across two; blanks that do not count; titles of
+    one part for those of two; a word that begins so for one that is so; a part of two letters whose
+    first one is enough.
     """
     catalog = catalog_of(pair, *labels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(title_words, "_FIRST", 2)  # lines at once, so that there are several pieces
         patch.setattr(title_words, "_MOST", 4)
-        search = TitleSearch(catalog)
+        patch.setattr(title_words, "_OFTEN", often)  # all rare, some, or none
+        patch.setattr(vocabulary, "_MANY", many)
+        search = TitleSearch(catalog.items)
         assert plainly(search, text, limit) == search.find(text, limit)
+        first = len(labels) // 2  # the others are met, in two answers
+        grown = TitleSearch(catalog.items[: first + 1]).with_more(catalog.items[first + 1 : -2])
+        assert grown.with_more(catalog.items[-2:]).find(text, limit) == search.find(text, limit)
 
 
 def test_a_title_begins_with_what_is_typed_to_the_letter(pair: Pair) -> None:
     """Planted bug: blanks of which a title has more than are typed, taken for the same."""
-    search = TitleSearch(catalog_of(pair, "b a b", " a b", "a  b", "a b"))
+    search = TitleSearch(catalog_of(pair, "b a b", " a b", "a  b", "a b").items)
     for text, first in [("a b", "a b"), ("a  b", "a  b"), ("a", "a  b")]:
         assert search.find(text, 9)[0].label == first
         assert search.find(text, 9) == plainly(search, text, 9)
@@ -126,7 +135,7 @@ def test_a_title_begins_with_what_is_typed_to_the_letter(pair: Pair) -> None:
 
 @pytest.mark.parametrize("text", ["film", "film 1", "1969", "Film 1 (", "film 7 (19", ""])
 def test_letters_typed_and_taken_back_find_the_same(pair: Pair, text: str) -> None:
-    search = TitleSearch(catalog_of(pair))
+    search = TitleSearch(catalog_of(pair).items)
     typed = [text[:size] for size in range(len(text) + 1)]
     for each in typed + typed[::-1]:
         assert search.find(each, 500) == plainly(search, each, 500)
@@ -135,14 +144,14 @@ def test_letters_typed_and_taken_back_find_the_same(pair: Pair, text: str) -> No
 def test_a_title_of_blanks_alone_is_found_by_no_word(pair: Pair) -> None:
     """Planted bug: a line without words, whose place is that of the next."""
     catalog = catalog_of(pair, " ", "one", "  ", "two")
-    search = TitleSearch(catalog)
+    search = TitleSearch(catalog.items)
     assert [each.label for each in search.find("one", 9)] == ["one"]
     assert [each.label for each in search.find("tw", 9)] == ["two"]
     assert search.find("", 3) == tuple(search.titles[:3])
 
 
 def test_a_match_has_the_rating_of_its_title_however_that_is_written(pair: Pair) -> None:
-    search = TitleSearch(catalog_of(pair, "Alien (1979)", "The Usual Suspects (1995)"))
+    search = TitleSearch(catalog_of(pair, "Alien (1979)", "The Usual Suspects (1995)").items)
     document = ProfileDocument({"usual suspects, the (1995)": 4.0, "Moon (2009)": None})
     found = Matches(search.titles, search.places("", 2), document)
     suspects = Match(search.titles[1], Rated("usual suspects, the (1995)", 4.0))
@@ -196,13 +205,17 @@ TITLES = st.lists(
 def test_an_index_finds_what_looking_at_every_title_finds(
     pair: Pair, items: list[Item], typed: str, one_hash: bool
 ) -> None:
-    """Planted bugs: half a hash taken for a title; a year that is part of a title taken off it."""
+    """Planted bugs: half a hash taken for a title; a year that is part of a title taken off it; an
+    item that was met, in front of one with its title and year that is held.
+    """
     catalog = replace(pair.catalog, items=(*items, *pair.catalog.items[len(items) :]))
     with pytest.MonkeyPatch.context() as patch:
         if one_hash:
             patch.setattr("askew.titles._hash", lambda key: 7)
             patch.setattr("askew.titles._FEW", 1000)
-        index = TitleIndex(catalog)
+        index, held = TitleIndex(catalog), catalog.first(1 + len(items) // 2)
+        grown = TitleIndex(held).with_more(catalog)
+        assert (grown._numbers, grown._hashes) == (index._numbers, index._hashes)
         for text in (typed, *(item.label for item in items), *(item.title for item in items)):
             key = title_key(text)
             assert index.get(key) == plain_get([*catalog.items], key)

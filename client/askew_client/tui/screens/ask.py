@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from rich.text import Text
-from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
-from askew_client.tui import sentences
-from askew_client.tui.keeping import use_settings
-from askew_client.tui.messages import Answered, Quoted, Refused
+from askew_client.tui import ask_words
+from askew_client.tui.messages import Answered, Quoted
+from askew_client.tui.screens.ask_work import AskWork
 from askew_client.tui.screens.confirm import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.widgets.glow import Glow, Mark
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
 from askew_client.tui.widgets.result_list import ResultList
 from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
-from askew_client.views.values import Answer, Connection, Departure, NoisePicture, Quote
+from askew_client.views.values import Answer, Connection, Departure, NoisePicture
 from askew_client.views.ways import TakenWay
 
 
-class AskScreen(FrameScreen):
+class AskScreen(AskWork):
     """The signal leaving, the results arriving, the ranking and the pick."""
 
     MODE = "ask"
     TITLE = "Ask"
-    PURPOSE = (
-        "One key asks. What this device holds whole is ranked here, and nothing leaves; nor does "
-        "it where a signal is not worth its price. Else your profile is bent by noise, and only "
-        "the bent copy leaves: the signal. The server answers with results for it; this device "
-        "ranks them (◇) by your true profile, beside what it holds, and picks. Neither the ranking "
-        "nor the pick is ever sent. The signal is drawn and paid for once a month; asking again "
-        "in the same month sends the same one, at no further cost."
-    )
+    PURPOSE = ask_words.PURPOSE
     KEYS = (
         ("a, Enter", "ask"),
         ("Esc", "stop waiting"),
@@ -56,7 +46,7 @@ class AskScreen(FrameScreen):
         with Horizontal(id="asking"):
             with Window(id="leaving"):
                 yield Static("What leaves", classes="heading")
-                yield Static(sentences.WHAT_LEAVES, id="before", markup=False)
+                yield Static(ask_words.WHAT_LEAVES, id="before", markup=False)
                 yield Static("", id="price", markup=False)
                 yield NumberLines()
                 yield Static("", id="facts", markup=False)
@@ -71,57 +61,16 @@ class AskScreen(FrameScreen):
                 yield Static("", id="pick", markup=False)
         with Horizontal(id="bar"):
             yield Button("Ask", id="ask", variant="primary")
-            yield Static(sentences.BEFORE_ASKING, id="state", markup=False)
+            yield Static(ask_words.BEFORE_ASKING, id="state", markup=False)
 
     def on_mount(self) -> None:
         """Everything is about to happen."""
         companion = self.desk.companion
         self.query_one("#flow", Static).update(
-            sentences.flow(companion.settings.k if companion else 8)
+            ask_words.flow(companion.settings.k if companion else 8)
         )
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
-
-    # The worker
-
-    @work(exclusive=True, group="ask")
-    async def ask(self) -> None:
-        """Ask, and bring the answer. Asking again stops the question before."""
-        companion = self.desk.companion
-        if companion is None:
-            return
-        quote = await companion.quote()
-        told = quote if isinstance(quote, Quote) else None
-        second = told is not None and told.second_space
-        if told is not None:
-            self.post_message(Quoted(told))
-        if second:
-            question = ConfirmScreen(sentences.SECOND_SPACE, "Ask")
-            second = await self.app.push_screen_wait(question)
-        outcome = await companion.ask(second_space=second, quoted=told)
-        noise: NoisePicture | Setback | None = None
-        if isinstance(outcome, Answer) and outcome.cost is not None:
-            epsilon, k = outcome.cost.epsilon, len(outcome.results)
-            noise = await self.desk.on_device(lambda device: device.noise(epsilon, k))
-        self.post_message(Answered(outcome, noise if isinstance(noise, NoisePicture) else None))
-
-    @work(exclusive=True, group="quote")
-    async def quote(self) -> None:
-        """Bring what a question would cost, once it is known."""
-        companion = self.desk.companion
-        if companion is not None and isinstance(self.desk.connection, Connection):
-            quote = await companion.quote()
-            if isinstance(quote, Quote):
-                self.post_message(Quoted(quote))
-
-    @work(group="accept")
-    async def accept(self, words: str) -> None:
-        """Keep a yes to what the server proposes, and bring what a question would cost then."""
-        keep = partial(use_settings, self.desk.file, typed={"accept": words})
-        kept = await self.desk.on_device(keep)
-        if isinstance(kept, Setback):
-            self.post_message(Refused(kept))
-        self.quote()
 
     # Messages and keys
 
@@ -137,13 +86,13 @@ class AskScreen(FrameScreen):
         """Show the price before anything is sent, or that nothing would be."""
         quote, companion = message.quote, self.desk.companion
         self._way = quote.way
-        self.query_one("#price", Static).update(sentences.quote(quote))
-        self.query_one("#way", Static).update(sentences.way(quote.way))
+        self.query_one("#price", Static).update(ask_words.quote(quote))
+        self.query_one("#way", Static).update(ask_words.way(quote.way))
         if companion is not None:
             asks, k = quote.way.asks, companion.settings.k
-            before = sentences.WHAT_LEAVES if asks else sentences.NOTHING_LEAVES
+            before = ask_words.WHAT_LEAVES if asks else ask_words.NOTHING_LEAVES
             self.query_one("#before", Static).update(before)
-            flow = sentences.flow(k) if asks else sentences.flow_here(k)
+            flow = ask_words.flow(k) if asks else ask_words.flow_here(k)
             self.query_one("#flow", Static).update(flow)
 
     def on_button_pressed(self) -> None:
@@ -203,11 +152,11 @@ class AskScreen(FrameScreen):
         for words in ("#before", "#price", "#way"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
-        self.query_one("#facts", Static).update(sentences.outcome(answer))
+        self.query_one("#facts", Static).update(ask_words.outcome(answer))
         self._say(f"{answer.source}; ranked here{_left_out(answer)}")
         at_once = self.app.animation_level == "none"
         self.query_one(ResultList).show(answer.results, at_once=at_once)
-        self._show_pick(sentences.pick(answer))
+        self._show_pick(ask_words.pick(answer))
 
     def _show_glow(self, noise: NoisePicture | None, departure: Departure | None) -> None:
         self.desk.learn_connection()  # a new space has axes of its own
@@ -215,7 +164,7 @@ class AskScreen(FrameScreen):
         connection = self.desk.connection
         if noise and departure and departure.point and isinstance(connection, Connection):
             glow.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
-            caption.update(sentences.glow_caption(connection))
+            caption.update(ask_words.glow_caption(connection))
         else:
             glow.show(None, ())
             caption.update("")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from rich.text import Text
-from textual.app import ComposeResult, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input
 
 from askew.errors import AskewError
 from askew_client.settings.ranges import LEVELS
@@ -20,14 +18,11 @@ from askew_client.tui import near_desk, near_words
 from askew_client.tui.messages import Refused
 from askew_client.tui.near_desk import Outlook, Ranked
 from askew_client.tui.near_messages import Looked, Met, Ordered, PlacesRead
-from askew_client.tui.screens.near_places import NearPlaces
+from askew_client.tui.screens.near_view import NearView
 from askew_client.tui.widgets.choice import Choice
-from askew_client.tui.widgets.near_list import NearList
 from askew_client.tui.widgets.notice import Notice
-from askew_client.tui.widgets.place_map import PlaceMap
 from askew_client.tui.widgets.slider import Slider
-from askew_client.tui.widgets.window import Window
-from askew_client.tui.wishes_line import EXAMPLE, wishes_of
+from askew_client.tui.wishes_line import wishes_of
 from askew_client.views.place_map import Scene
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.values import Connection
@@ -36,11 +31,9 @@ if TYPE_CHECKING:
     from askew.metric_card import CollectionCard
     from askew_client.places.wishes import Wishes
 
-SIZES: Final = tuple(map(Fraction, (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
 
-
-class NearScreen(NearPlaces):
-    """The map on the left; choices, words and results on the right."""
+class NearScreen(NearView):
+    """What came and what was typed, and what follows from it."""
 
     MODE = "near"
     TITLE = "Near"
@@ -55,29 +48,6 @@ class NearScreen(NearPlaces):
         Binding("slash", "wish", "Wishes", key_display="/", id="wishes"),
         Binding("w", "apply", "Use these", id="use"),
     ]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._ranked: Ranked | None = None
-
-    def body(self) -> ComposeResult:
-        """Two columns, and the row of the button."""
-        with Horizontal(id="near"):
-            with Vertical(id="ground"):
-                yield PlaceMap()
-                yield Static("", id="legend", markup=False)
-            with Window(id="side"):
-                yield Choice("place       ", id="place")
-                yield Choice("collection  ", id="collection")
-                yield Choice("level       ", tuple(LEVELS), id="level")
-                yield Slider("k ", SIZES, Fraction(20), id="size")
-                yield Input(placeholder=EXAMPLE, id="wishes")
-                yield Static("", id="pick", markup=False)
-                yield NearList()
-                yield Static("", id="words", markup=False)
-        with Horizontal(id="bar"):
-            yield Button("Ask", id="ask", variant="primary")
-            yield Static("", id="state", markup=False)
 
     def on_mount(self) -> None:
         """Everything comes by message, once the device is open."""
@@ -126,8 +96,8 @@ class NearScreen(NearPlaces):
         self.places = message.outcome
         self.query_one("#place", Choice).offer([each.name for each in self.places])
         if not self.places:
-            self._show_scene(Scene(towns=named_towns()), near_words.NO_PLACE)
-        elif self._ranked is None:
+            self.show_scene(Scene(towns=named_towns()), near_words.NO_PLACE)
+        elif self.ranked is None:
             self._look()
 
     def on_looked(self, message: Looked) -> None:
@@ -137,7 +107,7 @@ class NearScreen(NearPlaces):
                 self.query_one(Notice).tell(setback)
             case Outlook(scene, words):
                 self.show_answer(None)
-                self._show_scene(scene, words)
+                self.show_scene(scene, words)
 
     def on_ordered(self, message: Ordered) -> None:
         """Show what became of the question."""
@@ -147,12 +117,12 @@ class NearScreen(NearPlaces):
         match message.outcome:
             case Setback() as setback:
                 self.query_one(Notice).tell(setback)
-                self._say("no answer this time")
+                self.say("no answer this time")
             case Ranked(answer, scene, words) as ranked:
                 self.show_answer(ranked)
-                self._show_scene(scene, words)
+                self.show_scene(scene, words)
                 said = near_words.RANKED_AGAIN if message.again else ""
-                self._say(said + near_words.answered(answer))
+                self.say(said + near_words.answered(answer))
         self.desk.read_budget()
 
     def on_choice_moved(self, message: Choice.Moved) -> None:
@@ -167,8 +137,8 @@ class NearScreen(NearPlaces):
     def on_input_submitted(self) -> None:
         """New wishes rank what is there anew; without results they wait."""
         wishes = self._wishes()
-        if wishes is not None and self._ranked is not None:
-            self.order_again(self._ranked, wishes)
+        if wishes is not None and self.ranked is not None:
+            self.order_again(self.ranked, wishes)
 
     def on_button_pressed(self) -> None:
         """The button is the same as the key."""
@@ -182,10 +152,10 @@ class NearScreen(NearPlaces):
         place = self.place
         collection = self.query_one("#collection", Choice).name_chosen
         if companion is None or place is None or collection is None or wishes is None:
-            self._say("add a place first: n" if place is None else "no collection to ask yet")
+            self.say("add a place first: n" if place is None else "no collection to ask yet")
             return
         self.query_one(Notice).hush()
-        self._say("asking ...  Esc stops")
+        self.say("asking ...  Esc stops")
         self.set_class(True, "-waiting")
         self.ask(companion, collection, place.name, wishes)
 
@@ -194,7 +164,7 @@ class NearScreen(NearPlaces):
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
-            self._say("stopped; the place's signal stays the same")
+            self.say("stopped; the place's signal stays the same")
 
     def leave(self) -> None:
         """Another screen: a question under way is stopped."""
@@ -229,23 +199,6 @@ class NearScreen(NearPlaces):
         except AskewError as error:
             self.post_message(Refused(setback_of(error)))
             return None
-
-    def show_answer(self, ranked: Ranked | None) -> None:
-        """Show results and a pick, or none."""
-        self._ranked = ranked
-        self.query_one(NearList).show(None if ranked is None else ranked.answer)
-        pick = self.query_one("#pick", Static)
-        pick.display = ranked is not None
-        pick.update(Text() if ranked is None else near_words.pick(ranked.answer))
-
-    def _show_scene(self, scene: Scene, words: str) -> None:
-        self.query_one(PlaceMap).show(scene)
-        legend = near_words.map_legend(scene, shaded=self.app.no_color)
-        self.query_one("#legend", Static).update(legend)
-        self.query_one("#words", Static).update(words)
-
-    def _say(self, text: str) -> None:
-        self.query_one("#state", Static).update(text)
 
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""

@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
-from askew_client.tui import sentences
+from askew_client.tui import privacy_words
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.messages import Foreseen, ProfileView
 from askew_client.tui.screens.frame import FrameScreen
@@ -105,10 +105,10 @@ class PrivacyScreen(FrameScreen):
         if isinstance(message.forecast, Forecast):
             bars.forecast = message.forecast
             self.query_one(BudgetMeter).one_signal = Fraction(message.forecast.between_any_two)
-            bound.update(sentences.bound(message.forecast))
+            bound.update(privacy_words.bound(message.forecast))
         else:
             bars.forecast = None
-            bound.update(sentences.no_forecast(message.forecast))
+            bound.update(privacy_words.no_forecast(message.forecast))
 
     def _show_noise(self, noise: NoisePicture | Setback) -> None:
         glow, caption = self.query_one(Glow), self.query_one("#caption", Static)
@@ -119,7 +119,7 @@ class PrivacyScreen(FrameScreen):
             return
         shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
         glow.show(noise, [Mark(at, "◆", "public") for at in shown])
-        caption.update(sentences.noise_caption(noise, connection))
+        caption.update(privacy_words.noise_caption(noise, connection))
 
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         super()._show_connection(connection)
@@ -135,7 +135,7 @@ class PrivacyScreen(FrameScreen):
             ledger.update("")
         elif budget is not None:
             meter.spent, meter.cap = budget.spent, budget.cap
-            ledger.update(sentences.ledger(budget))
+            ledger.update(privacy_words.ledger(budget))
 
     def _look(self) -> None:
         """Ask the device what the sliders' settings would give, once there is a catalog."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult, SystemCommand
@@ -13,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.tui import profile_words, sentences
+from askew_client.tui import profile_desk, profile_words
 from askew_client.tui.messages import Found, ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen, typed
@@ -23,13 +22,7 @@ from askew_client.tui.widgets.stars import STARS, Stars
 from askew_client.tui.widgets.title_list import TitleList
 from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
-from askew_client.views.rated import Title
-from askew_client.views.values import Connection, Match
-
-if TYPE_CHECKING:
-    from askew_client.device.device import Companion
-
-_LIMIT = 500  # titles that a search lists
+from askew_client.views.values import Connection
 
 
 class ProfileScreen(FrameScreen):
@@ -37,23 +30,8 @@ class ProfileScreen(FrameScreen):
 
     MODE = "profile"
     TITLE = "Profile"
-    PURPOSE = (
-        "Your ratings make a profile, the bars on the right; both stay in a file on this device. "
-        "Each bar lies between the two titles of this catalog that are furthest apart along it, "
-        "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
-        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
-    )
-    KEYS = (
-        ("/", "search; Enter or ↓ goes to the titles"),
-        ("1 to 5", "rate with stars; a click on a star does the same"),
-        ("← →", "half a star less or more"),
-        ("l", "like, without a number"),
-        ("x", "take a rating back; undo keeps it"),
-        ("X", "forget a title for good"),
-        ("u", "undo the last edit"),
-        ("o", "list only what is rated, or everything"),
-        ("Alt+key", "the same while you type a search"),
-    )
+    PURPOSE = profile_words.PURPOSE
+    KEYS = profile_words.KEYS
     BINDINGS = [
         *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", id="rate-1")),
         *(
@@ -102,7 +80,9 @@ class ProfileScreen(FrameScreen):
     @work(exclusive=True, group="search")
     async def search(self, text: str, *, only_rated: bool) -> None:
         """Look through the catalog in a thread."""
-        outcome = await self.desk.on_device(lambda device: _found(device, text, only_rated))
+        outcome = await self.desk.on_device(
+            lambda device: profile_desk.found(device, text, only_rated=only_rated)
+        )
         self.post_message(Refused(outcome) if isinstance(outcome, Setback) else Found(outcome))
 
     # Messages
@@ -122,7 +102,8 @@ class ProfileScreen(FrameScreen):
         # At the first title it is the same, and to compare hundreds takes longer than to show some.
         keep = self._only_rated or (titles.cursor > 0 and titles.lists(message.matches))
         titles.show(message.matches, keep_cursor=keep)
-        listed = self._listed(len(message.matches))
+        count, desk, only_rated = len(message.matches), self.desk, self._only_rated
+        listed = profile_words.listed(desk.profile, desk.connection, count, only_rated=only_rated)
         self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_title_list_starred(self, message: TitleList.Starred) -> None:
@@ -130,7 +111,7 @@ class ProfileScreen(FrameScreen):
         label, rating = message.label, message.rating
         self._removed = label if rating is None else None
         if rating is None:
-            self.desk.edit(lambda device: device.unrate(label), sentences.REMOVED)
+            self.desk.edit(lambda device: device.unrate(label), profile_words.REMOVED)
         else:
             self.desk.edit(lambda device: device.rate(label, rating))
 
@@ -173,26 +154,6 @@ class ProfileScreen(FrameScreen):
         if self.desk.companion is not None:
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
-    def _listed(self, count: int) -> str:
-        if self.desk.profile.lock is None:
-            return "Locked."
-        if not self.desk.profile.ratings and self._only_rated:
-            return "Nothing is rated yet."
-        if not isinstance(self.desk.connection, Connection):
-            return self._listed_offline(count)
-        if self._only_rated:
-            return f"{count} rated  (o: all titles)"
-        more = " or more" if count == _LIMIT else ""
-        return f"{count}{more} found" if count else "No title has all these words."
-
-    def _listed_offline(self, count: int) -> str:
-        if count:
-            return "No catalog: these are your ratings."
-        if self.desk.profile.ratings:
-            return "No rating of yours has all these words."
-        waiting = self.desk.connection is None
-        return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
-
     # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -215,13 +176,13 @@ class ProfileScreen(FrameScreen):
         """Forget for good what was taken back just now, or else the title that is marked."""
         label = self._removed or self.query_one(TitleList).chosen
         if label is not None:
-            question = ConfirmScreen(sentences.forget_title(label), "Forget")
+            question = ConfirmScreen(profile_words.forget_title(label), "Forget")
             self.app.push_screen(question, partial(self._forget_if, label))
 
     def _forget_if(self, label: str, sure: bool | None) -> None:
         if sure:
             self._removed = None
-            self.desk.edit(lambda device: sentences.forgotten(device.forget([label])))
+            self.desk.edit(lambda device: profile_words.forgotten(device.forget([label])))
 
     def action_search(self) -> None:
         """Type a search."""
@@ -239,7 +200,7 @@ class ProfileScreen(FrameScreen):
     def action_undo(self) -> None:
         """Take the last edit back."""
         self._removed = None
-        self.desk.edit(_undo)
+        self.desk.edit(profile_desk.undo)
 
     def commands(self) -> Iterable[SystemCommand]:
         """For the palette."""
@@ -247,22 +208,3 @@ class ProfileScreen(FrameScreen):
         yield SystemCommand("Forget for good", "The marked title, past undo", self.action_forget)
         yield SystemCommand("Undo", "Take the last edit of the profile back", self.action_undo)
         yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
-
-
-def _found(device: Companion, text: str, only_rated: bool) -> Sequence[Match]:
-    """Matches of the catalog; without a catalog, or on request, what the person rated."""
-    if device.locked:
-        return ()
-    if device.connection is not None and not only_rated:
-        return device.search(text, _LIMIT)
-    words = text.casefold().split() if not only_rated else ()
-    return tuple(
-        Match(Title(rated.label, rated.label), rated)
-        for rated in device.ratings()
-        if all(word in rated.label.casefold() for word in words)
-    )
-
-
-def _undo(device: Companion) -> str:
-    changed = device.undo()
-    return "Undone." if changed else "There is nothing to undo."
