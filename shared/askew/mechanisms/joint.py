@@ -105,7 +105,7 @@ class Joint:
         key = draws.choose(classes)
         everyone = np.full(self.k, len(tally))
         sizes = everyone if key == ALL else losses.choices(key)
-        return tally.items_at(Urn().take_each(sizes.tolist(), draws))
+        return tally.items_at(Urn().take_each(sizes, draws))
 
 
 @dataclass(frozen=True, kw_only=True)

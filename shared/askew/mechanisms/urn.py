@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from askew.exact import Draws
-from askew.mechanisms.tally import Tally
+from askew.mechanisms.tally import Integers, Tally
 
 
 class Urn:
@@ -28,23 +28,21 @@ class Urn:
         """
         return self.pick(draws.below(size - self._taken))
 
-    def take_each(self, sizes: Sequence[int], draws: Draws) -> list[int]:
+    def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
         """As `take`, for one size after the other; the draws are read at once."""
-        marks = draws.below_each([size - self._taken - i for i, size in enumerate(sizes)])
-        return [self.pick(mark) for mark in marks]
-
-    def pick(self, mark: int) -> int:
-        """The place that a mark among those left stands for; takes it out."""
-        return self._swap(self._taken + mark)
+        taken = np.arange(self._taken, self._taken + len(sizes))
+        limits = np.asarray(sizes, dtype=np.int64) - taken
+        return [self.pick(mark) for mark in draws.below_each(limits)]
 
     def take_fresh(self, low: int, high: int, draws: Draws) -> int:
         """A uniform place in [low, high), where nothing was taken or moved so far."""
-        return self._swap(low + draws.below(high - low))
+        return self.pick(low - self._taken + draws.below(high - low))
 
-    def _swap(self, there: int) -> int:
-        here = self._taken
+    def pick(self, mark: int) -> int:
+        """The place that a mark among those left stands for; takes it out."""
+        here, there = self._taken, self._taken + mark
         place = self._moved.pop(there, there)
-        if there != here:
+        if mark:
             self._moved[there] = self._moved.pop(here, here)
         self._taken += 1
         return place
