@@ -23,7 +23,7 @@ from askew.mechanisms.parameters import (
 from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
-from askew.mechanisms.urn import Urn
+from askew.mechanisms.urn import Urn, items_of_the_highest
 from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
@@ -105,7 +105,7 @@ class Joint:
         key = draws.choose(classes)
         everyone = np.full(self.k, len(tally))
         sizes = everyone if key == ALL else losses.choices(key)
-        return tally.items_at(Urn().take_each(sizes, draws))
+        return items_of_the_highest(sizes, tally, draws)
 
 
 @dataclass(frozen=True, kw_only=True)

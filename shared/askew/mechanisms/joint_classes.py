@@ -65,13 +65,10 @@ class JointClasses:
         """Integer bounds of a step's weight."""
         if key == ALL:
             return enclose(self.losses.count_all(), self.rate * self.end, shift)
-        count, end = self.losses.count(key), self._end_of(key)
+        count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
         from_low, from_high = enclose(count, self.rate * key, shift + 8)
         to_low, to_high = enclose(count, self.rate * end, shift + 8)
         return max(from_low - to_high, 0) >> 8, -(-(from_high - to_low) >> 8)
-
-    def _end_of(self, begin: int) -> int:
-        return min(self.losses.next_rise(begin), self.end)
 
     def _chunk(self, segment: Segment) -> Chunk:
         """The steps of a segment; some are kept, as the one that is drawn is asked for again."""
@@ -85,7 +82,8 @@ class JointClasses:
     def _listed(self, segment: Segment) -> Chunk:
         steps = self.losses.steps(segment.low.at, segment.high.at)
         begins = steps.begins
-        widths = np.diff(begins, append=self._end_of(segment.high.at - 1))
+        widths = np.append(begins[1:], min(steps.end, self.end))
+        widths -= begins
         return Chunk(begins, steps.log_counts - self._step * begins + _decays(widths, self._step))
 
 

@@ -23,12 +23,13 @@ from askew.mechanisms.tally import Integers, Tally
 @dataclass(frozen=True, repr=False)
 class Steps:
     """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning,
-    within 2**-51 * items of itself.
+    within 2**-51 * items of itself. end: where the step after them begins, as `next_rise`.
     """
 
     begins: Integers
     log_counts: Floats
     rises: Floats
+    end: int
 
 
 @dataclass(repr=False, slots=True)
@@ -92,7 +93,10 @@ class SequenceLosses:
 
     def next_rise(self, e: int) -> int:
         """The least loss above e at which N rises; `largest` + 1 if there is none."""
-        reached = self._reached(e)
+        return self._next(self._reached(e))
+
+    def _next(self, reached: Integers) -> int:
+        """The least loss at which a position reaches more than these counts."""
         open_still = reached < len(self._values)
         if not open_still.any():
             return self.largest + 1
@@ -109,7 +113,7 @@ class SequenceLosses:
         begins, rises = self._rises(low, high, first, last)
         if not low:
             begins, rises = np.append(0, begins), np.append(0.0, rises)
-        return Steps(begins, log_base + _running(rises), rises)
+        return Steps(begins, log_base + _running(rises), rises, self._next(last))
 
     def log_error(self, rise: float, pairs: int) -> float:
         """How wrong ln N may be in steps over which it rises by `rise`, beside that of an edge.

@@ -10,6 +10,10 @@ import numpy as np
 from askew.exact import Draws
 from askew.mechanisms.tally import Integers, Tally
 
+_SHARE = 0.25  # of all items: an item of so many is found by chance
+_SMALL = 1 << 12  # items: of fewer, one is found by its rank
+_TRIES = 4  # that are read at once
+
 
 class Urn:
     """Places 0, 1, 2, ... of which some are taken: a Fisher-Yates shuffle that is never stored.
@@ -59,6 +63,29 @@ def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[
     places = [urns[g].pick(mark) for g, mark in zip(named, draws.below_each(limits), strict=True)]
     asked = np.array(named)
     return tally.items_at(known.ends[asked] - known.sizes[asked] + places)
+
+
+def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
+    """For one size after the other a fresh uniform item of that many highest; sizes never fall.
+
+    Of most items one is found by chance, in fewer than 1 / _SHARE tries, and of fewer by its rank.
+    A size divides no group of equal counts.
+    """
+    narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally), _SMALL)))
+    chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))
+    groups = np.searchsorted(tally.ends, sizes[narrow:])
+    lowest, taken = tally.values[groups], set(chosen)
+    tries = draws.below_each(np.full(_TRIES * len(lowest), len(tally)))
+    items = np.array(tries, dtype=np.int64).reshape(-1, _TRIES)
+    fits = tally.counts[items] >= lowest[:, None]
+    for least, some, among in zip(lowest.tolist(), items, fits, strict=True):
+        fresh = [item for item in some[among].tolist() if item not in taken]
+        item = fresh[0] if fresh else draws.below(len(tally))
+        while item in taken or tally.counts[item] < least:
+            item = draws.below(len(tally))
+        taken.add(item)
+        chosen.append(item)
+    return tuple(chosen)
 
 
 def subset(size: int, count: int, draws: Draws) -> list[int]:
