@@ -27,6 +27,7 @@ VIEWS = {
     "small epsilon": (tally(RANDOM.geometric(0.02, 600), 1), 12, Fraction(1, 100)),
     "two values": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1)),
     "all alike": (tally([4] * 9, 1), 3, Fraction(1)),
+    "a cliff": (tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5)),
 }
 Halves = Callable[[Segment, float, int], bool]
 CUTS: dict[str, Halves] = {
