@@ -39,7 +39,7 @@ from askew.randomness import RandomBits
 
 CHUNK = 1 << 16
 _EXP_ERROR = 2.0**-45
-_DEPTH = 32.0  # nats: what is left out weighs less than `exp` may be wrong
+_DEPTHS = 18.0, 32.0  # nats: mostly enough; what is left out weighs less than `exp` may be wrong
 _ULP = 2.0**-52
 _LN2 = log(2)
 
@@ -87,17 +87,19 @@ class Draws:
         """A uniform integer in [0, limit), exactly."""
         return self.bits.below(limit)
 
-    def below_each(self, limits: Sequence[int]) -> list[int]:
+    def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
         """Independent draws of `below`, one for each limit, read at once."""
-        drawn: list[int] = self.bits.below_each(np.array(limits, dtype=np.int64)).tolist()
+        drawn: list[int] = self.bits.below_each(np.asarray(limits, dtype=np.int64)).tolist()
         return drawn
 
     def choose(self, classes: Classes) -> int:
         """The key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))
-        listing = classes.listing(_DEPTH)
-        key = _filtered(listing, word)
-        return _refined(classes, word, self.bits) if key is None else key
+        for depth in _DEPTHS:
+            key = _filtered(classes.listing(depth), word)
+            if key is not None:
+                return key
+        return _refined(classes, word, self.bits)
 
 
 def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:

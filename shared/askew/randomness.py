@@ -94,20 +94,19 @@ class RandomBits(ABC):
     def below_each(self, limits: NDArray[np.int64]) -> NDArray[np.int64]:
         """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
 
-        As `below`, a word at a time: bits beyond those of the limit are cut off, and what is not
-        below it is drawn again.
+        A word modulo the limit. The 2**64 mod limit lowest words would be more than a multiple of
+        the limit, and are drawn again.
         """
         import numpy as np
 
-        masks = limits - 1
-        for shift in (1, 2, 4, 8, 16, 32):
-            masks |= masks >> shift
-        values = self.words(len(limits)).astype(np.int64) & masks
-        again = np.flatnonzero(values >= limits)
+        sizes = limits.astype(np.uint64)
+        excess = np.negative(sizes) % sizes  # of 2**64, which is 0 here
+        words = self.words(len(sizes))
+        again = np.flatnonzero(words < excess)
         while len(again):
-            values[again] = self.words(len(again)).astype(np.int64) & masks[again]
-            again = again[values[again] >= limits[again]]
-        return values
+            words[again] = self.words(len(again))
+            again = again[words[again] < excess[again]]
+        return (words % sizes).astype(np.int64)
 
     def throw(self, coins: Coins, times: int = 1) -> NDArray[np.bool_]:
         """Throw a row of coins `times` times; returns heads as True, shape (times, len(coins))."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
+from math import inf, log
 
 import numpy as np
 import pytest
@@ -128,6 +129,41 @@ class TwoClasses:
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         return (1 << (shift - key),) * 2
+
+
+class OneIsFarBelow:
+    """Weights 1 and 2**-20, the second left out of a shallow listing, with a bound of the rest."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def listing(self, depth: float) -> Listing:
+        self.asked.append(depth)
+        shown = 1 if depth < 20 else 2
+        logs = np.array([0.0, -20 * log(2)])[:shown]
+        rest = -20 * log(2) if shown == 1 else -inf
+        return Listing([partial(Chunk, np.arange(shown), logs)], 2.0**-50, rest)
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        return (1 << (shift - 20 * key),) * 2
+
+
+@pytest.mark.parametrize(
+    ("uniform", "key", "looks"),
+    [
+        (Fraction(1, 2), 0, 1),  # far from every edge, so that a shallow look suffices
+        (Fraction(2**20, 2**20 + 1) - Fraction(1, 2**30), 0, 2),
+        (Fraction(2**20, 2**20 + 1) + Fraction(1, 2**30), 1, 2),
+    ],
+)
+def test_what_a_shallow_listing_leaves_out_is_listed_where_it_may_be_drawn(
+    uniform: Fraction, key: int, looks: int
+) -> None:
+    classes = OneIsFarBelow()
+    word = int(uniform * 2**64).to_bytes(8)
+    assert Draws(ReplayBits(word)).choose(classes) == key
+    assert len(classes.asked) == looks
+    assert classes.asked == sorted(classes.asked)
 
 
 def test_the_float_filter_lets_no_declared_error_through() -> None:

@@ -116,30 +116,28 @@ def test_a_fork_repeats_nothing() -> None:
     assert run.stdout == "32 32 set()\n"
 
 
-def test_below_each_is_uniform_on_every_word_of_three_bits() -> None:
-    """Limits 1 to 8: of the low three bits of a word, each accepted value comes equally often."""
-    limits = np.arange(1, 9)
-    seen = [[0] * 8 for _ in limits]
-    for low in range(8):
-        word = (low + (0xABCDEF << 40)).to_bytes(8)
-        reads = word * 8 + bytes(8) * 8  # what is refused draws a zero next
-        refused = [low & ((1 << (int(n) - 1).bit_length()) - 1) >= n for n in limits]
-        for i, value in enumerate(ReplayBits(reads).below_each(limits).tolist()):
-            assert 0 <= value < limits[i]
-            seen[i][value] += not refused[i]
-    for limit, row in zip(limits.tolist(), seen, strict=True):
-        assert len(set(row[:limit])) == 1
-        assert sum(row[limit:]) == 0
+def octets(*each: int) -> bytes:
+    return b"".join(word.to_bytes(8) for word in each)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 10**6 + 3, 2**62 + 1])
+def test_below_each_takes_all_words_but_the_excess_over_a_multiple_of_the_limit(limit: int) -> None:
+    """Words that follow each other have residues that do: a multiple of them has each as often."""
+    excess = 2**64 % limit
+    taken = [excess, excess + 1, 2**64 - 1]
+    assert (2**64 - excess) % limit == 0
+    refused = [word for word in (0, excess - 1) if 0 <= word < excess]
+    bits = ReplayBits(octets(*taken, *taken) + b"rest")
+    once = bits.below_each(np.full(6, limit)).tolist()
+    assert once == [word % limit for word in taken] * 2
+    assert bits.read(4) == b"rest"
+    for word in refused:
+        bits = ReplayBits(octets(word, word, excess) + b"rest")
+        assert bits.below_each(np.array([limit])).tolist() == [excess % limit]
+        assert bits.read(4) == b"rest"
 
 
 def test_below_each_draws_what_is_refused_again_and_nothing_else() -> None:
-    words = [3, 3, 2, 3, 1]  # the first of limit 3 twice in vain; limit 4 takes its first
-    bits = ReplayBits(b"".join(word.to_bytes(8) for word in words) + b"rest")
+    bits = ReplayBits(octets(0, 7, 0, 0, 5, 4) + b"rest")  # of limit 3 the word 0 is in excess
     assert bits.below_each(np.array([3, 4, 3])).tolist() == [1, 3, 2]
     assert bits.read(4) == b"rest"
-
-
-def test_below_each_takes_limits_up_to_a_word() -> None:
-    limit = 2**62 + 1
-    bits = ReplayBits(bytes([0x40] + [0] * 7) + bytes([0xFF] * 8) + bytes([0x80] + [0] * 7))
-    assert bits.below_each(np.array([limit, limit])).tolist() == [2**62, 0]

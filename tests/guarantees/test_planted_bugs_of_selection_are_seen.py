@@ -141,7 +141,7 @@ def test_sequences_that_are_not_uniform_are_seen_in_pnf_joints_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Always the first of the items that reach the loss."""
-    monkeypatch.setattr(Urn, "take_fresh", lambda self, low, high, _: self._swap(low))
+    monkeypatch.setattr(Urn, "take_fresh", lambda self, low, high, _: self.pick(low - self._taken))
     assert worst_difference("pnf joint", (3, 1, 1, 0)) > 0.01
 
 

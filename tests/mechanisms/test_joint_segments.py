@@ -27,6 +27,7 @@ VIEWS = {
     "small epsilon": (tally(RANDOM.geometric(0.02, 600), 1), 12, Fraction(1, 100)),
     "two values": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1)),
     "all alike": (tally([4] * 9, 1), 3, Fraction(1)),
+    "a cliff": (tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5)),
 }
 Halves = Callable[[Segment, float, int], bool]
 CUTS: dict[str, Halves] = {
@@ -66,7 +67,7 @@ def listed(listing: Listing) -> dict[int, float]:
 def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
     kind: str, cut: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joint_segments, "_is_worth_halving", CUTS[cut])
+    monkeypatch.setattr(joint_segments, "_is_worth_cutting", CUTS[cut])
     monkeypatch.setattr(joint_segments, "_MOST", 20)
     classes = classes_of(kind)
     listing = classes.listing(1e6)
@@ -88,7 +89,7 @@ def test_what_is_left_out_weighs_no_more_than_is_said(
     kind: str, depth: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exact weights of all steps, less those listed, against the bound of the rest."""
-    monkeypatch.setattr(joint_segments, "_is_worth_halving", CUTS["pieces of a few"])
+    monkeypatch.setattr(joint_segments, "_is_worth_cutting", CUTS["pieces of a few"])
     classes = classes_of(kind)
     every = {key: sum(classes.enclose(key, 400)) for key in listed(classes.listing(1e6))}
     listing = classes.listing(depth)
@@ -121,7 +122,7 @@ def test_the_same_uniform_falls_to_the_same_step_however_much_is_listed(
     """A listing that leaves out much decides less, so that more bits of the uniform are read."""
     names = [f"{kind} {i}" for i in range(20)]
     usual = [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names]
-    monkeypatch.setattr(joint_segments, "_is_worth_halving", CUTS[cut])
+    monkeypatch.setattr(joint_segments, "_is_worth_cutting", CUTS[cut])
     whole = JointClasses.listing
 
     def listing(self: JointClasses, asked: float) -> Listing:

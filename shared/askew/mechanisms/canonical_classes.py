@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import comb, inf, isqrt, log
+from math import comb, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,36 +75,38 @@ class CanonicalClasses:
         self._above: Integers = best - edge if self._seen else np.zeros(1, dtype=np.int64)
         self._offset = np.arange(1, k + 1) if self._seen else np.zeros(1, dtype=np.int64)
         self._choose = k + 1 - self._offset if self._seen else np.array([k])
-        self.firsts, self.lasts, self._below = columns_of(tally, k, edge, gamma == 0, splits)
+        self.columns = columns_of(tally, k, edge, gamma == 0, splits)
         lead = 0 if loss.clipped or len(tally) == k else int(edge - tally.value_at(k))
         self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
     def cell(self, key: int) -> Cell:
         """What the subsets of a class other than the top have in common."""
-        row, column = divmod(key - 1, len(self.firsts))
+        row, column = divmod(key - 1, len(self.columns))
         h = row if self._seen else None
-        return Cell(h, int(self.firsts[column]), int(self.lasts[column]))
+        return Cell(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
 
     def size(self, key: int) -> int:
         """How many subsets a class holds."""
         if key == TOP:
             return 1
-        row, column = divmod(key - 1, len(self.firsts))
+        row, column = divmod(key - 1, len(self.columns))
         return self._subsets(row, column, column)
 
     def _subsets(self, row: int, first: int, last: int) -> int:
         """How many subsets a run of columns holds in one row."""
         offset, r = int(self._offset[row]), int(self._choose[row])
-        below = int(self.firsts[first]) - 1 - offset
-        return comb(int(self.lasts[last]) - offset, r) - (comb(below, r) if below > 0 else 0)
+        below = int(self.columns.firsts[first]) - 1 - offset
+        return comb(int(self.columns.lasts[last]) - offset, r) - (
+            comb(below, r) if below > 0 else 0
+        )
 
     def exponent(self, key: int) -> Fraction:
         """rate * loss, relative to the loss of the top."""
         if key == TOP:
             return Fraction(0)
-        row, column = divmod(key - 1, len(self.firsts))
-        up, down = int(self._above[row]), int(self._below[column])
+        row, column = divmod(key - 1, len(self.columns))
+        up, down = int(self._above[row]), int(self.columns.below[column])
         return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
@@ -119,7 +121,7 @@ class CanonicalClasses:
         """All classes but some that weigh below exp(-depth) of all, together."""
         top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], Chunk]] = [partial(Chunk, *top)]
-        if not len(self.firsts):
+        if not len(self.columns):
             return Listing(parts, 2.0**-50)
         keep, _, least = self._near(depth)
         pairs, dropped = self._pairs(keep), -inf if keep.all() else least - depth + 2.0**-20
@@ -134,19 +136,19 @@ class CanonicalClasses:
         Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
         """
         contest.enter(np.array([TOP]), np.zeros(1), np.zeros(1))
-        if not len(self.firsts):
+        if not len(self.columns):
             return
         keep, scores, _ = self._near(_RARE)
         log_error = LOG_ERROR * (self._magnitude(self._choose) + 40)
         for pairs in self._pairs(keep):
-            rows, columns = self._cells(pairs)
-            keys = 1 + rows * len(self.firsts) + columns
+            rows, columns = self.columns.cells(pairs)
+            keys = 1 + rows * len(self.columns) + columns
             sizes = self._log_sizes(rows, columns)
             contest.enter(keys, -self._losses(rows, columns), sizes, log_error)
 
         def opened(key: int, link: Link) -> list[Noisy]:
-            row, first, last = self._block(key)
-            begin = 1 + row * len(self.firsts)
+            row, first, last = self.columns.block(key)
+            begin = 1 + row * len(self.columns)
             return contest.members([*range(begin + first, begin + last + 1)], link)
 
         others = np.flatnonzero(~keep)
@@ -156,16 +158,10 @@ class CanonicalClasses:
             best = scores.ravel()[keys]
             contest.enter_groups(Groups(keys, best, sizes, log_error, self._group, opened))
 
-    def _block(self, key: int) -> tuple[int, int, int]:
-        """The row, first column and last column of a block."""
-        width = self._width()
-        row, block = divmod(key, -(-len(self.firsts) // width))
-        return row, block * width, min((block + 1) * width, len(self.firsts)) - 1
-
     def _group(self, key: int) -> tuple[Fraction, int]:
         """The best score of a block, and how many subsets it holds."""
-        row, first, last = self._block(key)
-        best = -self.exponent(1 + row * len(self.firsts) + first)
+        row, first, last = self.columns.block(key)
+        best = -self.exponent(1 + row * len(self.columns) + first)
         return best, self._subsets(row, first, last)
 
     def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
@@ -174,66 +170,52 @@ class CanonicalClasses:
         Last, a lower bound of the heaviest block's ln weight; all others weigh exp(-depth) of it.
         Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
         """
-        starts, ends = self._borders()
+        starts, ends = self.columns.borders()
         r = self._choose[:, None].astype(np.float64)
         above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
-        scores = -above - self._down * self._below[starts]
-        at_most = r * (1 - np.log(r) + np.log(self.lasts[ends].astype(np.float64))) + scores
+        scores = -above - self._down * self.columns.below[starts]
+        at_most = r * (1 - np.log(r) + np.log(self.columns.lasts[ends].astype(np.float64))) + scores
         keep = at_most > -depth - log(scores.size)
         rows, blocks = np.nonzero(keep)
         log_sizes = self._log_blocks(rows, blocks)
-        worst = log_sizes - above[rows, 0] - self._down * self._below[ends[blocks]]
+        worst = log_sizes - above[rows, 0] - self._down * self.columns.below[ends[blocks]]
         least = max(float(worst.max(initial=0.0)), 0.0)
         best = log_sizes + scores[rows, blocks]
         keep[rows, blocks] = best > least - depth - log(scores.size)
         return keep, scores, least
 
-    def _borders(self) -> tuple[Integers, Integers]:
-        """The first and the last column of each block."""
-        starts = np.arange(0, len(self.firsts), self._width())
-        return starts, np.append(starts[1:], len(self.firsts)) - 1
-
     def _log_blocks(self, rows: Integers, blocks: Integers) -> Floats:
         """ln of how many subsets some blocks hold."""
-        starts, ends = self._borders()
-        first, last = self.firsts[starts[blocks]], self.lasts[ends[blocks]]
+        starts, ends = self.columns.borders()
+        first, last = self.columns.firsts[starts[blocks]], self.columns.lasts[ends[blocks]]
         return self._log_runs(self._offset[rows], self._choose[rows], first, last)
 
     def _magnitude(self, r: Integers) -> float:
         """At least ln C(n, r) for each of these r and every n here."""
         some = np.maximum(r, 1).astype(np.float64)
-        return float((some * (1 + np.log(float(self.lasts[-1])) - np.log(some))).max(initial=0.0))
+        return float(
+            (some * (1 + np.log(float(self.columns.lasts[-1])) - np.log(some))).max(initial=0.0)
+        )
 
     def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
         """The blocks to keep as rows (row, block), in chunks of about CHUNK cells."""
-        pairs, step = np.argwhere(keep), max(1, CHUNK // self._width())
+        pairs, step = np.argwhere(keep), max(1, CHUNK // self.columns.width)
         return [pairs[i : i + step] for i in range(0, len(pairs), step)]
 
-    def _width(self) -> int:
-        return max(64, isqrt(len(self.firsts)))
-
-    def _cells(self, pairs: Integers) -> tuple[Integers, Integers]:
-        """The rows and columns of all cells in some blocks."""
-        width = self._width()
-        columns = (pairs[:, 1, None] * width + np.arange(width)).ravel()
-        rows = np.repeat(pairs[:, 0], width)
-        real = columns < len(self.firsts)
-        return (rows, columns) if real.all() else (rows[real], columns[real])
-
     def _chunk(self, pairs: Integers) -> Chunk:
-        rows, columns = self._cells(pairs)
+        rows, columns = self.columns.cells(pairs)
         logs = self._log_sizes(rows, columns) - self._losses(rows, columns)
-        return Chunk(1 + rows * len(self.firsts) + columns, logs)
+        return Chunk(1 + rows * len(self.columns) + columns, logs)
 
     def _losses(self, rows: Integers, columns: Integers) -> Floats:
         up = self._above.astype(np.float64) * self._up + float(self._ahead)
-        down = self._below.astype(np.float64) * self._down
+        down = self.columns.below.astype(np.float64) * self._down
         losses: Floats = up[rows] + down[columns]
         return losses
 
     def _log_sizes(self, rows: Integers, columns: Integers) -> Floats:
         offset, r = self._offset[rows], self._choose[rows]
-        return self._log_runs(offset, r, self.firsts[columns], self.lasts[columns])
+        return self._log_runs(offset, r, self.columns.firsts[columns], self.columns.lasts[columns])
 
     def _log_runs(self, offset: Integers, r: Integers, first: Integers, last: Integers) -> Floats:
         high, low = (last - offset).astype(np.float64), (first - 1 - offset).astype(np.float64)
@@ -245,7 +227,7 @@ class CanonicalClasses:
         `within` must be a split. Complexity: all classes.
         """
         total = 0.0  # of the top
-        inside = np.flatnonzero(self.lasts <= within)
+        inside = np.flatnonzero(self.columns.lasts <= within)
         if not len(inside):
             return total
         rows = np.arange(must, self.k) if self._seen else np.zeros(1, dtype=np.int64)
@@ -253,8 +235,8 @@ class CanonicalClasses:
             if self._seen:
                 logs = self._log_sizes(np.full(len(inside), row), inside)
             else:
-                high = (self.lasts[inside] - must).astype(np.float64)
-                low = (self.firsts[inside] - 1 - must).astype(np.float64)
+                high = (self.columns.lasts[inside] - must).astype(np.float64)
+                low = (self.columns.firsts[inside] - 1 - must).astype(np.float64)
                 r = np.full(len(inside), float(self.k - must))
                 logs = log_runs(high, low, r) if must < self.k else np.full(len(inside), -inf)
             weights = logs - self._losses(np.full(len(inside), row), inside)

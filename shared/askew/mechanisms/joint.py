@@ -23,7 +23,7 @@ from askew.mechanisms.parameters import (
 from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
-from askew.mechanisms.urn import Urn
+from askew.mechanisms.urn import Urn, items_of_the_highest
 from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 
@@ -52,7 +52,8 @@ class Joint:
     counts below 2**61. Raises ParameterError.
     Complexity: O(d) or one sort, then at most k times the number of distinct counts within
     (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; of these only such as lie between
-    losses that can matter, told by O(k log d) for each of few losses. O(d) memory.
+    losses that can matter, told by O(k log d) for each of few losses. Items of pools that hold a
+    fourth of all are found by O(1) tries each. O(d) memory.
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.
     """
 
@@ -105,7 +106,7 @@ class Joint:
         key = draws.choose(classes)
         everyone = np.full(self.k, len(tally))
         sizes = everyone if key == ALL else losses.choices(key)
-        return tally.items_at(Urn().take_each(sizes.tolist(), draws))
+        return items_of_the_highest(sizes, tally, draws)
 
 
 @dataclass(frozen=True, kw_only=True)

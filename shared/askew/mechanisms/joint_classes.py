@@ -23,8 +23,9 @@ import numpy as np
 from askew.exact import Chunk, Listing, enclose
 from askew.mechanisms.contest import Contest, Groups
 from askew.mechanisms.joint_segments import Segment, segments_of
-from askew.mechanisms.noise import Link, Noisy
+from askew.mechanisms.noise import Floats, Link, Noisy
 from askew.mechanisms.sequence_losses import SequenceLosses
+from askew.mechanisms.tally import Integers
 
 ALL = -1  # the key of the last step, where every sequence qualifies
 _KEPT = 1 << 20  # steps in memory at a time
@@ -47,12 +48,15 @@ class JointClasses:
     def listing(self, depth: float) -> Listing:
         """The steps in ascending order, but those that weigh below exp(-depth) of all."""
         found = segments_of(self.losses, self._step, 0, self.end, depth)
-        rest = max((each.most(self._step) for each in found.far), default=-inf)
-        rest += log(max(len(found.far), 1)) + 2.0**-20
-        self._kept = {}
         parts: list[Callable[[], Chunk]] = [partial(self._chunk, each) for each in found.near]
-        every = np.array([self.losses.log_all - self._step * self.end])
-        parts.append(partial(Chunk, np.array([ALL]), every))
+        every = self.losses.log_all - self._step * self.end
+        left_out = [each.most(self._step) for each in found.far]
+        if every >= found.least - depth:
+            parts.append(partial(Chunk, np.array([ALL]), np.array([every])))
+        else:
+            left_out.append(every)
+        rest = max(left_out, default=-inf) + log(max(len(left_out), 1)) + 2.0**-20
+        self._kept = {}
         error = 2.0**-47 * (2 * self.losses.log_all + abs(depth) + 40)
         error += max((_rounding(each, self.losses) for each in found.near), default=0.0)
         return Listing(parts, error, rest)
@@ -61,13 +65,10 @@ class JointClasses:
         """Integer bounds of a step's weight."""
         if key == ALL:
             return enclose(self.losses.count_all(), self.rate * self.end, shift)
-        count, end = self.losses.count(key), self._end_of(key)
+        count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
         from_low, from_high = enclose(count, self.rate * key, shift + 8)
         to_low, to_high = enclose(count, self.rate * end, shift + 8)
         return max(from_low - to_high, 0) >> 8, -(-(from_high - to_low) >> 8)
-
-    def _end_of(self, begin: int) -> int:
-        return min(self.losses.next_rise(begin), self.end)
 
     def _chunk(self, segment: Segment) -> Chunk:
         """The steps of a segment; some are kept, as the one that is drawn is asked for again."""
@@ -81,9 +82,17 @@ class JointClasses:
     def _listed(self, segment: Segment) -> Chunk:
         steps = self.losses.steps(segment.low.at, segment.high.at)
         begins = steps.begins
-        widths = np.diff(begins, append=self._end_of(segment.high.at - 1))
-        decay = np.log(-np.expm1(-self._step * widths))
-        return Chunk(begins, steps.log_counts - self._step * begins + decay)
+        widths = np.append(begins[1:], min(steps.end, self.end))
+        widths -= begins
+        return Chunk(begins, steps.log_counts - self._step * begins + _decays(widths, self._step))
+
+
+def _decays(widths: Integers, rate: float) -> Floats:
+    """ln(1 - exp(-rate * width)); most widths are among a few."""
+    longest = int(widths.max(initial=0))
+    known = widths if longest > len(widths) else np.arange(1, longest + 1)
+    decays: Floats = np.log(-np.expm1(-rate * known))
+    return decays if known is widths else decays[widths - 1]
 
 
 def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> None:
@@ -98,6 +107,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
         steps = losses.steps(each.low.at, each.high.at)
         log_sizes = steps.log_counts + np.log(-np.expm1(-steps.rises))
         log_error = 2.0**-46 * (each.high.log_count + 40) + _rounding(each, losses)
+        log_error += 2.0**-51 * losses.items  # of a rise
         scores = -step * steps.begins.astype(np.float64)
         contest.enter(steps.begins, scores, log_sizes, log_error)
     if found.far:

@@ -7,7 +7,7 @@ edges alone
     all steps together weigh at least N(e) exp(-q e), for every e.
 
 A segment that is bounded far below the whole is never listed; one that is not, and holds many
-steps between loose bounds, is halved. The law does not depend on where segments are cut: what is
+steps between loose bounds, is cut. The law does not depend on where segments are cut: what is
 left out enters a draw by its bound.
 """
 
@@ -20,11 +20,11 @@ from math import expm1, inf, log
 from askew.mechanisms.sequence_losses import Edge, SequenceLosses
 
 _MOST = 1 << 16  # pairs in a segment that is wider than one loss, unless _FEW allows for more
-_FEW = 1 << 12  # pairs, with 16 a position, that are listed about as soon as two edges are found
-_LOOSE = 24.0  # nats between the bounds of a segment that is worth halving
+_FEW = 1 << 11  # pairs, with 8 a position, that are listed about as soon as two edges are found
+_LOOSE = 8.0  # nats between the bounds of a segment that is worth cutting
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, slots=True)
 class Segment:
     """The steps that begin in [low.at, high.at)."""
 
@@ -61,10 +61,14 @@ class Segment:
 
 @dataclass(frozen=True, repr=False)
 class Segments:
-    """All steps that begin in a range: those to list, in ascending order, and all others."""
+    """All steps that begin in a range: those to list, in ascending order, and all others.
+
+    least: ln of a lower bound of the weight of all.
+    """
 
     near: list[Segment]
     far: list[Segment]
+    least: float
 
 
 def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: float) -> Segments:
@@ -86,18 +90,27 @@ def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: 
             continue
         if each.most(rate) < least - depth:
             far.append(each)
-        elif _is_worth_halving(each, rate, losses.k):
-            middle = losses.edge(each.low.at + each.width // 2)
-            waiting += [Segment(each.low, middle), Segment(middle, each.high)]
+        elif _is_worth_cutting(each, rate, losses.k):
+            cut = losses.edge(_cut(each, rate, least - depth))
+            waiting += [Segment(each.low, cut), Segment(cut, each.high)]
         else:
             near.append(each)
     far += [each for each in near if each.most(rate) < least - depth]
-    return Segments(_joined([each for each in near if each.most(rate) >= least - depth]), far)
+    near = [each for each in near if each.most(rate) >= least - depth]
+    return Segments(_joined(near), far, least)
 
 
-def _is_worth_halving(segment: Segment, rate: float, k: int) -> bool:
-    """Whether a half may be left out, or else it is too much for one piece."""
-    if segment.width == 1 or segment.pairs <= _FEW + 16 * k:
+def _cut(segment: Segment, rate: float, bound: float) -> int:
+    """Where all that follows weighs less than the bound; the middle, where that is little."""
+    beyond = (segment.high.log_count - bound) / rate
+    if segment.low.at < beyond < segment.high.at - 1 - segment.width / 10:
+        return int(beyond) + 1
+    return segment.low.at + segment.width // 2
+
+
+def _is_worth_cutting(segment: Segment, rate: float, k: int) -> bool:
+    """Whether a part may be left out, or else it is too much for one piece."""
+    if segment.width == 1 or segment.pairs <= _FEW + 8 * k:
         return False
     return segment.pairs > _MOST or segment.rise + rate * segment.width > _LOOSE
 

@@ -12,26 +12,27 @@ N is a step function of e that changes only where e = h_r - v for a distinct cou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import isqrt, prod, sqrt
 
 import numpy as np
 
 from askew.mechanisms.noise import Floats
 from askew.mechanisms.tally import Integers, Tally
 
-_LONG = float(np.finfo(np.longdouble).eps)
-
 
 @dataclass(frozen=True, repr=False)
 class Steps:
-    """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning."""
+    """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning,
+    within 2**-51 * items of itself. end: where the step after them begins, as `next_rise`.
+    """
 
     begins: Integers
     log_counts: Floats
     rises: Floats
+    end: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, slots=True)
 class Edge:
     """What lies below a loss: ln N there, and how many pairs (position, count) reach it."""
 
@@ -51,7 +52,8 @@ class SequenceLosses:
         self._sizes = tally.sizes.astype(np.float64)
         self._above = self._holders[:-1].astype(np.float64)
         self._ascending = np.ascontiguousarray(tally.values[::-1])
-        self._positions = np.arange(k)
+        self._from_below = self._holders[::-1].astype(np.float64)  # for each that is not reached
+        self._positions, self._places = np.arange(k), np.arange(k, dtype=np.float64)
         self.largest = int(self.tops[0] - tally.values[-1])
         # Not by two log-factorials: their difference would be off by 1e-9 at a million items.
         self.log_all = _log_product(np.arange(self.items - k + 1, self.items + 1))
@@ -77,14 +79,24 @@ class SequenceLosses:
         return prod(range(self.items - self.k + 1, self.items + 1))
 
     def edge(self, e: int) -> Edge:
-        """What loses less than e >= 0. ln N is off by at most 2**-47 of itself."""
-        reached = self._reached(e - 1)
-        log_count = _log_product(self._choices(reached) - self._positions) if e else -np.inf
-        return Edge(e, log_count, int(reached.sum()))
+        """What loses less than e >= 0. ln N is off by at most 2**-47 of itself.
+
+        A draw takes most of its time here: as `_reached` and `_log_product`, in fewer steps.
+        """
+        beyond = self._ascending.searchsorted(self.tops - (e - 1))
+        pairs = self.k * len(self._values) - int(beyond.sum())
+        if not e:
+            return Edge(e, -np.inf, pairs)
+        factors = self._from_below[beyond]
+        factors -= self._places
+        return Edge(e, float(np.log(factors, out=factors).sum()), pairs)
 
     def next_rise(self, e: int) -> int:
         """The least loss above e at which N rises; `largest` + 1 if there is none."""
-        reached = self._reached(e)
+        return self._next(self._reached(e))
+
+    def _next(self, reached: Integers) -> int:
+        """The least loss at which a position reaches more than these counts."""
         open_still = reached < len(self._values)
         if not open_still.any():
             return self.largest + 1
@@ -101,15 +113,15 @@ class SequenceLosses:
         begins, rises = self._rises(low, high, first, last)
         if not low:
             begins, rises = np.append(0, begins), np.append(0.0, rises)
-        log_counts = log_base + np.cumsum(rises, dtype=np.longdouble)
-        return Steps(begins, log_counts.astype(np.float64), rises)
+        return Steps(begins, log_base + _running(rises), rises, self._next(last))
 
     def log_error(self, rise: float, pairs: int) -> float:
         """How wrong ln N may be in steps over which it rises by `rise`, beside that of an edge.
 
-        At most k rises of one begin are added up one by one in float64, then those of all begins.
+        The rise of each pair is off by 2**-52; at most k of one begin are added up one by one, then
+        those of all begins by `_running`.
         """
-        return rise * ((self.k + 8) * 2.0**-52 + pairs * _LONG)
+        return (rise * (self.k + 2 * sqrt(pairs) + 16) + pairs) * 2.0**-52
 
     def _rises(
         self, low: int, high: int, first: Integers, last: Integers
@@ -119,18 +131,20 @@ class SequenceLosses:
         The groups first..last-1 are those that a position comes to hold there.
         """
         sizes = last - first
-        total = int(sizes.sum())
+        ends = np.cumsum(sizes)
+        total = int(ends[-1])
         if total == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         groups = np.arange(total)  # in place: these arrays are what a draw takes most time for
-        groups += np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+        groups += np.repeat(first - ends + sizes, sizes)
         places = np.repeat(self.tops - low, sizes)
         places -= self._values[groups]
         left = self._above[groups]
-        left -= np.repeat(self._positions.astype(np.float64), sizes)
+        left -= np.repeat(self._places, sizes)
         rises = self._sizes[groups]
         rises /= left
-        np.log1p(rises, out=rises)
+        rises += 1
+        np.log(rises, out=rises)
         if high - low <= 4 * total + 1024:
             sums = np.bincount(places, weights=rises).astype(np.float64, copy=False)
             begins: Integers = np.flatnonzero(sums).astype(np.int64, copy=False)
@@ -139,6 +153,16 @@ class SequenceLosses:
         places, rises = places[order], rises[order]
         starts = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
         return places[starts] + low, np.add.reduceat(rises, starts)
+
+
+def _running(terms: Floats) -> Floats:
+    """Their running sums, in rows and then row by row: no sum is of more than 2 sqrt(n) parts."""
+    width = isqrt(len(terms)) + 1
+    rows = np.zeros((len(terms) // width + 1, width))
+    rows.ravel()[: len(terms)] = terms
+    sums = np.cumsum(rows, axis=1)
+    sums[1:] += np.cumsum(sums[:-1, -1])[:, None]
+    return sums.ravel()[: len(terms)]
 
 
 def _log_product(factors: Integers) -> float:

@@ -8,7 +8,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from askew.exact import Draws
-from askew.mechanisms.tally import Tally
+from askew.mechanisms.tally import Integers, Tally
+
+_SHARE = 0.25  # of all items: an item of so many is found by chance
+_SMALL = 1 << 12  # items: of fewer, one is found by its rank
+_TRIES = 4  # that are read at once
 
 
 class Urn:
@@ -28,23 +32,21 @@ class Urn:
         """
         return self.pick(draws.below(size - self._taken))
 
-    def take_each(self, sizes: Sequence[int], draws: Draws) -> list[int]:
+    def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
         """As `take`, for one size after the other; the draws are read at once."""
-        marks = draws.below_each([size - self._taken - i for i, size in enumerate(sizes)])
-        return [self.pick(mark) for mark in marks]
-
-    def pick(self, mark: int) -> int:
-        """The place that a mark among those left stands for; takes it out."""
-        return self._swap(self._taken + mark)
+        taken = np.arange(self._taken, self._taken + len(sizes))
+        limits = np.asarray(sizes, dtype=np.int64) - taken
+        return [self.pick(mark) for mark in draws.below_each(limits)]
 
     def take_fresh(self, low: int, high: int, draws: Draws) -> int:
         """A uniform place in [low, high), where nothing was taken or moved so far."""
-        return self._swap(low + draws.below(high - low))
+        return self.pick(low - self._taken + draws.below(high - low))
 
-    def _swap(self, there: int) -> int:
-        here = self._taken
+    def pick(self, mark: int) -> int:
+        """The place that a mark among those left stands for; takes it out."""
+        here, there = self._taken, self._taken + mark
         place = self._moved.pop(there, there)
-        if there != here:
+        if mark:
             self._moved[there] = self._moved.pop(here, here)
         self._taken += 1
         return place
@@ -61,6 +63,29 @@ def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[
     places = [urns[g].pick(mark) for g, mark in zip(named, draws.below_each(limits), strict=True)]
     asked = np.array(named)
     return tally.items_at(known.ends[asked] - known.sizes[asked] + places)
+
+
+def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
+    """For one size after the other a fresh uniform item of that many highest; sizes never fall.
+
+    Of most items one is found by chance, in fewer than 1 / _SHARE tries, and of fewer by its rank.
+    A size divides no group of equal counts.
+    """
+    narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally), _SMALL)))
+    chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))
+    groups = np.searchsorted(tally.ends, sizes[narrow:])
+    lowest, taken = tally.values[groups], set(chosen)
+    tries = draws.below_each(np.full(_TRIES * len(lowest), len(tally)))
+    items = np.array(tries, dtype=np.int64).reshape(-1, _TRIES)
+    fits = tally.counts[items] >= lowest[:, None]
+    for least, some, among in zip(lowest.tolist(), items, fits, strict=True):
+        fresh = [item for item in some[among].tolist() if item not in taken]
+        item = fresh[0] if fresh else draws.below(len(tally))
+        while item in taken or tally.counts[item] < least:
+            item = draws.below(len(tally))
+        taken.add(item)
+        chosen.append(item)
+    return tuple(chosen)
 
 
 def subset(size: int, count: int, draws: Draws) -> list[int]:
