@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
             case "refused":
                 self.reply(500, b"Code: 241. DB::Exception: hidden: Memory limit exceeded")
             case "of something else":
-                self.reply(200, b"\xff\xfehidden" * 9)
+                self.reply(200, b"\xff\xfecanary-hidden" * 50)
             case "cut":
                 self.close_connection = True
                 self.reply(200, rows[: len(rows) // 2], length=len(rows))
@@ -97,6 +97,7 @@ def test_an_answer_that_breaks_off_is_one_line_without_what_it_said(
     breaks: str,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Planted bugs: the driver's own errors alone, as bytes that are no answer raise others; its
     log on standard error; the rows that came taken for all."""
@@ -108,3 +109,4 @@ def test_an_answer_that_breaks_off_is_one_line_without_what_it_said(
     assert len(str(error.value).splitlines()) == 1
     assert error.value.__suppress_context__
     assert shown.err == ""
+    assert caplog.records == []  # without a handler, as here, they go to standard error
