@@ -292,19 +292,25 @@ def test_a_log_that_could_not_be_read_once_is_read_when_it_can_be(
     assert count_top(engine, asked, KEY) == counted
 
 
-def test_copies_are_made_after_the_charge_and_gone_at_the_end(tmp_path: Path) -> None:
-    """They hold events: in a folder of this account's alone, and of the operator's choice."""
+def test_copies_are_made_after_the_charge_and_gone_when_it_is_counted(tmp_path: Path) -> None:
+    """They hold events: in a folder of this account's alone, and of the operator's choice. Planted
+    bug: copies that a service keeps until it counts again.
+    """
     events = write(tmp_path / "log.csv", b"unit,item\nzed\rann,a\n")
     work = tmp_path / "work"
     work.mkdir()
-    engine = DuckDBEngine(temp_directory=work)
+    seen: list[int] = []
+
+    def look(_: float) -> None:
+        seen.extend(path.stat().st_mode & 0o777 for path in work.glob("askew-csv-*"))
+
+    engine = DuckDBEngine(temp_directory=work, progress=look)
     require_countable(engine, task(events))
-    assert list(work.iterdir()) == []
+    assert seen == []
     assert count_top(engine, task(events), KEY).items == ("a",)
-    [copies] = work.glob("askew-csv-*")
-    assert copies.stat().st_mode & 0o077 == 0
-    engine.close()
+    assert set(seen) == {0o700}
     assert list(work.glob("askew-csv-*")) == []
+    engine.close()
 
 
 def test_a_catalog_with_a_line_that_is_no_row_is_refused(

@@ -96,13 +96,18 @@ class DuckDBEngine:
         return {name: kind for name, kind, *_ in rows}
 
     def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Rows:
-        """The rows of a statement. Ctrl-C and SIGTERM end it at once."""
-        for name, view in self._views.items():
-            if is_text_file(name) and view in sql:
-                self._settle(name)
+        """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it."""
         values = dict(parameters or {})
-        with duckdb_failures(", ".join(self._views) or "DuckDB"):
-            return self._statements.rows(lambda: self._connection.execute(sql, values).fetchall())
+        try:
+            for name, view in self._views.items():
+                if is_text_file(name) and view in sql:
+                    self._settle(name)
+            with duckdb_failures(", ".join(self._views) or "DuckDB"):
+                return self._statements.rows(
+                    lambda: self._connection.execute(sql, values).fetchall()
+                )
+        finally:
+            self._copies.close()
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a csv file that have too few fields, are too long or are not UTF-8."""
