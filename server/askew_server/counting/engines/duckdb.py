@@ -26,12 +26,8 @@ from askew_server.counting.engines.csv_returns import (
     CsvCopies,
     unmarked,
 )
-from askew_server.counting.engines.duckdb_statements import (
-    Rows,
-    Statements,
-    duckdb_failures,
-    without_bar,
-)
+from askew_server.counting.engines.duckdb_statements import duckdb_failures, tell, without_bar
+from askew_server.counting.engines.stoppable import Rows, Stoppable
 
 
 class DuckDBEngine:
@@ -76,7 +72,10 @@ class DuckDBEngine:
                 config=settings,
             )
             without_bar(self._connection)
-        self._statements = Statements(self._connection, progress)
+        self._progress = progress or (lambda _: None)
+        self._statements = Stoppable(
+            self._connection.interrupt, lambda: tell(self._connection, self._progress)
+        )
 
     def table(self, name: str) -> tuple[str, ...]:
         """The identifiers of a table; a file is given a temporary view, each time anew: a copy that
@@ -103,11 +102,13 @@ class DuckDBEngine:
                 if is_text_file(name) and view in sql:
                     self._settle(name)
             with duckdb_failures(", ".join(self._views) or "DuckDB"):
-                return self._statements.rows(
+                found = self._statements.rows(
                     lambda: self._connection.execute(sql, values).fetchall()
                 )
+            self._progress(1.0)
         finally:
             self._copies.close()
+        return found
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a csv file that have too few fields, are too long or are not UTF-8."""
@@ -132,7 +133,8 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Stops what is asked, by whatever thread, and closes the connection."""
-        self._statements.close()
+        self._statements.stop()
+        self._connection.close()
         self._copies.close()
 
     def _settle(self, name: str) -> None:

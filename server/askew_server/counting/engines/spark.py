@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+from askew_server.counting.engines.stoppable import Rows, Stoppable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,6 +58,7 @@ class SparkEngine:
             driver("pyspark.logger", "spark").PySparkLogger.getLogger(name).disabled = True
         with failures_named("Spark", Exception, _reason):
             self._session: SparkSession = builder.getOrCreate()
+        self._statements = Stoppable(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
 
     def table(self, name: str) -> tuple[str, ...]:
@@ -75,16 +77,17 @@ class SparkEngine:
         with self._failures_named(".".join(table)):
             return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
 
-    def execute(
-        self, sql: str, parameters: Mapping[str, str] | None = None
-    ) -> list[tuple[object, ...]]:
+    def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Rows:
         """The rows of a statement, all of them: PySpark takes the end of a JVM for the end of the
-        rows, so it is asked something after them.
+        rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
         """
+        values = dict(parameters or {})
         with self._failures_named("Spark"):
-            rows = self._session.sql(sql, args=dict(parameters or {})).collect()
+            found = self._statements.rows(
+                lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
+            )
             self._session.sql("SELECT 1")
-        return [tuple(row) for row in rows]
+        return found
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because they come back as rows in which ids are missing."""
@@ -93,6 +96,7 @@ class SparkEngine:
     def close(self) -> None:
         """Stops the session, if its JVM is still there."""
         with suppress(*self._failures):
+            self._statements.stop()
             self._session.stop()
 
     def _read(self, name: str) -> DataFrame:
