@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -17,6 +18,8 @@ from askew_server.cli.options import (
     format_option,
     ledger_options,
 )
+
+_STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger show)"
 
 
 @click.command()
@@ -70,15 +73,17 @@ def release(
     if not demo and (asked["events"] is None or asked["epsilon"] is None):
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run
+    from askew_server.cli.progress import when_stopped
     from askew_server.release.plan import EventSource
 
     places = {name: asked.pop(name) for name in PLACES}
     columns = {name: asked.pop(name) for name in release_run.SOURCE}
     asked["source"] = EventSource(**columns)
     output = release_run.Output(form)
-    if demo:
-        asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
-        release_run.demo(output, **asked)
-    else:
-        existing(places["ledger"])
-        release_run.run(Workplace(**places), output, **asked)
+    with when_stopped(partial(click.echo, _STOPPED, err=True)):
+        if demo:
+            asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
+            release_run.demo(output, **asked)
+        else:
+            existing(places["ledger"])
+            release_run.run(Workplace(**places), output, **asked)

@@ -22,7 +22,7 @@ from askew_server.collections.attribute_columns import plain
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
 from askew_server.collections.omissions import SHOWN, Omissions, Omitted
 from askew_server.collections.rows import Rows, left_out_lines, line_of
-from askew_server.counting.engines.duckdb import without_bar
+from askew_server.counting.engines.duckdb_statements import without_bar
 
 MAX_CATEGORIES = 10_000
 _PART = 1 << 16  # texts that are joined at once

@@ -24,7 +24,7 @@ from askew_server.collections.omissions import Omissions
 from askew_server.collections.rows import rows_of
 from askew_server.collections.spaces import inside, swapped, words_of
 from askew_server.counting.engines import Progress
-from askew_server.counting.engines.duckdb import duckdb_failures, watched
+from askew_server.counting.engines.duckdb_statements import duckdb_failures, watched
 
 # The two halves of a key's digest: a name for it of one size, no secret.
 KEY_HALVES = "md5_number_upper(key) AS upper", "md5_number_lower(key) AS lower"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from askew_server.ratings.source import Progress
 
 _ITEM_NAMES = ("item", "movie")
 _LARGEST = 1 << 31  # bytes, unpacked
+_SAMPLE = 0  # the seed of a sample of people; those of a study deal them
 
 
 def simulated_table() -> RatingTable:
@@ -42,6 +44,23 @@ def read_table(
         return table if counts is None else table.likes_of_counts(counts)
     table, _ = read_ratings(path, counts=counts, times=times, progress=progress)
     return table
+
+
+def sampled(table: RatingTable, n_people: int) -> RatingTable:
+    """The ratings of so many people, or of all where there are fewer: each as likely as any other,
+    and the same ones each time. Items stay, also those that nobody of them rated.
+    """
+    drawn = np.zeros(table.n_people, dtype=np.bool_)
+    drawn[np.random.default_rng(_SAMPLE).permutation(table.n_people)[:n_people]] = True
+    kept, code = drawn[table.person], np.cumsum(drawn) - 1
+    return replace(
+        table,
+        person=code[table.person[kept]],
+        item=table.item[kept],
+        rating=table.rating[kept],
+        n_people=int(drawn.sum()),
+        time=None if table.time is None else table.time[kept],
+    )
 
 
 def _of_arrays(path: Path) -> RatingTable:

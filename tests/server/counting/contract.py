@@ -6,6 +6,7 @@ A subclass for each engine gives it a `bench`. Each test loads its events under 
 from __future__ import annotations
 
 import itertools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ from server.counting.reference import KEY, Pair, columns_of, reference_counts, v
 from askew.errors import DataError
 from askew_server.counting import ContributionBound, CountingTask, Engine, count_top
 from askew_server.counting.bounding import require_countable, uncounted_events
+from askew_server.counting.statements import Names, carried
 
 
 class Bench(ABC):
@@ -228,12 +230,28 @@ class CountingContract:
         with pytest.raises(DataError, match="column 'unit' has the type"):
             require_countable(bench.engine, task(source))
 
-    def test_a_failing_statement_says_nothing_of_the_rows(self, bench: Bench) -> None:
-        source = bench.events([("p", "hidden")])
-        table = ".".join(bench.engine.table(source))
-        sql = f"SELECT CAST(item AS INTEGER) FROM {table}"
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "SELECT CAST(e.item_column AS INTEGER), $secret FROM events_table AS e",
+            "SELECT CAST($secret || e.item_column AS INTEGER) FROM events_table AS e",
+            "SELECT e.nothing, $secret FROM events_table AS e",
+            "SELECT $secret FROM nowhere AS e WHERE e.item = 'hidden'",
+            "SELECT no_function($secret, e.item_column) FROM events_table AS e",
+        ],
+    )
+    def test_a_failing_statement_says_nothing_of_rows_or_of_the_secret(
+        self, bench: Bench, statement: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """A value of another type, a column, a table and a function that are not there: in one line
+        of our own, and nowhere else. Planted bug: the engine's own words."""
+        table = bench.engine.table(bench.events([("p", "hidden")]))
+        names = Names({"events_table": table}, {"item_column": "item"}, frozenset())
+        sql = carried(statement, names, bench.engine.dialect)
         with pytest.raises(DataError) as error:
-            bench.engine.execute(sql)
-        assert "hidden" not in str(error.value)
+            bench.engine.execute(sql, {"secret": "canary"})
+        [line] = str(error.value).splitlines()
+        shown = capfd.readouterr()
+        assert not re.search("hidden|canary", line + shown.out + shown.err)
         assert error.value.__cause__ is None
         assert error.value.__suppress_context__

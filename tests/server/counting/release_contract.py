@@ -67,8 +67,13 @@ def ran(
     work: Path, address: str, commands: list[tuple[str, ...]], seed: int = 1
 ) -> subprocess.CompletedProcess[str]:
     """Commands in a process of its own; what it says is for `seeded_commands` to explain."""
+    return program(work, address, seeded_commands.__file__, str(seed), json.dumps(commands))
+
+
+def program(work: Path, address: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program of the tests in this folder, with an engine as an operator sets it."""
     made = subprocess.run(
-        [sys.executable, seeded_commands.__file__, str(seed), json.dumps(commands)],
+        [sys.executable, *arguments],
         cwd=work,
         env={**ENVIRONMENT, **QUICK_JVM, "ASKEW_ENGINE": address},
         capture_output=True,

@@ -10,6 +10,7 @@ import pytest
 from server.counting.availability import require_driver, require_postgres
 from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, quoted
+from server.counting.reference import KEY
 from server.counting.release_contract import (
     CATALOG,
     EVENTS,
@@ -20,6 +21,7 @@ from server.counting.release_contract import (
 )
 
 from askew.errors import DataError
+from askew_server.counting import count_top
 from askew_server.counting.engines.postgres import PostgresEngine
 
 require_driver("psycopg")
@@ -99,6 +101,32 @@ class TestPostgresCounts(CountingContract):
         assert bench.count(task(source)) == [("a", 1)]
         with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
             bench.engine.execute("CREATE TABLE t (c TEXT)")
+
+    def test_a_connection_that_is_closed_in_the_middle_of_a_statement_is_one_line(
+        self, bench: Bench
+    ) -> None:
+        source = bench.events([("p", "hidden")])
+        sql = f"SELECT pg_terminate_backend(pg_backend_pid()), item FROM {source}"
+        with pytest.raises(
+            DataError, match=r"^PostgreSQL: PostgreSQL could not do it \(\w+\)$"
+        ) as error:
+            bench.engine.execute(sql)
+        assert error.value.__suppress_context__
+        assert bench.count(task(source)) == [("hidden", 1)]
+
+    @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+    def test_the_encoding_of_the_environment_changes_no_item(
+        self, postgres: str, bench: Bench, encoding: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Planted bug: the encoding left to the environment: an item that it lacks fails the count,
+        so that one person's event decides between an answer and an error.
+        """
+        source = bench.events([("p", "日本")])
+        monkeypatch.setenv("PGCLIENTENCODING", encoding)
+        engine = PostgresEngine(postgres)
+        top = count_top(engine, task(source), KEY)
+        engine.close()
+        assert top.items == ("日本",)
 
     def test_a_table_may_get_a_column_while_a_service_runs(self, bench: Bench) -> None:
         """Planted bug: psycopg prepares what it has sent five times, and PostgreSQL then refuses

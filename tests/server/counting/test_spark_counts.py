@@ -7,16 +7,18 @@ import json
 from pathlib import Path
 
 import pytest
+from server.counting import failing_spark
 from server.counting.availability import require_driver, require_java
 from server.counting.contract import Bench, CountingContract, task
 from server.counting.parquet import Columns, write_parquet, write_parquet_of_bytes
 from server.counting.reference import KEY, reference_counts
-from server.counting.release_contract import BUDGET, Place, ReleaseContract, files, ran
+from server.counting.release_contract import Place, ReleaseContract, files, program
 
 from askew_server.counting import Engine, TopCounts, count_top
-from askew_server.counting.bounding import require_countable, uncounted_events
+from askew_server.counting.bounding import _secret, require_countable, uncounted_events
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
+from askew_server.counting.key_store import stored_key
 
 require_driver("pyspark")
 require_java()
@@ -96,12 +98,24 @@ class TestSparkReleases(ReleaseContract):
     def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
         return Place("spark:local[2]", *map(str, files(folder)))
 
-    def test_no_row_is_in_what_spark_says(self, tmp_path: Path) -> None:
-        """Planted bug: Spark's own log on standard error, which may quote what it rejects."""
+    def test_a_failure_after_the_charge_is_one_line_without_a_row_or_the_secret(
+        self, tmp_path: Path
+    ) -> None:
+        """Planted bugs: Spark's own log on standard error, which may quote what it rejects; that of
+        PySpark, which quotes the statement; the rows that came before a JVM was lost taken for all;
+        a session that cannot be stopped any more and says so.
+        """
         (tmp_path / "log.csv").write_text("unit,item\nperson,film\n" + "canary-unit," * 30_000)
-        asked = ("--epsilon", "1", "--delta", "1e-6", "--events", "log.csv")
-        made = ran(tmp_path, "spark:local[2]", [BUDGET, ("release", *asked)])
-        _, (code, _, err) = json.loads(made.stdout)
-        assert (code, "Spark could not do it" in err) == (1, True)
-        assert "canary" not in made.stdout + made.stderr
-        assert "Stage" not in made.stderr
+        for name in ("log", "other"):
+            write_parquet(tmp_path / f"{name}.parquet", {"unit": ["canary-unit"], "item": ["film"]})
+        made = program(tmp_path, "spark:local[2]", failing_spark.__file__)
+        (opened, _, _), *failures = json.loads(made.stdout)
+        assert opened == 0
+        assert len(failures) == len(failing_spark.FAILURES)
+        for name, (code, _, err) in zip(failing_spark.FAILURES, failures, strict=True):
+            *_, last = err.splitlines()
+            assert code == 1, name
+            assert last.startswith("askew-server: Spark: Spark could not do it ("), err
+        key = stored_key(tmp_path / "askew-ledger.sqlite.bounding-key")
+        for canary in ("canary", _secret(key), "Traceback", "Stage", "ROW_NUMBER"):
+            assert canary not in made.stdout + made.stderr

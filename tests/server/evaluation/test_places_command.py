@@ -63,9 +63,9 @@ def test_options_that_do_not_fit_are_refused(
 
 
 def test_without_places_their_options_are_refused(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["evaluate", "--people", "10", "--out", str(tmp_path / "o")])
+    result = CliRunner().invoke(cli, ["evaluate", "--draws", "10", "--out", str(tmp_path / "o")])
     assert result.exit_code == 2
-    assert "--people goes only with --places" in result.output
+    assert "--draws goes only with --places" in result.output
     wrong = CliRunner().invoke(cli, ["evaluate", "--rules", "best", "--out", str(tmp_path / "o")])
     assert wrong.exit_code == 2
     assert "'best'" in wrong.output

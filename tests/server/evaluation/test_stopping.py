@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from askew_server.cli import evaluate as command
+from askew_server.cli import evaluate_ratings as command
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import study as studies
@@ -98,6 +98,18 @@ def test_findings_of_other_options_are_not_taken_and_not_lost(evaluation: Evalua
     assert "has what was found with other ratings or options" in str(other.exception)
     assert evaluation.played == []
     assert sorted((evaluation.out / "unfinished").iterdir()) == kept
+
+
+def test_findings_of_other_people_are_not_taken(evaluation: Evaluation) -> None:
+    """Planted bug: a sample that leaves the figures those of everybody."""
+    assert evaluation.run("--people", "150").exit_code == 0
+    study = json.loads(evaluation.files()["study.json"])
+    assert study["n_people"] == 150
+    assert study["source"] == "ratings.npz, a sample of 150 of 300 people"
+    evaluation.at["epsilon 8"] = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    assert evaluation.run("--people", "150").exit_code == 143
+    other = evaluation.run("--people", "140")
+    assert "has what was found with other ratings or options" in str(other.exception)
 
 
 def test_a_part_that_was_cut_short_is_played_again(evaluation: Evaluation) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import glob
-import threading
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import duckdb
 from askew.errors import DataError
 from askew_server.counting.engines import (
     Progress,
-    failures_named,
     is_file,
     is_text_file,
     no_rows,
@@ -29,8 +26,8 @@ from askew_server.counting.engines.csv_returns import (
     CsvCopies,
     unmarked,
 )
-
-_PROGRESS_SECONDS = 0.25
+from askew_server.counting.engines.duckdb_statements import duckdb_failures, tell, without_bar
+from askew_server.counting.engines.stoppable import Rows, Stoppable
 
 
 class DuckDBEngine:
@@ -39,7 +36,7 @@ class DuckDBEngine:
     memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
     temp_directory  where that is; else .tmp in the working folder, or beside the database file.
     threads         at most so many; all cores if None.
-    progress        told from another thread how much of a long statement is done.
+    progress        told how much of a long statement is done.
     """
 
     dialect = "duckdb"
@@ -66,7 +63,6 @@ class DuckDBEngine:
             "threads": threads,
         }
         settings |= {name: value for name, value in chosen.items() if value is not None}
-        self._progress = progress
         self._views: dict[str, str] = {}
         self._copies = CsvCopies(temp_directory)
         with duckdb_failures("DuckDB"):
@@ -76,19 +72,21 @@ class DuckDBEngine:
                 config=settings,
             )
             without_bar(self._connection)
+        self._progress = progress or (lambda _: None)
+        self._statements = Stoppable(
+            self._connection.interrupt, lambda: tell(self._connection, self._progress)
+        )
 
     def table(self, name: str) -> tuple[str, ...]:
-        """The identifiers of a table; a file is given a temporary view."""
+        """The identifiers of a table; a file is given a temporary view, each time anew: a copy that
+        the last one read may be gone.
+        """
         if not is_file(name):
             return table_parts(name)
-        if name not in self._views:
-            view = f"askew_file_{len(self._views) + 1}"
-            with duckdb_failures(name):
-                # Not create_view: its view would be written into the database file.
-                source = self._read(name).sql_query()
-                self._connection.execute(f"CREATE TEMP VIEW {view} AS {source}")
-            self._views[name] = view
-        return (self._views[name],)
+        view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
+        with duckdb_failures(name):
+            self._view(name, self._read(name))
+        return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table with their types."""
@@ -96,18 +94,21 @@ class DuckDBEngine:
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
-    def execute(
-        self, sql: str, parameters: Mapping[str, str] | None = None
-    ) -> list[tuple[object, ...]]:
-        """The rows of a statement."""
-        for name, view in self._views.items():
-            if is_text_file(name) and view in sql:
-                self._settle(name, view)
-        with (
-            duckdb_failures(", ".join(self._views) or "DuckDB"),
-            watched(self._connection, self._progress),
-        ):
-            return self._connection.execute(sql, dict(parameters or {})).fetchall()
+    def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Rows:
+        """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it."""
+        values = dict(parameters or {})
+        try:
+            for name, view in self._views.items():
+                if is_text_file(name) and view in sql:
+                    self._settle(name)
+            with duckdb_failures(", ".join(self._views) or "DuckDB"):
+                found = self._statements.rows(
+                    lambda: self._connection.execute(sql, values).fetchall()
+                )
+            self._progress(1.0)
+        finally:
+            self._copies.close()
+        return found
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a csv file that have too few fields, are too long or are not UTF-8."""
@@ -121,7 +122,8 @@ class DuckDBEngine:
                 rejects_scan="askew_scans",
             )
             # DuckDB looks at no field that nobody asks for.
-            lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)").fetchall()
+            asked = lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)")
+            self._statements.rows(asked.fetchall)
             [[broken]] = self.execute(
                 "SELECT COUNT(DISTINCT (file_id, line)) FROM askew_broken_lines"
             )
@@ -130,20 +132,24 @@ class DuckDBEngine:
         return int(str(broken))
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Stops what is asked, by whatever thread, and closes the connection."""
+        self._statements.stop()
         self._connection.close()
         self._copies.close()
 
-    def _settle(self, name: str, view: str) -> None:
+    def _settle(self, name: str) -> None:
         """Has the view of csv files read them as they are now; copies, where a field has a return.
         When rows are asked for, and not when the view is made: that is before the charge.
         """
         with duckdb_failures(name):
             files = self._files(name)
             copies = self._copies.of(files)
-            source = _unmarked(self._read_csv(copies)) if copies else self._read_csv(files)
-            sql = f"CREATE OR REPLACE TEMP VIEW {view} AS {source.sql_query()}"
-            self._connection.execute(sql)
+            self._view(name, _unmarked(self._read_csv(copies)) if copies else self._read_csv(files))
+
+    def _view(self, name: str, rows: duckdb.DuckDBPyRelation) -> None:
+        # Not create_view: its view would be written into the database file.
+        sql = f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {rows.sql_query()}"
+        self._connection.execute(sql)
 
     def _read(self, name: str) -> duckdb.DuckDBPyRelation:
         if is_text_file(name):
@@ -185,39 +191,6 @@ class DuckDBEngine:
         )
 
 
-@contextmanager
-def watched(connection: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
-    """Tells `progress`, from another thread, how much of a statement is done."""
-    if progress is None:
-        yield
-        return
-    done = threading.Event()
-    arguments = (connection, progress, done)
-    watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-    progress(1.0)
-
-
-def without_bar(connection: duckdb.DuckDBPyConnection) -> None:
-    """DuckDB counts its progress for the bar alone, which is not printed."""
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
-
-
-def _watch(
-    connection: duckdb.DuckDBPyConnection, progress: Progress, done: threading.Event
-) -> None:
-    while not done.wait(_PROGRESS_SECONDS):
-        share = connection.query_progress() / 100
-        if share >= 0:  # negative while DuckDB does not know
-            progress(min(share, 1.0))
-
-
 def _unmarked(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """The rows of a copy as they are in its file."""
 
@@ -236,16 +209,3 @@ def _unmarked(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 def pattern_of(name: str) -> str:
     """The pattern of a name: a file that is there is none, whatever characters its name has."""
     return glob.escape(name) if Path(name).is_file() else name
-
-
-def duckdb_failures(where: str) -> AbstractContextManager[None]:
-    """DuckDB's failure as a DataError that quotes no row."""
-    return failures_named(where, duckdb.Error, _reason)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return "DuckDB's memory is used up; raise its limit or give it a temporary directory"
-    if isinstance(error, duckdb.IOException | duckdb.CatalogException):
-        return str(error).partition("\n")[0]  # names files and tables, never a row
-    return f"DuckDB cannot read this ({type(error).__name__})"

@@ -74,6 +74,7 @@ class PostgresEngine:
                 self._conninfo,
                 autocommit=True,
                 cursor_factory=self._driver.RawCursor,
+                client_encoding="UTF8",  # whatever the environment says: another lacks characters
                 prepare_threshold=None,  # a prepared statement fails once its table has changed
             )
         with self._failures_named("PostgreSQL"):

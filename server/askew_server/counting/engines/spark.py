@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+from askew_server.counting.engines.stoppable import Rows, Stoppable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,9 @@ _OURS = {
     "spark.log.level": "OFF",
 }
 _ALONE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+# Python's loggers of PySpark: on standard error, each would write what Spark says of a failure,
+# with its statement, the secret in it, and a row.
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _GLOB = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?,"})
 
 
@@ -48,9 +52,13 @@ class SparkEngine:
         self._failures: tuple[type[Exception], ...] = (
             driver("pyspark.errors", "spark").PySparkException,
             driver("py4j.protocol", "spark").Py4JError,  # what PySpark does not translate
+            ConnectionError,  # no JVM any more
         )
+        for name in _LOGGERS:  # made by PySpark: it gives them words that no other logger takes
+            driver("pyspark.logger", "spark").PySparkLogger.getLogger(name).disabled = True
         with failures_named("Spark", Exception, _reason):
             self._session: SparkSession = builder.getOrCreate()
+        self._statements = Stoppable(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
 
     def table(self, name: str) -> tuple[str, ...]:
@@ -69,22 +77,27 @@ class SparkEngine:
         with self._failures_named(".".join(table)):
             return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
 
-    def execute(
-        self, sql: str, parameters: Mapping[str, str] | None = None
-    ) -> list[tuple[object, ...]]:
-        """The rows of a statement."""
+    def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Rows:
+        """The rows of a statement, all of them: PySpark takes the end of a JVM for the end of the
+        rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
+        """
+        values = dict(parameters or {})
         with self._failures_named("Spark"):
-            return [
-                tuple(row) for row in self._session.sql(sql, args=dict(parameters or {})).collect()
-            ]
+            found = self._statements.rows(
+                lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
+            )
+            self._session.sql("SELECT 1")
+        return found
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because they come back as rows in which ids are missing."""
         return 0
 
     def close(self) -> None:
-        """Stops the session."""
-        self._session.stop()
+        """Stops the session, if its JVM is still there."""
+        with suppress(*self._failures):
+            self._statements.stop()
+            self._session.stop()
 
     def _read(self, name: str) -> DataFrame:
         # A file that is there is no pattern, whatever characters its name has.
@@ -100,5 +113,7 @@ class SparkEngine:
 
 def _reason(error: Exception) -> str:
     """Spark's name of the error condition: its message may quote a row."""
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    return f"Spark could not do it ({condition})"
+    condition = None
+    with suppress(Exception):  # it asks the JVM, if it knows of one at all
+        condition = getattr(error, "getCondition")()  # noqa: B009 (not every error has it)
+    return f"Spark could not do it ({condition or type(error).__name__})"

@@ -1,0 +1,116 @@
+"""Who stops a count ends it at once, in order, and nothing that it copied stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event, Thread
+
+import duckdb
+import pytest
+from server.counting.release_contract import BUDGET
+from server.ledger.scenes import ENVIRONMENT
+
+from askew.errors import DataError
+from askew_server.counting.engines.duckdb import DuckDBEngine
+
+ENDLESS = "SELECT sum(hash(i)) FROM range(10_000_000_000_000) t(i)"
+PATIENCE = 120  # seconds; only a hang waits for it
+
+
+def interrupt(_: float) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_while_duckdb_works_is_ctrl_c_and_the_next_statement_works() -> None:
+    """Planted bug: the statement in the thread that asks, where DuckDB makes a RuntimeError of it,
+    or hears it when a sort has ended.
+    """
+    told = [interrupt]
+    engine = DuckDBEngine(progress=lambda share: told.pop()(share) if told else None)
+    with pytest.raises(KeyboardInterrupt):
+        engine.execute(ENDLESS)
+    assert engine.execute("SELECT 1") == [(1,)]
+    engine.close()
+
+
+def test_whoever_closes_an_engine_ends_what_another_thread_asked() -> None:
+    """As a service does that stops while it counts. Planted bug: the connection closed as it is,
+    which DuckDB refuses while it works, and goes on.
+    """
+    began, failures = Event(), []
+    engine = DuckDBEngine(progress=lambda _: began.set())
+
+    def ask() -> None:
+        try:
+            engine.execute(ENDLESS)
+        except DataError as error:
+            failures.append(str(error))
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    began.wait(PATIENCE)
+    engine.close()
+    thread.join(PATIENCE)
+    assert failures == ["DuckDB: DuckDB cannot read this (InterruptException)"]
+
+
+STOPPED = """
+import os, sys
+from pathlib import Path
+from askew_server.cli.engine import EventCounter
+from askew_server.cli.main import main
+from askew_server.counting.engines import duckdb
+
+number, counting = int(sys.argv.pop(1)), []
+count, tell = EventCounter.__call__, duckdb.tell
+
+def counted(*arguments):
+    counting.append(True)
+    return count(*arguments)
+
+def told(*arguments):
+    if counting:  # the log has no end
+        assert list(Path("copies").glob("askew-csv-*/0.csv"))
+        os.kill(os.getpid(), number)
+    tell(*arguments)
+
+EventCounter.__call__, duckdb.tell = counted, told
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_release_that_is_stopped_leaves_no_copy_and_says_that_its_charge_stays(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    """Planted bugs: SIGTERM ends the process at once; DuckDB goes on; a traceback."""
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "films.csv").write_text("item,note\na,of\rtwo lines\nb,\n")
+    with duckdb.connect(tmp_path / "log.duckdb") as owner:
+        owner.execute(f"CREATE VIEW events AS SELECT *, 'a' AS item FROM ({ENDLESS}) AS t(unit)")
+    asked = ["--engine", "duckdb:log.duckdb", "--events", "events", "--catalog", "films.csv"]
+    asked += ["--temp-directory", "copies", "--epsilon", "1", "--k", "1"]
+    run(tmp_path, ["-m", "askew_server", *BUDGET])
+    done = run(tmp_path, ["-c", STOPPED, str(number), "release", *asked])
+    assert (done.returncode, [*(tmp_path / "copies").iterdir()]) == (code, []), done.stderr
+    assert done.stderr.splitlines()[-1].startswith("stopped; a charge that was made stays spent")
+    assert "Traceback" not in done.stderr
+    shown = run(tmp_path, ["-m", "askew_server", "ledger", "show", "--format", "json"])
+    assert [each["epsilon"] for each in json.loads(shown.stdout)["charges"]] == ["1"]
+
+
+def run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
