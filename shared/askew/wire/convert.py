@@ -23,7 +23,7 @@ from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query, Signal
 from askew.wire import metric
 from askew.wire.break_even import break_even_from_message, break_even_to_message
-from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
+from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew.wire.mechanisms import read_mechanism, write_mechanism
 from askew.wire.slate_bytes import reply_of_parts
 from askew.wire.space import space_from_message, space_to_message
@@ -73,8 +73,8 @@ def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
 def slate_to_bytes(slate: Slate, card: Card) -> bytes:
     """The reply on the wire. It has the size of its items' words, which follow from the signal."""
     if isinstance(card, MetricCard):
-        whole = [listing_to_bytes(i.id, i.title, i.coordinates, i.values) for i in slate.listings]
-        return listings_to_bytes(slate.catalog_version, whole)
+        parts = [parts_of(i.id, i.title, i.coordinates, i.values) for i in slate.listings]
+        return listings_to_bytes(slate.catalog_version, parts)
     return reply_of_parts(
         bytes.fromhex(slate.catalog_version),
         pack(f"<{len(slate.item_ids)}I", *slate.item_ids),

@@ -1,4 +1,4 @@
-"""The items of a metric space's reply as bytes, of their parts."""
+"""The items of a metric space's reply as bytes, of parts that are bytes already."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ _TITLE = tag(pb.Listing.TITLE_FIELD_NUMBER, SIZED)
 _COORDINATES = tag(pb.Listing.COORDINATES_FIELD_NUMBER, SIZED)
 _VALUE = tag(pb.Listing.VALUES_FIELD_NUMBER, SIZED)
 _TEXT = tag(pb.AttributeValue.TEXT_FIELD_NUMBER, SIZED)
-_NUMBER = _VALUE + b"\x09" + tag(pb.AttributeValue.NUMBER_FIELD_NUMBER, FIXED64)
-_FLAG = _VALUE + b"\x02" + tag(pb.AttributeValue.FLAG_FIELD_NUMBER, VARINT)
-_YES, _NO, _UNKNOWN = _FLAG + b"\x01", _FLAG + b"\x00", _VALUE + b"\x00"
+_NUMBER = tag(pb.AttributeValue.NUMBER_FIELD_NUMBER, FIXED64)
+_FLAG = tag(pb.AttributeValue.FLAG_FIELD_NUMBER, VARINT)
+_YES, _NO, _UNKNOWN = [sized(_VALUE, value) for value in (_FLAG + b"\x01", _FLAG + b"\x00", b"")]
 _id = Struct("<I").pack
 _number = Struct("<d").pack
 
+Parts = tuple[int, bytes, bytes, Iterable[bytes]]
+"""The parts of a `Listing`: its id, its title in UTF-8, its coordinates as little-endian doubles,
+and its values by `value_to_bytes`.
+"""
 
-def listings_to_bytes(version: str, listings: Iterable[bytes]) -> bytes:
-    """A reply of items as bytes."""
-    return b"".join([sized(_VERSION, bytes.fromhex(version)), *listings])
+
+def listings_to_bytes(version: str, listings: Iterable[Parts]) -> bytes:
+    """A reply of these items."""
+    pieces = [sized(_VERSION, bytes.fromhex(version))]
+    for item, title, places, values in listings:
+        head = _ITEM + _id(item) if item else b""  # a field that is zero is left out
+        sizes = SIZES[len(title)], SIZES[len(places)]
+        content = b"".join((head, _TITLE, sizes[0], title, _COORDINATES, sizes[1], places, *values))
+        pieces += _LISTING, SIZES[len(content)], content
+    return b"".join(pieces)
 
 
-def listing_to_bytes(
-    item: int, title: str, coordinates: Sequence[float], values: Iterable[Value]
-) -> bytes:
-    """One of the items of a reply, of the parts of a `Listing`."""
+def parts_of(item: int, title: str, coordinates: Sequence[float], values: Iterable[Value]) -> Parts:
+    """The parts of an item."""
     places = b"".join(map(_number, coordinates))
-    return listing_of_parts(item, title.encode(), places, map(value_to_bytes, values))
-
-
-def listing_of_parts(item: int, title: bytes, coordinates: bytes, values: Iterable[bytes]) -> bytes:
-    """The same of parts that are bytes already: the title in UTF-8, the coordinates as
-    little-endian doubles, the values by `value_to_bytes`.
-    """
-    head = _ITEM + _id(item) if item else b""  # a field that is zero is left out
-    places = _COORDINATES + SIZES[len(coordinates)] + coordinates  # of 8 axes at most
-    content = b"".join((head, sized(_TITLE, title), places, *values))
-    return sized(_LISTING, content)
+    return item, title.encode(), places, map(value_to_bytes, values)
 
 
 def value_to_bytes(value: Value) -> bytes:
@@ -56,4 +55,4 @@ def value_to_bytes(value: Value) -> bytes:
         return _NO
     if isinstance(value, str):
         return sized(_VALUE, sized(_TEXT, value.encode()))
-    return _NUMBER + _number(value)
+    return sized(_VALUE, _NUMBER + _number(value))

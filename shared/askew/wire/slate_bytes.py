@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from askew.item import Item
-from askew.wire.fields import SIZED, VARINT, sized, tag, varint
+from askew.wire.fields import SIZED, SIZES, VARINT, sized, tag
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _VERSION = tag(pb.RetrieveResponse.CATALOG_VERSION_FIELD_NUMBER, SIZED)
@@ -28,17 +28,15 @@ def reply_of_parts(  # noqa: PLR0913, PLR0917 - the fields of a reply, in their 
     payloads: Iterable[bytes],
 ) -> bytes:
     """A reply of one item at least. ids: four bytes each, little-endian."""
-    parts = [sized(_VERSION, version), sized(_IDS, ids), sized(_BOOSTS, boosts)]
-    parts.append(sized(_CODES, codes))
-    parts.extend([_item_to_bytes(item) for item in items])
-    parts.extend([sized(_PAYLOAD, payload) for payload in payloads])
-    return b"".join(parts)
+    head = sized(_VERSION, version), sized(_IDS, ids), sized(_BOOSTS, boosts), sized(_CODES, codes)
+    tail = [sized(_PAYLOAD, payload) for payload in payloads]
+    return b"".join([*head, *map(_item_to_bytes, items), *tail])
 
 
 def _item_to_bytes(item: Item) -> bytes:
     content = sized(_TITLE, item.title.encode())
     if item.year:
-        content += _YEAR + varint(item.year)
+        content += _YEAR + SIZES[item.year]
     for genre in item.genres:
         content += sized(_GENRE, genre.encode())
     return sized(_ITEM, content)
