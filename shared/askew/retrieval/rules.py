@@ -104,6 +104,7 @@ class OffsetRule:
         """Places the offsets of all answers of up to `most` items, so that whoever asks later can
         not tell by the time it takes what others have asked. Some 10 ms each.
         """
+        self._search.prepare(most)
         for k in range(1, min(most, self._n_items) + 1):
             self._placed(k)
 
