@@ -22,6 +22,7 @@ from benchmarks.serving.models import Tastes, made_films, made_people, made_tast
 from askew.lattice import Lattice
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
+from askew.wire.held import held_to_bytes
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.evaluation.data import read_table
 from askew_server.model.answer_tables import AnswerTable
@@ -31,6 +32,7 @@ from askew_server.model.simulated_answers import by_sizes
 from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.tables.made import tables_of
+from askew_server.serving.services.slates import SlateReplies
 from askew_server.serving.services.tabulated import TabulatedReplies
 from askew_server.training.factors import fold_in_people, people_of, snapshot
 from askew_server.training.quality import Estimate
@@ -84,13 +86,15 @@ def rows(name: str, model: Tastes | ItemModel, people: PriorPeople) -> Iterator[
     retriever = Retriever(model.card, model.catalog, model.prior)
     begun = time.process_time()
     tables = tables_of(retriever)
+    whole = held_to_bytes(retriever.card, retriever.catalog)
+    replies = SlateReplies(retriever.card, retriever.catalog, whole)
     print(f"{name}: {time.process_time() - begun:.1f} s CPU in all")
     group = KeptAside.of(people, model.catalog, model.card.n_held)
     mechanisms = dict.fromkeys(each.mechanism for each in tables.tables)
     for lattice in [each for each in mechanisms if isinstance(each, Lattice)]:
         asked = [each for each in tables.tables if each.mechanism == lattice]
         for table, found in zip(asked, losses(retriever, lattice, asked, group), strict=True):
-            size = TabulatedReplies(replace(retriever.snapshot, tables=(table,))).size
+            size = TabulatedReplies([table], replies.reply).size
             title = f"  d = {table.cells.axes}, epsilon {float(lattice.epsilon):g}"
             print(
                 f"{title:40s}{table.k:4d}{len(table.cells):7,d}{len(table.slates):9,d}"

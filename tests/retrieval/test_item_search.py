@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.encoder import KNOTS, Encoder
-from askew.retrieval import envelope, item_search
+from askew.retrieval import doubles, envelope, item_search
+from askew.retrieval.doubles import doubles_before
 from askew.retrieval.envelope import UpperLayers, upper_layers
 from askew.retrieval.item_search import ItemSearch
 from askew.retrieval.linear_scores import LinearScores, largest_score, margin_of, numbers_of
@@ -80,7 +82,8 @@ def linear(encoder: Encoder, vectors: Vectors) -> LinearScores:
     """Of all these items, as a search makes them."""
     numbers = numbers_of(encoder, vectors).astype(np.float32)
     margin = margin_of(encoder, largest_score(encoder, vectors))
-    return LinearScores(numbers, np.arange(len(vectors)), margin)
+    before = doubles_before(vectors, 1)
+    return LinearScores(numbers, np.arange(len(vectors)), margin, before)
 
 
 def lists_of(layers: UpperLayers, encoder: Encoder, points: Points, k: int) -> list[list[int]]:
@@ -228,6 +231,55 @@ def test_where_work_or_memory_ends_lists_stay_long_and_right(
             assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
+@pytest.mark.parametrize("kind", ["equal", "few kinds", "zeros"])
+def test_of_items_of_one_vector_only_the_first_few_are_in_any_list(kind: str) -> None:
+    """Planted bugs: doubles are kept; one too few is; those of higher ids are."""
+    rng = np.random.default_rng(13)
+    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 900, 5)
+    search = ItemSearch(encoder, vectors, CELLS)
+    layers = search._layers
+    assert layers is not None
+    for size, lists in layers.lists.items():
+        for rows in lists:
+            kept = layers.scores.items[rows].tolist()
+            counts = Counter(vectors[item].tobytes() for item in kept)
+            assert max(counts.values()) <= size
+    for k in (1, 2, 7, 8):
+        for _ in range(10):
+            points = points_of(rng, encoder, k)
+            points[:] = points[0]  # so that all want the same item
+            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+def test_doubles_are_counted_by_id_and_never_by_their_keys_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bugs: where two vectors have one key, they are taken for one; vectors of which there
+    are as many as may be kept are counted.
+    """
+    rng = np.random.default_rng(14)
+    vectors = rng.normal(size=(200, 3)).astype(np.float32)
+    vectors[[3, 50, 60, 199]], vectors[[7, 8, 9]] = vectors[3], vectors[7]
+    expected = np.zeros(200, np.int32)
+    expected[[3, 50, 60, 199]] = range(4)
+    assert doubles_before(vectors, 3).tolist() == expected.tolist()
+    assert not doubles_before(vectors, 4).any()
+    monkeypatch.setattr(doubles, "_keys", lambda them: np.zeros(len(them), np.uint64))
+    assert not doubles_before(vectors, 3).any()
+
+
+def test_what_long_answers_need_is_made_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bug: all numbers are made again for each answer that is longer than lists serve."""
+    rng = np.random.default_rng(15)
+    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, "random", 300, 5)
+    search, points = ItemSearch(encoder, vectors, CELLS), points_of(rng, encoder, 9)
+    search.prepare(8)
+    assert search._all is None
+    search.prepare(20)
+    monkeypatch.setattr(item_search, "numbers_of", pytest.fail)
+    assert search.best(points, 20).tolist() == plain(encoder, vectors, points, 20)
+
+
 def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
     """Planted bug: lists without a margin; an item that is the best by its exact score is dropped
     where rounding puts others before it at every corner.
@@ -244,7 +296,8 @@ def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
 def test_no_list_is_longer_than_eight_usual_ones() -> None:
     """Jobs are let in by what an answer usually looks at. Planted bug: eighths rounded down."""
     rows, everywhere = np.arange(1025, dtype=np.int32), np.arange(1024)
-    scores = LinearScores(np.zeros((2, 1025), np.float32), np.arange(1025), 0.0)
+    numbers, nothing = np.zeros((2, 1025), np.float32), np.zeros(1025, np.int32)
+    scores = LinearScores(numbers, np.arange(1025), 0.0, nothing)
     part_of = (everywhere == 0).astype(np.int32)  # a cell of many items among a thousand of one
     layers = UpperLayers(scores, (np.linspace(0.5, 1022.5, 1023),), part_of, {2: (rows[:1], rows)})
     assert 8 * layers.usual[2] >= 1025

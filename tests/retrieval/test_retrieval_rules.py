@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.errors import OutOfRange, ParameterError
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.placement import Laplace, place
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval import OffsetRule, SharedSlate
+from askew.retrieval import OffsetRule, SharedSlate, rules
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 
+Array = NDArray[np.float64]
 RNG = np.random.default_rng(6)
 SCORING = RNG.normal(size=(30, 3)).astype(np.float32)
 ENCODER = made_encoder()
@@ -142,3 +144,27 @@ def test_the_shared_slate_is_the_same_for_everybody() -> None:
     assert rule.answer(signal_at(0.0, 0.0), 3) == rule.answer(signal_at(2.0, 2.0), 3) == (2, 5, 9)
     with pytest.raises(ParameterError, match="the shared slate's size, 4"):
         rule.answer(signal_at(0.0, 0.0), 5)
+
+
+def quantile_as_written(levels: Array, point: Array, epsilon: float, unit: float) -> Array:
+    """Q(G(offset)) by both halves of the law of Laplace at each end, without a shortcut."""
+
+    def law(t: Array) -> Array:
+        return np.where(t < 0, 0.5 * np.exp(-np.abs(t)), 1 - 0.5 * np.exp(-np.abs(t)))
+
+    center = np.clip(point, 0.0, unit)
+    low, high = law(epsilon * -center), law(epsilon * (unit - center))
+    q = low + levels * (high - low)
+    tail = np.log(2 * np.clip(np.minimum(q, 1 - q), 1e-300, 0.5))
+    return np.asarray(np.clip(center + np.where(q < 0.5, tail, -tail) / epsilon, 0.0, unit))
+
+
+@pytest.mark.parametrize("epsilon", [1 / 1024, 0.1, 1.0, 3.7, 1024.0])
+def test_a_probe_is_to_the_bit_where_the_formula_puts_it(epsilon: float) -> None:
+    """Planted bugs: the upper edge's tail for the lower; the middle counted to the lower half."""
+    rng = np.random.default_rng(6)
+    for unit in (0.5, 1.5, 64.0):
+        levels = np.vstack([rng.random((200, 3)), np.tile([[0.0], [0.5], [1.0]], 3)])
+        for point in [*rng.normal(unit / 2, unit, (40, 3)), unit * np.array([0, 0.5, 1])]:
+            expected = quantile_as_written(levels, point, epsilon, unit)
+            np.testing.assert_array_equal(rules._inside(levels, point, epsilon, unit), expected)

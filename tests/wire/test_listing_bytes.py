@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from askew.listing import MAX_ATTRIBUTES, MAX_TEXT, Value
-from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
+from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew.wire.v1 import retrieval_pb2 as pb
 
 VERSION = "000102030405060708090a0b0c0d0e0f"
@@ -43,7 +43,7 @@ def message_of(parts: Parts) -> pb.Listing:
 @example([(0, "x" * 127, [0.0, -0.0], [None, 0.0, -0.0, False, True, "x" * 128])])
 @example([(1, LONG, [1.0] * 8, [LONG] * MAX_ATTRIBUTES)])  # more than 2**14 bytes
 def test_a_reply_is_what_its_messages_would_be(each: list[Parts]) -> None:
-    made = listings_to_bytes(VERSION, [listing_to_bytes(*parts) for parts in each])
+    made = listings_to_bytes(VERSION, [parts_of(*parts) for parts in each])
     listings = [message_of(parts) for parts in each]
     whole = pb.RetrieveResponse(catalog_version=bytes.fromhex(VERSION), listings=listings)
     assert made == whole.SerializeToString()

@@ -12,7 +12,7 @@ from askew.signal import Mechanism, Query
 from askew_server.model.payloads import Payloads
 from askew_server.prior.bucket_rule import served_slates
 from askew_server.prior.people import PriorPeople
-from askew_server.retrieval.snapshot import Snapshot
+from askew_server.retrieval.snapshot import Chosen, Snapshot
 
 _QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms
 
@@ -60,12 +60,13 @@ class Retriever:
 
     def answer(self, query: Query) -> Slate:
         """The k items of the rule that reads the signal's mechanism, whole."""
+        return Slate.of_catalog(self.catalog, *self.picked(query))
+
+    def picked(self, query: Query) -> Chosen:
+        """The same by id."""
         chosen = self.rule(query.signal.mechanism).answer(query.signal, query.k)
         payloads = () if self._payloads is None else tuple([self._payloads[i] for i in chosen])
-        return Slate.of_catalog(self.catalog, chosen, payloads)
-
-    def picked(self, _: Query) -> None:
-        """Items of tastes are in no columns."""
+        return Chosen(chosen, payloads)
 
     def cost(self, query: Query) -> int:
         """Nothing for what is looked up, or for few results found among few items, which takes no

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from askew.editions import FIRST, answered, is_edition, last_day
 from askew.errors import ParameterError, StaleSpace
@@ -22,14 +22,21 @@ from askew_server.model.answer_tables import AnswerTable
 from askew_server.model.mondays import today
 
 
+class Chosen(NamedTuple):
+    """Some items of the catalog, ascending, and what only a reply brings of them, if anything."""
+
+    items: tuple[int, ...]
+    payloads: tuple[bytes, ...] = ()
+
+
 class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
     def answer(self, query: Query) -> Slate:
         """The k items of a query."""
 
-    def picked(self, query: Query) -> Picked | None:
-        """The same by row, where items are held in columns: a reply of those is made faster."""
+    def picked(self, query: Query) -> Picked | Chosen:
+        """The same by row or by id, of which a reply is made faster."""
 
     def cost(self, query: Query) -> int:
         """What an answer takes now, in places of a lane; 0 for so little that it needs none."""

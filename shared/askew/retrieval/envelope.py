@@ -9,9 +9,11 @@ is dropped where k others J are better throughout it:
 Proof that no answer changes. At the corners f_i < f_j - 2 margin for each j in J, since F is off by
 less than margin (`linear_scores`); f_j - f_i is linear, so that holds in the whole part; so does
 s_i < s_j of the exact scores. So i is not among the best k there, whatever ties are decided by, and
-an item that is anywhere among them is kept. Which J are tried decides how many are dropped, never
-which may be: those that fall least behind the best one of any corner, in units of how far the usual
-item does. Items are read in pieces, and what is best of one is tried on the next.
+an item that is anywhere among them is kept. An item whose very vector k items of lower ids have
+is dropped, too: their scores are equal, and the lower id is better. Which J are tried
+decides how many are dropped, never which may be: those that fall least behind the best one of any
+corner, in units of how far the usual item does. Items are read in pieces, and what is best of one
+is tried on the next.
 
 A part from which little is dropped, as where all scores are equal, stays as large as it is when the
 limit of work or of memory is reached: its list is long, and none is wrong.
@@ -97,7 +99,8 @@ def upper_layers(
         kept[rows] = True
         lists[sizes[-1]].append(rows)
         for size in sizes[:-1]:  # whoever is among the best few is among the best many
-            lists[size].append(_survivors(scores, rows, _corners(edges, low, high), size))
+            some = rows[scores.before[rows] < size]
+            lists[size].append(_survivors(scores, some, _corners(edges, low, high), size))
     place = np.cumsum(kept, dtype=np.int32) - 1
     inner = tuple(np.ascontiguousarray(axis) for axis in edges[1:-1].T)
     fewer = scores.only(np.flatnonzero(kept))
@@ -120,7 +123,7 @@ def _parts(
     does is halved first, as long as there is work to spend.
     """
     low, high = np.zeros(scores.dimension, np.int64), np.full(scores.dimension, len(edges) - 1)
-    rows = np.arange(len(scores), dtype=np.int32)
+    rows = np.flatnonzero(scores.before < k).astype(np.int32)
     rows = _survivors(scores, rows, _corners(edges, low, high), k)
     parts, turn = [(-len(rows), 0, low, high, rows)], count(1)
     spent, limit, listed = len(scores), _WORK * len(scores) + _MORE_WORK, len(rows)

@@ -6,7 +6,7 @@ what is found here. Of items that can be among the best k anywhere there are lis
 box that is (`envelope`, up to 4 dimensions and 64 items); linear scores with a proved margin leave
 those that may be the best at a probe (`linear_scores`); exact scores decide between these alone.
 All is made beforehand and nothing is kept of a question, so no answer is sooner because somebody
-asked the same.
+asked the same; answers of more items need `prepare`, or make all numbers anew.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from askew.encoder import Encoder
 from askew.retrieval.candidates import Candidates
+from askew.retrieval.doubles import doubles_before
 from askew.retrieval.envelope import CELLS, MOST_DIMENSIONS, UpperLayers, upper_layers
 from askew.retrieval.linear_scores import (
     LinearScores,
@@ -45,10 +46,16 @@ class ItemSearch:
     def __init__(self, encoder: Encoder, scoring: NDArray[np.float32], cells: int = CELLS) -> None:
         self._encoder, self._scoring = encoder, scoring
         self._largest = largest_score(encoder, scoring) if len(scoring) else 0.0
-        every = self._every_item()
         pays = len(scoring) > _FEW and encoder.dimension <= MOST_DIMENSIONS
+        before = doubles_before(scoring, SIZES[0]) if pays else None
+        every = self._every_item(before)
         self._layers = upper_layers(every, encoder, SIZES, cells) if pays else None
         self._all = None if pays else every  # no memory for what is asked for rarely, if ever
+
+    def prepare(self, most: int) -> None:
+        """Makes what answers of up to `most` items need beyond the lists, if they do."""
+        if most > SIZES[-1] and self._all is None:
+            self._all = self._every_item()
 
     def looked_at(self, k: int) -> int:
         """How many items an answer of k looks at for each of its probes: usually, and never more
@@ -93,7 +100,7 @@ class ItemSearch:
                 best, score = int(some[scores.argmax()]), float(scores.max())
         return best
 
-    def _every_item(self) -> LinearScores:
+    def _every_item(self, before: NDArray[np.int32] | None = None) -> LinearScores:
         """Read some at a time: all vectors at once in float64 are twice as large as they are."""
         told, n = is_measurable(self._largest), len(self._scoring)
         numbers = np.zeros((1 + self._encoder.dimension, n), np.float32)
@@ -101,7 +108,8 @@ class ItemSearch:
             some = slice(start, start + _PIECE)
             numbers[:, some] = numbers_of(self._encoder, self._scoring[some])
         margin = margin_of(self._encoder, self._largest)
-        return LinearScores(numbers, np.arange(n), margin)
+        before = np.zeros(n, np.int32) if before is None else before
+        return LinearScores(numbers, np.arange(n), margin, before)
 
 
 def _size_of(k: int) -> int:

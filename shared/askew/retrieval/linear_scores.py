@@ -38,11 +38,14 @@ _LARGEST = 2.0**80
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
-    """Some items. numbers: (1 + d, m). items: (m,), their ascending ids. margin: see above."""
+    """Some items. numbers: (1 + d, m). items: (m,), their ascending ids. margin: see above. before:
+    as `doubles_before`, (m,).
+    """
 
     numbers: NDArray[Any] = field(repr=False)
     items: NDArray[np.int64] = field(repr=False)
     margin: float
+    before: NDArray[np.int32] = field(repr=False)
 
     def __len__(self) -> int:
         """The number m of items."""
@@ -66,7 +69,7 @@ class LinearScores:
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
         """These of the items, ascending."""
-        return LinearScores(self.numbers[:, rows], self.items[rows], self.margin)
+        return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
         """At least the k items of the best exact scores at each of these shifts (n, d), and all

@@ -104,6 +104,7 @@ class OffsetRule:
         """Places the offsets of all answers of up to `most` items, so that whoever asks later can
         not tell by the time it takes what others have asked. Some 10 ms each.
         """
+        self._search.prepare(most)
         for k in range(1, min(most, self._n_items) + 1):
             self._placed(k)
 
@@ -161,7 +162,8 @@ def _inside(
     point.
     """
     center = _within(point, 0.0, unit)
-    low, high = _distribution(epsilon * np.array([-center, unit - center]))
+    beyond = 0.5 * np.exp(-epsilon * np.array([center, unit - center]))  # of both edges
+    low, high = beyond[0], 1 - beyond[1]
     return _within(center + _quantile(low + levels * (high - low)) / epsilon, 0.0, unit)
 
 
@@ -177,5 +179,7 @@ def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    below: NDArray[np.float64] = np.log(2 * _within(np.minimum(q, 1 - q), 1e-300, 0.5))
-    return np.where(q < 0.5, below, -below)
+    """Its inverse."""
+    below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
+    found: NDArray[np.float64] = np.copysign(below, q - 0.5)
+    return found

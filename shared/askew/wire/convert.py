@@ -6,6 +6,7 @@ is valid because it exists. No function here trusts a length, a shape, an order 
 
 from __future__ import annotations
 
+from struct import pack
 from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -22,8 +23,9 @@ from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query, Signal
 from askew.wire import metric
 from askew.wire.break_even import break_even_from_message, break_even_to_message
-from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
+from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew.wire.mechanisms import read_mechanism, write_mechanism
+from askew.wire.slate_bytes import reply_of_parts
 from askew.wire.space import space_from_message, space_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
@@ -71,17 +73,16 @@ def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
 def slate_to_bytes(slate: Slate, card: Card) -> bytes:
     """The reply on the wire. It has the size of its items' words, which follow from the signal."""
     if isinstance(card, MetricCard):
-        whole = [listing_to_bytes(i.id, i.title, i.coordinates, i.values) for i in slate.listings]
-        return listings_to_bytes(slate.catalog_version, whole)
-    message = pb.RetrieveResponse(catalog_version=bytes.fromhex(slate.catalog_version))
-    message.item_ids.extend(slate.item_ids)
-    message.boosts = encode_boosts(slate.boosts)
-    message.codes = encode(slate.vectors, card.space.scales).tobytes()
-    message.items.extend(
-        [pb.Item(title=i.title, year=i.year or 0, genres=i.genres) for i in slate.items]
+        parts = [parts_of(i.id, i.title, i.coordinates, i.values) for i in slate.listings]
+        return listings_to_bytes(slate.catalog_version, parts)
+    return reply_of_parts(
+        bytes.fromhex(slate.catalog_version),
+        pack(f"<{len(slate.item_ids)}I", *slate.item_ids),
+        encode_boosts(slate.boosts),
+        encode(slate.vectors, card.space.scales).tobytes(),
+        slate.items,
+        slate.payloads,
     )
-    message.payloads.extend(slate.payloads)
-    return message.SerializeToString()
 
 
 def slate_from_bytes(data: bytes, card: Card, k: int, collection: str = "") -> Slate:

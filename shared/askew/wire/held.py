@@ -9,16 +9,18 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from google.protobuf.message import Message
 
 from askew.coded_vectors import held_vectors
 from askew.errors import Malformed
 from askew.held_file import Part, file_of
 from askew.item import Item
-from askew.item_codes import decode_boosts, encode, encode_boosts
+from askew.item_codes import Codes, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
 from askew.packed_items import PackedItems
 from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
+from askew.wire.fields import SIZED, SIZES, tag
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
@@ -55,6 +57,17 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
     )
     opening = _opening(pb.HeldCatalog, "words", size)
     return [small.SerializeToString(), opening, *words, *boosts, *codes]
+
+
+def codes_within(file: bytes, card: ModelCard) -> tuple[Codes, Codes]:
+    """Of a file of all items that was made here, the codes of their boosts (n,) and of their
+    vectors (n, W), without a copy: boosts and codes are what such a file ends with.
+    """
+    n, width = card.n_items, (card.space.ranking_dimension + 1) // 2
+    codes = len(file) - n * width
+    boosts = codes - len(_opening(pb.HeldCatalog, "codes", n * width)) - n
+    every = np.frombuffer(file, np.uint8)
+    return every[boosts:][:n], every[codes:].reshape(n, width)
 
 
 def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
@@ -108,16 +121,7 @@ def _part(
 
 def _opening(message: type[Message], name: str, size: int) -> bytes:
     """What comes before so many bytes of a field: its number and kind, and their length."""
-    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size)
-
-
-def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; all but the last have the eighth."""
-    written = bytearray()
-    while number > 127:
-        written.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*written, number])
+    return tag(message.DESCRIPTOR.fields_by_name[name].number, SIZED) + SIZES[size]
 
 
 def _packed(items: Sequence[Item]) -> list[bytes]:

@@ -1,8 +1,4 @@
-"""The items of a metric space's reply as bytes: what their messages would be, without the messages,
-which take several times as long to make.
-
-A field is its tag, its length unless that follows from its type, and its content.
-"""
+"""The items of a metric space's reply as bytes, of parts that are bytes already."""
 
 from __future__ import annotations
 
@@ -10,51 +6,43 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 
 from askew.listing import Value
+from askew.wire.fields import FIXED32, FIXED64, SIZED, SIZES, VARINT, sized, tag
 from askew.wire.v1 import retrieval_pb2 as pb
 
-_VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5  # how a field's content ends
-
-
-def _tag(field: int, wire_type: int) -> bytes:
-    return bytes([field << 3 | wire_type])
-
-
-_VERSION = _tag(pb.RetrieveResponse.CATALOG_VERSION_FIELD_NUMBER, _SIZED)
-_LISTING = _tag(pb.RetrieveResponse.LISTINGS_FIELD_NUMBER, _SIZED)
-_ITEM = _tag(pb.Listing.ITEM_FIELD_NUMBER, _FIXED32)
-_TITLE = _tag(pb.Listing.TITLE_FIELD_NUMBER, _SIZED)
-_COORDINATES = _tag(pb.Listing.COORDINATES_FIELD_NUMBER, _SIZED)
-_VALUE = _tag(pb.Listing.VALUES_FIELD_NUMBER, _SIZED)
-_TEXT = _tag(pb.AttributeValue.TEXT_FIELD_NUMBER, _SIZED)
-_NUMBER = _VALUE + b"\x09" + _tag(pb.AttributeValue.NUMBER_FIELD_NUMBER, _FIXED64)
-_FLAG = _VALUE + b"\x02" + _tag(pb.AttributeValue.FLAG_FIELD_NUMBER, _VARINT)
-_YES, _NO, _UNKNOWN = _FLAG + b"\x01", _FLAG + b"\x00", _VALUE + b"\x00"
+_VERSION = tag(pb.RetrieveResponse.CATALOG_VERSION_FIELD_NUMBER, SIZED)
+_LISTING = tag(pb.RetrieveResponse.LISTINGS_FIELD_NUMBER, SIZED)
+_ITEM = tag(pb.Listing.ITEM_FIELD_NUMBER, FIXED32)
+_TITLE = tag(pb.Listing.TITLE_FIELD_NUMBER, SIZED)
+_COORDINATES = tag(pb.Listing.COORDINATES_FIELD_NUMBER, SIZED)
+_VALUE = tag(pb.Listing.VALUES_FIELD_NUMBER, SIZED)
+_TEXT = tag(pb.AttributeValue.TEXT_FIELD_NUMBER, SIZED)
+_NUMBER = tag(pb.AttributeValue.NUMBER_FIELD_NUMBER, FIXED64)
+_FLAG = tag(pb.AttributeValue.FLAG_FIELD_NUMBER, VARINT)
+_YES, _NO, _UNKNOWN = [sized(_VALUE, value) for value in (_FLAG + b"\x01", _FLAG + b"\x00", b"")]
 _id = Struct("<I").pack
 _number = Struct("<d").pack
-_SIZES = [bytes([size]) for size in range(128)]
+
+Parts = tuple[int, bytes, bytes, Iterable[bytes]]
+"""The parts of a `Listing`: its id, its title in UTF-8, its coordinates as little-endian doubles,
+and its values by `value_to_bytes`.
+"""
 
 
-def listings_to_bytes(version: str, listings: Iterable[bytes]) -> bytes:
-    """A reply of items as bytes."""
-    return b"".join([_sized(_VERSION, bytes.fromhex(version)), *listings])
+def listings_to_bytes(version: str, listings: Iterable[Parts]) -> bytes:
+    """A reply of these items."""
+    pieces = [sized(_VERSION, bytes.fromhex(version))]
+    for item, title, places, values in listings:
+        head = _ITEM + _id(item) if item else b""  # a field that is zero is left out
+        sizes = SIZES[len(title)], SIZES[len(places)]
+        content = b"".join((head, _TITLE, sizes[0], title, _COORDINATES, sizes[1], places, *values))
+        pieces += _LISTING, SIZES[len(content)], content
+    return b"".join(pieces)
 
 
-def listing_to_bytes(
-    item: int, title: str, coordinates: Sequence[float], values: Iterable[Value]
-) -> bytes:
-    """One of the items of a reply, of the parts of a `Listing`."""
+def parts_of(item: int, title: str, coordinates: Sequence[float], values: Iterable[Value]) -> Parts:
+    """The parts of an item."""
     places = b"".join(map(_number, coordinates))
-    return listing_of_parts(item, title.encode(), places, map(value_to_bytes, values))
-
-
-def listing_of_parts(item: int, title: bytes, coordinates: bytes, values: Iterable[bytes]) -> bytes:
-    """The same of parts that are bytes already: the title in UTF-8, the coordinates as
-    little-endian doubles, the values by `value_to_bytes`.
-    """
-    head = _ITEM + _id(item) if item else b""  # a field that is zero is left out
-    places = _COORDINATES + _SIZES[len(coordinates)] + coordinates  # of 8 axes at most
-    content = b"".join((head, _sized(_TITLE, title), places, *values))
-    return _sized(_LISTING, content)
+    return item, title.encode(), places, map(value_to_bytes, values)
 
 
 def value_to_bytes(value: Value) -> bytes:
@@ -66,16 +54,5 @@ def value_to_bytes(value: Value) -> bytes:
     if value is False:
         return _NO
     if isinstance(value, str):
-        return _sized(_VALUE, _sized(_TEXT, value.encode()))
-    return _NUMBER + _number(value)
-
-
-def _sized(tag: bytes, content: bytes) -> bytes:
-    size = len(content)
-    return tag + (_SIZES[size] if size < len(_SIZES) else _varint(size)) + content
-
-
-def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; all but the last have the eighth set."""
-    low = number & 127
-    return bytes([low | 128]) + _varint(number >> 7) if number > 127 else bytes([low])
+        return sized(_VALUE, sized(_TEXT, value.encode()))
+    return sized(_VALUE, _NUMBER + _number(value))

@@ -28,6 +28,7 @@ from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.retrieval.tables.made import tables_of
 from askew_server.serving.services.call import Job
 from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.services.slates import SlateReplies
 
 K = 3
 TODAY = FIRST + 10 * PERIOD
@@ -142,8 +143,8 @@ def test_nothing_is_encoded_answered_or_kept_for_a_question(
     def never(*_: object) -> bytes:
         raise AssertionError("made for a question")
 
-    monkeypatch.setattr(convert, "slate_to_bytes", never)
-    monkeypatch.setattr(Retriever, "answer", never)
+    monkeypatch.setattr(SlateReplies, "reply", never)
+    monkeypatch.setattr(Retriever, "picked", never)
     for cell in range(len(TABLES[Lattice].cells)):
         assert isinstance(
             asked(fresh, request_of(POINTS, TABLES[Lattice].cells.center(cell))), bytes

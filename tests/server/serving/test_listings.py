@@ -10,9 +10,10 @@ import pytest
 from near_world import INLAND, signal_at
 from small_collections import DAY, cafes, posts, small_map
 
+from askew.listing import AttributeKind
 from askew.metric.map_noise import MapNoise
 from askew.signal import Query
-from askew.wire.listing_bytes import listing_to_bytes, listings_to_bytes
+from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew_server.collections.collection import Collection, Picked
 from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
 from askew_server.collections.live import live_path, write_live
@@ -24,7 +25,7 @@ from askew_server.serving.services.retrieval import RetrievalService
 
 
 def from_listings(collection: Collection, rows: np.ndarray) -> bytes:
-    return listings_to_bytes(collection.card.version, collection.each(rows, listing_to_bytes))
+    return listings_to_bytes(collection.card.version, collection.each(rows, parts_of))
 
 
 @pytest.mark.parametrize("collection", [cafes(), posts(), posts(DAY)])
@@ -72,6 +73,24 @@ def test_nobody_finds_out_by_the_time_whether_others_asked(
     noise = MapNoise.in_region(Fraction(277, 1000), INLAND)
     service._reply(live.snapshot, Query(signal_at(49.0, 9.0, noise), 8, "cafes"))
     assert len(made) == 2 * len(cafes().columns)
+
+
+def test_numbers_that_are_few_and_those_that_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bugs: a table by value, in which no NaN is found, and where -0.0 is 0.0; a table of
+    those numbers alone that are asked for.
+    """
+    plain, rows = cafes(), np.arange(30)
+    numbers = np.array([7, 23.6, -0.0, 0.0, np.nan, 1e-30] * 5, np.float32)
+    numbers.view(np.uint32)[4] |= 1  # another NaN
+    columns = (plain.columns[0], Numbers(numbers), *plain.columns[2:])
+    kinds = [each.kind for each in plain.card.attributes]
+    assert kinds[1] is AttributeKind.NUMBER
+    collection = Collection(plain.card, plain.coordinates, plain.titles, columns)
+    expected = from_listings(collection, rows)
+    assert ListingReplies().reply(Picked(collection, rows)) == expected
+    monkeypatch.setattr(listings, "_FEW", 0)
+    monkeypatch.setattr(listings, "_of_bits", pytest.fail)
+    assert ListingReplies().reply(Picked(collection, rows)) == expected
 
 
 def test_of_many_words_no_table_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,7 +229,7 @@ class AxisFrame:
 def _inside(grid: Points, extent: Points, rings: NDArray[np.bool_]) -> Points:
     """Clamped into the box; wrapped on rings."""
     clamped = np.minimum(np.maximum(grid, 0.0), extent)  # np.clip takes twice as long
-    if not rings.any():
+    if True not in rings.tolist():  # of so few, in a tenth of the time of `any`
         return clamped
     wrapped = grid % extent
     # A tiny negative number wraps to the extent itself, which is the low end.

@@ -4,15 +4,16 @@
 
 The people are those of the noise alone, m positions around the signal s. Most questions need no
 item beside each person: with a the probe nearest to a person p, delta_a the distance from it to
-its item, which is in the set, and R the distance from s to its k-th nearest item,
+its item, which is in the set, and R a distance within which s has k items,
 
     least distance to codebook's set  <=  |p a| + delta_a
     least distance to nearest's set   >=  |p s| - R
 
 by the triangle inequality and because h increases. Where the first sum is below the second by more
-than costs are rounded, `codebook` costs less, and nothing else is looked at. Guarantee: the set is
-that of least objective for this very signal, ties to `codebook`, whichever way it was found; a
-function of the signal alone, so post-processing. Costs of the objective are whole numbers from 0 to
+than costs are rounded, `codebook` costs less, and nothing else is looked at. R is found quickly
+first, and the least there is where that does not tell. Guarantee: the set is that of least
+objective for this very signal, ties to `codebook`, whichever way it was found; a function of the
+signal alone, so post-processing. Costs of the objective are whole numbers from 0 to
 65535, the largest of both sets', so sums are exact.
 
 Complexity: O(k log n + m) where the bounds tell, O(k m) more where not.
@@ -63,12 +64,14 @@ class ServedCodebook:
         center = frame.inside(frame.aim(signal))
         points = frame.tree(frame.inside(center + frame.spread(signal, around.moves)))
         probes, people = points[1:-FEW], points[-FEW:]
-        by_probe, from_signal = index.apart(people, points[around.beside])
-        away, found = index.reach(probes)
-        placed = self._codebook.distinct(probes, found, k)
+        away, found, radius = index.nearest_and_radius(points[:-FEW], k)
+        placed = self._codebook.distinct(probes, found[1:], k)
         placed.sort()
+        by_probe, from_signal = index.apart(people, points[around.beside])
+        by_probe += away[around.beside[0], 0]
+        if self._is_better(by_probe, from_signal, radius):
+            return placed
         reached, near = index.reach(points[:1], k)
-        by_probe += away[around.beside[0] - 1, 0]
         if self._is_better(by_probe, from_signal, reached[0, -1]):
             return placed
         return self._cheaper(placed, np.sort(near[0]), people)
@@ -81,7 +84,7 @@ class ServedCodebook:
         """Whether the bounds tell that `codebook` costs less, whatever rounding does."""
         most = self._disutility(by_probe)
         least = self._disutility(np.maximum(from_signal - radius, 0.0))
-        top = self._disutility(np.maximum(by_probe, from_signal + radius)).max()
+        top = self._disutility(np.maximum(by_probe.max(), from_signal.max() + radius))
         # Half a level for each cost of both sets, and as much again for what float32 rounds.
         return bool(most.sum() + 2 * FEW * top / choice.LEVELS < least.sum())
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.listing import Value
-from askew.wire.listing_bytes import listing_of_parts, listings_to_bytes, value_to_bytes
+from askew.wire.listing_bytes import listings_to_bytes, value_to_bytes
 from askew_server.collections.collection import Collection, Picked
-from askew_server.collections.columns import Column, Flags, Rows, Words
+from askew_server.collections.columns import Column, Flags, Numbers, Rows, Words
 
 _FEW = 4096  # words are encoded beforehand; more take long
 
@@ -47,7 +47,7 @@ class ListingReplies:
         places = [coordinates[at : at + size] for at in range(0, len(coordinates), size)]
         columns = [encode(rows) for encode in self.make_ready(collection)]
         values = zip(*columns, strict=True) if columns else repeat(())
-        listings = map(listing_of_parts, rows.tolist(), titles, places, values)
+        listings = zip(rows.tolist(), titles, places, values, strict=False)  # values have no end
         return listings_to_bytes(collection.card.version, listings)
 
 
@@ -57,7 +57,17 @@ def _encoder(column: Column) -> _Encoder:
         return _of_table(column.values, [False, True])
     if isinstance(column, Words) and len(column.vocabulary) <= _FEW:
         return _of_table(column.codes, list(column.vocabulary))
+    if isinstance(column, Numbers) and len(few := np.unique(column.values.view(np.uint32))) <= _FEW:
+        return _of_bits(column, few)
     return lambda rows: [value_to_bytes(value) for value in column.take(rows)]
+
+
+def _of_bits(column: Numbers, few: NDArray[np.uint32]) -> _Encoder:
+    """By the bits of numbers, of which these are all: as numbers, not every NaN is found."""
+    values = Numbers(few.view(np.float32)).take(np.arange(len(few)))
+    table = dict(zip(few.tolist(), map(value_to_bytes, values), strict=True))
+    bits = column.values.view(np.uint32)
+    return lambda rows: [table[each] for each in bits[rows].tolist()]
 
 
 def _of_table(codes: NDArray[np.signedinteger[Any]], values: list[Value]) -> _Encoder:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from askew.errors import NotFound, StaleSpace
-from askew.held_file import piece_of
+from askew.held_file import Part, piece_of
 from askew.model_card import ModelCard
 from askew.signal import Query
 from askew.wire import convert
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.collections.collection import Picked
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.services.call import Answer, Caller, Job
 from askew_server.serving.services.listings import ListingReplies
+from askew_server.serving.services.slates import SlateReplies
 from askew_server.serving.services.tabulated import TabulatedReplies
 
 
@@ -56,7 +58,7 @@ class RetrievalService:
         message = convert.parse(pb.RetrieveRequest(), request)
         edition = message.edition
         snapshot = self._holder.at(edition) if edition else self._holder.current
-        reply = self._encoded_of(snapshot).replies.find(message)
+        reply = self._encoded_of(snapshot).tabulated.find(message)
         if reply is not None:
             return reply
         query = convert.query_from_message(message, snapshot.card)
@@ -81,9 +83,9 @@ class RetrievalService:
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
         picked = snapshot.answers.picked(query)
-        if picked is None:
-            return convert.slate_to_bytes(snapshot.answers.answer(query), snapshot.card)
-        return self._listings.reply(picked)
+        if isinstance(picked, Picked):
+            return self._listings.reply(picked)
+        return self._encoded_of(snapshot).reply(*picked)
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
         """What everybody gets alike, encoded once a snapshot."""
@@ -94,12 +96,20 @@ class RetrievalService:
 
 
 class _Encoded:
-    """The card, the held files and the tabulated replies of one snapshot, as bytes."""
+    """The card, the held files and the replies of one snapshot, as far as they are made before."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         card, held = snapshot.card, snapshot.catalog
         self.card = convert.card_to_bytes(card)
         self.files: Mapping[str, bytes] = {}
+        self._slates: SlateReplies | None = None
         if held is not None and isinstance(card, ModelCard):
             self.files = {str(part): file for part, file in held_files(card, held).items()}
-        self.replies = TabulatedReplies(snapshot)
+            self._slates = SlateReplies(card, held, self.files[Part.WHOLE])
+        self.tabulated = TabulatedReplies(snapshot.tables, self.reply)
+
+    def reply(self, items: Sequence[int], payloads: Sequence[bytes] = ()) -> bytes:
+        """Some items of the catalog. Raises NotFound where there is none."""
+        if self._slates is None:
+            raise NotFound("catalog")
+        return self._slates.reply(items, payloads)

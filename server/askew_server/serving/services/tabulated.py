@@ -8,31 +8,29 @@ having been asked for before would tell others what was asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
-from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import ODDS_BITS, RandomizedResponse
-from askew.ranking import Slate
 from askew.signal import TasteMechanism
-from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.model.answer_tables import AnswerTable
-from askew_server.retrieval.snapshot import Snapshot
 
 _Key = tuple[str, int, int, int]
 _Find = Callable[[Sequence[int]], int]
+_Reply = Callable[[tuple[int, ...]], bytes]
 
 
 class TabulatedReplies:
-    """The replies of a snapshot's tables; equal slates share one."""
+    """The replies of tables; equal slates share one."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        card, catalog = snapshot.card, snapshot.catalog
+    def __init__(self, tables: Sequence[AnswerTable], reply: _Reply) -> None:
+        """reply: to some items, ascending."""
+        reply_once = cache(reply)
         self._tables: dict[_Key | None, tuple[_Find, list[bytes]]] = {}
-        if isinstance(card, ModelCard) and catalog is not None:
-            encoded = _Encoded(card, catalog)
-            for table in snapshot.tables:
-                replies = encoded.replies(table)
-                self._tables[_key_of(table.mechanism, table.k)] = table.cells.find, replies
+        for table in tables:
+            encoded = [reply_once(tuple(slate)) for slate in table.slates.tolist()]
+            replies = [encoded[number] for number in table.numbers.tolist()]
+            self._tables[_key_of(table.mechanism, table.k)] = table.cells.find, replies
 
     @property
     def size(self) -> int:
@@ -48,26 +46,6 @@ class TabulatedReplies:
         find, replies = table
         cell = find(message.values)
         return None if cell < 0 else replies[cell]
-
-
-class _Encoded:
-    """The replies to slates, each encoded once."""
-
-    def __init__(self, card: ModelCard, catalog: Catalog) -> None:
-        self._card, self._catalog = card, catalog
-        self._replies: dict[tuple[int, ...], bytes] = {}
-
-    def replies(self, table: AnswerTable) -> list[bytes]:
-        """One a cell."""
-        encoded = [self._reply(tuple(slate)) for slate in table.slates.tolist()]
-        return [encoded[number] for number in table.numbers.tolist()]
-
-    def _reply(self, slate: tuple[int, ...]) -> bytes:
-        found = self._replies.get(slate)
-        if found is None:
-            whole = Slate.of_catalog(self._catalog, slate)
-            found = self._replies[slate] = convert.slate_to_bytes(whole, self._card)
-        return found
 
 
 def _key(message: pb.RetrieveRequest) -> _Key | None:

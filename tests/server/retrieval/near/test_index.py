@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from near_world import AREAS, BOTH, ISLANDS, LINE, RING, along_axes, great_circle, places
+from near_world import AREAS, BOTH, INLAND, ISLANDS, LINE, RING, along_axes, great_circle, places
 
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.metric.area import Area
@@ -53,6 +53,23 @@ def test_distances_on_a_map_are_great_circles_up_to_the_chord(area: Area) -> Non
     measured = index.distances(np.arange(300), index.frame.grid(people))
     chords = 2 * 6371.0088 * np.sin(great_circle(people[:, None], items) / (2 * 6371.0088))
     np.testing.assert_allclose(measured, chords, rtol=2e-3)
+
+
+@pytest.mark.parametrize("count", [1, 5, 20, 300])
+def test_within_the_radius_are_as_many_items_as_it_is_for(count: int) -> None:
+    """And hardly any more. Planted bugs: the items before the nearest alone; one item too few."""
+    for space in (MapSpace(INLAND), RING):
+        items = places(INLAND, 300) if space is not RING else np.linspace(0, 23.9, 300)[:, None]
+        index, ratios = MetricIndex(space, items), []
+        for item in range(0, 300, 7):
+            points = index.frame.tree(index.grid(np.array([item, 299, 0])))
+            away, found, radius = index.nearest_and_radius(points, count)
+            exact, rows = index.reach(points, count)
+            np.testing.assert_array_equal(found, rows[:, :1])
+            np.testing.assert_array_equal(away, exact[:, :1])
+            assert radius >= exact[0, -1] * (1 - 1e-12)
+            ratios.append(radius / max(exact[0, -1], 1e-9))
+        assert np.median(ratios) < 2
 
 
 def test_a_part_of_an_index_keeps_the_items_ids() -> None:

@@ -32,13 +32,13 @@ class Thorough(ServedCodebook):
     def _is_better(self, by_probe: Array, from_signal: Array, radius: float) -> bool:
         self.now = super()._is_better(by_probe, from_signal, radius)
         self.bounds = by_probe + 1e-3, from_signal - radius - 1e-3
-        self.told += self.now
-        return False
+        return False  # so it is asked again, with the least radius
 
     def _cheaper(self, placed: np.ndarray, near: np.ndarray, people: Array) -> np.ndarray:
         most, least = self.bounds
         assert (self.away(placed, people) <= most).all()
         assert (self.away(near, people) >= least).all()
+        self.told += self.now
         found = super()._cheaper(placed, near, people)
         assert found is placed or not self.now, "the bounds told what is not so"
         self.against += found is not placed
