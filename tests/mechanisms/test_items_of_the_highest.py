@@ -44,7 +44,7 @@ def by_chance(sizes: list[int]) -> Law:
     """
 
     def run(draws: Draws) -> tuple[int, ...]:
-        short = ShortTape(draws.branches) if isinstance(draws, Tape) else draws
+        short = ShortTape(draws.branches, draws.known) if isinstance(draws, Tape) else draws
         try:
             return items_of_the_highest(np.array(sizes), tally(COUNTS, 1), short)
         except OneTry:
