@@ -58,6 +58,7 @@ MECHANISMS: dict[str, Selects] = {
     "Canonical, exponential": Canonical(k=K, epsilon=1, neighbors=ONE, noise="exponential"),
     "Peeling": Peeling(k=K, epsilon=1, neighbors=ONE),
     "PermuteAndFlip": PermuteAndFlip(k=K, epsilon=1, neighbors=ONE),
+    "PermuteAndFlip, epsilon 1/100": PermuteAndFlip(k=K, epsilon=Fraction(1, 100), neighbors=ONE),
     "OneShot, exponential": OneShot(k=K, epsilon=1, neighbors=ONE),
     "OneShot, Laplace": OneShot(k=K, epsilon=1, neighbors=ONE, noise="laplace"),
     "ConcentratedPeeling": ConcentratedPeeling(k=K, epsilon=1, delta=DELTA, neighbors=ONE),

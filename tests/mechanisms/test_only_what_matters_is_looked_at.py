@@ -7,11 +7,15 @@ from math import exp, inf
 
 import numpy as np
 import pytest
+from mechanisms.streams import ShakeBits
 from mechanisms.test_float_views import DENSE, TIED, VIEWS, canonical
 
 from askew.exact import Chunk, Listing
-from askew.mechanisms.tally import Tally
+from askew.mechanisms import PermuteAndFlip
+from askew.mechanisms import tally as tally_module
+from askew.mechanisms.tally import Groups, Integers, Tally
 from askew.mechanisms.value_classes import ValueClasses
+from askew.privacy import ADD_OR_REMOVE_ONE
 
 RANDOM = np.random.default_rng(11)
 COUNTS = {
@@ -85,6 +89,22 @@ def test_the_groups_down_to_a_value_begin_as_all_groups_do(kind: str) -> None:
         for rank in (0, int(some.ends[-1]) - 1, len(counts) - 1):
             assert view.items_at([rank]) == (int(order[rank]),)
         assert view.values.tolist() == whole.values.tolist()
+
+
+def test_groups_are_made_twice_at_most_however_low_a_value_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each round of a peeling asks, at a small epsilon for values far below the lowest of all."""
+    made, distinct = list[int](), tally_module._distinct
+
+    def counted(counts: Integers, high: int, low: int) -> Groups:
+        made.append(low)
+        return distinct(counts, high, low)
+
+    monkeypatch.setattr(tally_module, "_distinct", counted)
+    flips = PermuteAndFlip(k=30, epsilon=Fraction(1, 1000), neighbors=ADD_OR_REMOVE_ONE)
+    assert len(set(flips.select(COUNTS["tied"], bits=ShakeBits("low")))) == 30
+    assert len(made) <= 2
 
 
 @pytest.mark.parametrize("kind", COUNTS)

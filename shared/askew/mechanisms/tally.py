@@ -70,7 +70,7 @@ class Tally:
 
     def down_to(self, low: int) -> Groups:
         """The groups of at least this value, and perhaps more; a second bound brings them all."""
-        if low < self._bound:
+        if max(low, self.lowest) < self._bound:
             some = low > self.lowest and self._bound > self.highest
             counts = self.counts[self.counts >= low] if some else self.counts
             self._bound = low if some else self.lowest
