@@ -11,6 +11,7 @@ from math import exp, inf, log
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.exact import Classes, Draws
 from askew.randomness import ReplayBits
@@ -43,8 +44,8 @@ class Tape(Draws):
     def below(self, limit: int) -> int:
         return self.branch([Fraction(1, limit)] * limit) if limit > 1 else 0
 
-    def below_each(self, limits: Sequence[int]) -> list[int]:
-        return [self.below(limit) for limit in limits]
+    def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
+        return [self.below(int(limit)) for limit in limits]
 
     def choose(self, classes: Classes) -> int:
         """A choice that was reached before, by the same branches, has the same shares."""
