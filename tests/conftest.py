@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -12,6 +13,10 @@ from xdist.scheduler import LoadFileScheduling
 # after every 700 new objects, as Python does by itself, took a quarter of the time of tests of the
 # app.
 gc.set_threshold(20_000)
+
+# An example that takes long on a busy machine is no fault.
+settings.register_profile("askew", deadline=None)
+settings.load_profile("askew")
 
 
 class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no types
