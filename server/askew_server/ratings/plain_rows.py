@@ -55,11 +55,12 @@ class PlainRows:
             time, there = self._times(lines)
             rows = rows._replace(time=time)
             good &= there
-        plain = lines.regular.copy()
-        plain[plain] = good
+        if len(good) == len(lines.regular) and good.all():
+            return rows, []
+        plain = np.zeros(len(lines.regular), np.bool_)
+        plain[lines.regular] = good
         odd = np.flatnonzero(~plain).tolist()
-        others = [(at, lines.line(at).decode(self._encoding)) for at in odd]
-        return (rows.part(good) if odd else rows), others
+        return rows.part(good), [(at, lines.line(at).decode(self._encoding)) for at in odd]
 
     def _times(self, lines: CutLines) -> tuple[Floats, Flags]:
         """The times, and whether each is there to be read."""
