@@ -28,11 +28,9 @@ def words_of(padded: bytes, starts: Places, sizes: Places) -> Words:
     """The texts of these sizes at these places of bytes, after which LONGEST more can be read."""
     at_any_byte = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, strides=(1,))
     words = []
-    longest = int(sizes.max(initial=1))
-    for done in range(0, longest, WORD):
+    for done in range(0, int(sizes.max(initial=1)), WORD):
         word = at_any_byte[starts + done if done else starts]  # take() would copy all of it first
-        left = sizes if longest <= WORD else np.clip(sizes - done, 0, WORD)
-        word &= _OF_BYTES.take(left)
+        word &= _OF_BYTES.take(sizes - done if done else sizes, mode="clip")
         words.append(word)
     return words
 

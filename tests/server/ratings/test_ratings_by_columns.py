@@ -119,6 +119,7 @@ ODD = {
     "a tab too many": ("u.data", "1\t3\t4\t0\t"),
     "colons too many": ("ratings.dat", "1::3::4::0::"),
     "three colons": ("ratings.dat", "1:::3::4::0"),
+    "colons apart": ("ratings.dat", "1::3:x:4::0"),
     "a colon": ("ratings.dat", "1::x:::4::0"),
     "a byte beyond ASCII": ("ratings.dat", "1::\xe9::4::0"),
 }
