@@ -52,9 +52,7 @@ def test_a_training_that_is_stopped_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_what_duckdb_works_at(tmp_path: Path) -> None:
-    """DuckDB itself may see it when the query ends: this one takes most of a minute. Planted bug:
-    the query in the thread that gets the signal.
-    """
+    """This query would take most of a minute. Planted bug: it is waited for."""
     began = process_time()
 
     def stopped() -> None:
