@@ -33,6 +33,9 @@ SELECT i // {RATINGS_A_PERSON} + 1 AS userId,
   (1 + hash(i) % 10) / 2 AS rating, 1000000000 + hash(i + 1) % 500000000 AS timestamp
 FROM range({{0}}, {{1}}) AS t(i)
 """
+_TEXT_IDS = """
+SELECT 'person ' || userId AS userId, 'item ' || movieId AS movieId, rating, timestamp FROM ({0})
+"""
 _CODED = """
 CREATE TABLE ratings AS SELECT userId, movieId, rating FROM {0};
 CREATE TABLE people AS
@@ -56,9 +59,9 @@ def main() -> None:
         finish([run(f"reading {count:,} ratings as codes", rows)])
 
 
-def _write(folder: Path, count: int, name: str, options: str) -> Path:
+def _write(folder: Path, count: int, name: str, options: str, rows: str = "{0}") -> Path:
     path = folder / name
-    query = _RATINGS.format(0, count)
+    query = rows.format(_RATINGS.format(0, count))
     duckdb.execute(f"COPY ({query}) TO '{path}' ({options})")
     return path
 
@@ -74,6 +77,7 @@ def _write_parts(folder: Path, count: int) -> Path:
 
 _KINDS: dict[str, Callable[[Path, int], Path]] = {
     "csv": partial(_write, name="ratings.csv", options="FORMAT csv"),
+    "csv, text ids": partial(_write, name="texts.csv", options="FORMAT csv", rows=_TEXT_IDS),
     "csv.gz": partial(_write, name="ratings.csv.gz", options="FORMAT csv, COMPRESSION gzip"),
     "parquet": partial(_write, name="ratings.parquet", options="FORMAT parquet"),
     f"folder of {PARTS}": _write_parts,

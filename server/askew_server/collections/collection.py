@@ -16,7 +16,8 @@ from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.listing import Attribute, Listing, Value
 from askew.metric_card import CollectionCard
 from askew.sizes import VERSION_BYTES
-from askew_server.collections.columns import Column, Rows, Titles, is_of_kind, named
+from askew_server.collections.columns import Column, is_of_kind, named
+from askew_server.collections.titles import Rows, Titles
 
 _Made = TypeVar("_Made")
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from askew.errors import DataError
 from askew.listing import AttributeKind
 from askew_server.collections.attribute_columns import plain
-from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
+from askew_server.collections.columns import Column, Flags, Numbers, Words
 from askew_server.collections.omissions import SHOWN, Omissions, Omitted
 from askew_server.collections.rows import Rows, left_out_lines, line_of
+from askew_server.collections.titles import Titles
 from askew_server.counting.engines.duckdb_statements import without_bar
 
 MAX_CATEGORIES = 10_000

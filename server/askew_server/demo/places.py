@@ -25,8 +25,9 @@ from askew.listing import Attribute, AttributeKind
 from askew.metric.region import KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
 from askew.metric_card import CollectionCard
 from askew_server.collections.collection import Collection
-from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words
+from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Words
 from askew_server.collections.model import Towns
+from askew_server.collections.titles import Titles
 from askew_server.demo.place_words import (
     BAKERY,
     BAKERY_HOURS,

@@ -2,51 +2,88 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from askew_server.ratings.codes import Codes, recoded
+from askew_server.ratings.codes import Codes, no_keys, recoded
 from askew_server.ratings.fields import key_order
-from askew_server.ratings.file_rows import Coded, FileRows, Rows, no_keys
 from askew_server.ratings.rejects import EXAMPLES, RejectLog
+from askew_server.ratings.rows import Rows
 from askew_server.ratings.table import RatingTable
 
-if TYPE_CHECKING:
-    from askew_server.ratings.columns import Columns
+Places = NDArray[np.intp]
+_BLOCK = 1 << 20
 
 
 class TableBuilder:
-    """Collects ratings in compact arrays and makes the table of them."""
+    """Collects ratings in compact arrays and makes the table of them.
+
+    people, items: the codes of keys, also of some that no row has.
+    """
 
     def __init__(self) -> None:
-        self._people = no_keys()
-        self._items = no_keys()
-        self._files: list[FileRows] = []
+        self.people = no_keys()
+        self.items = no_keys()
+        self._person, self._item = array("i"), array("i")
+        self._rating, self._time = array("d"), array("d")
+        self._files: list[Path] = []
+        # Where lines go on from row to row: the first row, its line and its file.
+        self._runs = array("q"), array("q"), array("i")
+        self._next_line = 0
 
-    def begin(self, path: Path, columns: Columns | None = None) -> None:
-        """Begins with a file, and with the plainly good rows of its columns if there are any."""
-        self._files.append(FileRows(path, self._people, self._items, columns))
+    def begin(self, path: Path) -> None:
+        """The next rows are of this file."""
+        self._files.append(path)
+        self._next_line = 0
 
     def add(
         self, line: int, user: str, item: str, rating: float, time: float | None = None
     ) -> None:
         """Adds one checked row of the file. time: of all rows, or of none."""
-        self._files[-1].add(line, user, item, rating, time)
+        self._go_on(line, 1)
+        self._person.append(self.people[user])
+        self._item.append(self.items[item])
+        self._rating.append(rating)
+        if time is not None:
+            self._time.append(time)
+
+    def extend(self, line: int, rows: Rows) -> None:
+        """Adds checked rows of the file, of which this is the first line."""
+        if not len(rows.rating):
+            return
+        self._go_on(line, len(rows.rating))
+        _append(self._person, rows.person)
+        _append(self._item, rows.item)
+        _append(self._rating, rows.rating)
+        if rows.time is not None:
+            _append(self._time, rows.time)
+
+    def _go_on(self, line: int, rows: int) -> None:
+        if line != self._next_line:
+            for column, value in zip(
+                self._runs, (len(self._rating), line, len(self._files) - 1), strict=True
+            ):
+                column.append(value)
+        self._next_line = line + rows
 
     def table(self, rejects: RejectLog, counts: float | None = None) -> RatingTable:
         """The table; of several ratings of an item by a person the last stays, and counts add up.
 
         counts: the least count that is a like, where there are counts.
         """
-        person, item, rating, time = self._joined()
-        if not person.size:
+        if not self._rating:
             raise rejects.nothing_good("rating")
-        keys, rank = _sorted_keys(list(self._items))
-        person, item = _by_first_row(person, len(self._people)), recoded(item, rank)
+        person, n_people = _by_first_row(np.frombuffer(self._person, np.int32), len(self.people))
+        item, keys = _by_key(np.frombuffer(self._item, np.int32), list(self.items))
+        rating = np.frombuffer(self._rating, np.float64)
+        time = np.frombuffer(self._time, np.float64) if self._time else None
         if counts is not None:
-            every = RatingTable(person, item, rating, len(self._people), keys, time=time)
+            every = RatingTable(person, item, rating, n_people, keys, time=time)
             return every.likes_of_counts(counts)
         replaced, by = _rated_again(person, item, len(keys))
         if replaced.size:
@@ -55,19 +92,9 @@ class TableBuilder:
             keep[replaced] = False
             person, item, rating = person[keep], item[keep], rating[keep]
             time = None if time is None else time[keep]
-        return RatingTable(person, item, rating, len(self._people), keys, time=time)
+        return RatingTable(person, item, rating, n_people, keys, time=time)
 
-    def _joined(self) -> Coded:
-        """The rows of all files."""
-        files = [file.coded() for file in self._files]
-        self._ends = np.cumsum([len(rows.rating) for rows in files])
-        if len(files) == 1:
-            return files[0]
-        person, item, rating = (np.concatenate([rows[at] for rows in files]) for at in range(3))
-        times = [rows.time for rows in files if rows.time is not None]
-        return Coded(person, item, rating, np.concatenate(times) if times else None)
-
-    def _log_replaced(self, replaced: Rows, by: Rows, rejects: RejectLog) -> None:
+    def _log_replaced(self, replaced: Places, by: Places, rejects: RejectLog) -> None:
         for earlier, later in zip(replaced[:EXAMPLES].tolist(), by.tolist(), strict=False):
             path, line = self._origin(earlier)
             where, again = self._origin(later)
@@ -77,28 +104,38 @@ class TableBuilder:
 
     def _origin(self, row: int) -> tuple[Path, int]:
         """The file and the line of a row."""
-        at = int(np.searchsorted(self._ends, row, side="right"))
-        return self._files[at].path, self._files[at].line(row - int(self._ends[at - 1]) * (at > 0))
+        rows, lines, files = self._runs
+        run = bisect_right(rows, row) - 1
+        return self._files[files[run]], lines[run] + row - rows[run]
 
 
-def _by_first_row(codes: Codes, count: int) -> Codes:
-    """The codes anew, in the order of their first rows."""
-    first = np.zeros(count, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of one code's rows, the last to be written
+def _append(column: array[Any], more: NDArray[Any]) -> None:
+    column.frombytes(np.ascontiguousarray(more).view(np.uint8).data)
+
+
+def _by_first_row(codes: Codes, count: int) -> tuple[Codes, int]:
+    """The codes anew, in the order of their first rows, and how many are in use."""
+    unused = len(codes)
+    first = np.full(count, unused, np.int64)
+    for start in reversed(range(0, len(codes), _BLOCK)):  # an array as long as all would be slow
+        block = codes[start : start + _BLOCK]
+        first[block[::-1]] = np.arange(start, start + len(block))[::-1]  # the last written stays
     rank = np.empty(count, np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(count)
-    return recoded(codes, rank)
+    return recoded(codes, rank), int(np.count_nonzero(first != unused))
 
 
-def _sorted_keys(keys: list[str]) -> tuple[tuple[str, ...], Codes]:
-    """The keys in order, and the place of each given key in that order."""
-    order = sorted(range(len(keys)), key=lambda code: key_order(keys[code]))
-    rank = np.empty(len(keys), np.int32)
-    rank[order] = np.arange(len(keys))
-    return tuple(keys[code] for code in order), rank
+def _by_key(codes: Codes, keys: list[str]) -> tuple[Codes, tuple[str, ...]]:
+    """The codes anew, in the order of the keys, and the keys that are in use."""
+    used = np.zeros(len(keys), np.bool_)
+    used[codes] = True
+    order = sorted(np.flatnonzero(used).tolist(), key=lambda code: key_order(keys[code]))
+    rank = np.zeros(len(keys), np.int32)
+    rank[order] = np.arange(len(order))
+    return recoded(codes, rank), tuple(keys[code] for code in order)
 
 
-def _rated_again(person: Codes, item: Codes, n_items: int) -> tuple[Rows, Rows]:
+def _rated_again(person: Codes, item: Codes, n_items: int) -> tuple[Places, Places]:
     """The rows that a later row replaces, in order, and the next row of the same pair."""
     pair = person.astype(np.int64)
     pair *= n_items

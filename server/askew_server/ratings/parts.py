@@ -13,7 +13,7 @@ from pathlib import Path
 from askew.errors import DataError
 from askew_server.ratings.formats import RatingFormat, rating_format
 from askew_server.ratings.parquet import is_parquet
-from askew_server.ratings.source import Progress, is_packed
+from askew_server.ratings.source import is_packed
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class Asked:
 
     counts: bool = False
     times: bool = False
-    progress: Progress | None = None
 
 
 @dataclass(frozen=True)

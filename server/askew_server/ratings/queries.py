@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 from numpy.typing import NDArray
 
 from askew_server.ratings.source import Progress
 
+_T = TypeVar("_T")
 Connection = duckdb.DuckDBPyConnection
 Arrays = dict[str, NDArray[Any]]
 
@@ -28,8 +29,7 @@ _FEW = 0.01  # of a sample that may be other texts in a column of numbers
 class Source:
     """Where rows come from, in SQL: a relation, and its fields user, item, rating and time.
 
-    integers: those of the fields that are no text; count: how many rows there are; spelled: whether
-    a number may be written with a sign or an underscore.
+    integers: those of the fields that are no text; count: how many rows there are.
     """
 
     relation: str
@@ -39,7 +39,6 @@ class Source:
     time: str | None
     integers: frozenset[str]
     count: int
-    spelled: bool
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,12 @@ def key_value(
             return KeyValue(value, plain)
     kind = f"key_of_{name}"
     text = text_of(column)
-    connection.execute(f"DROP TYPE IF EXISTS {kind}")
-    connection.execute(
-        f"CREATE TYPE {kind} AS ENUM (SELECT DISTINCT {text} FROM {source.relation})"  # noqa: S608
+    answered(connection, f"DROP TYPE IF EXISTS {kind}")
+    answered(
+        connection,
+        f"CREATE TYPE {kind} AS ENUM (SELECT DISTINCT {text} FROM {source.relation})",  # noqa: S608
     )
-    [(texts,)] = connection.execute(f"SELECT enum_range(NULL::{kind})").fetchall()
+    [(texts,)] = answered(connection, f"SELECT enum_range(NULL::{kind})")
     return KeyValue(f"enum_code(CAST({text} AS {kind}))", None, texts)
 
 
@@ -109,7 +109,7 @@ def rows_query(source: Source, user: KeyValue, item: KeyValue, *, times: bool) -
     where its text has to be judged.
     """
     plain = [key.plain for key in (user, item) if key.plain]
-    if source.spelled:  # "1_000" and "+-1" are numbers to DuckDB
+    if source.rating not in source.integers:  # "1_000" and "+-1" are numbers to DuckDB
         plain.append(f"NOT regexp_matches({text_of(source.rating)}, '[_+]')")
     columns = [
         f"{user.value} AS person",
@@ -122,43 +122,49 @@ def rows_query(source: Source, user: KeyValue, item: KeyValue, *, times: bool) -
     return f"SELECT {', '.join(columns)} FROM {source.relation}"  # noqa: S608
 
 
-def watched(connection: Connection, query: str, size: int, progress: Progress | None) -> Arrays:
+def answered(
+    connection: Connection, query: str, values: list[object] | None = None
+) -> list[tuple[Any, ...]]:
+    """The rows of an answer. Ctrl-C ends the query at once."""
+    return _asked(connection, lambda: connection.execute(query, values).fetchall(), lambda: None)
+
+
+def watched(connection: Connection, query: str, progress: Progress | None, size: int) -> Arrays:
     """The arrays of a query, telling how far it is; a callback that fails stops it."""
-    found: list[Arrays] = []
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            found.append(connection.execute(query).fetchnumpy())
-        except BaseException as error:
-            failed.append(error)
-
-    thread = Thread(target=work)
-    thread.start()
     done = 0
-    try:
-        while thread.is_alive():
-            thread.join(_POLLED)
-            now = int(size * max(connection.query_progress(), 0.0) / 100)
-            if progress is not None and thread.is_alive() and done < now < size:
-                done = now
-                progress(done, size)
-    except BaseException:
-        connection.interrupt()
-        raise
-    finally:
-        thread.join()
-    if failed:
-        raise failed[0]
+
+    def tell() -> None:
+        nonlocal done
+        now = int(size * max(connection.query_progress(), 0.0) / 100)
+        if progress is not None and done < now < size:
+            done = now
+            progress(done, size)
+
+    arrays = _asked(connection, lambda: connection.execute(query).fetchnumpy(), tell)
     if progress is not None:
         progress(size, size)
-    return found[0]
+    return arrays
+
+
+def _asked(connection: Connection, ask: Callable[[], _T], meanwhile: Callable[[], None]) -> _T:
+    """Asks in a thread, since DuckDB looks for signals now and then alone; whatever comes up
+    meanwhile interrupts it.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(ask)
+        try:
+            while not wait([future], _POLLED).done:
+                meanwhile()
+        except BaseException:
+            connection.interrupt()
+            raise
+        return future.result()
 
 
 def _rarely_fails(connection: Connection, source: Source, condition: str) -> bool:
     sample = f"SELECT * FROM {source.relation} LIMIT {_SAMPLE}"  # noqa: S608
     asked = f"SELECT count(*), count(*) FILTER (WHERE {condition}) FROM ({sample})"  # noqa: S608
-    [(rows, plain)] = connection.execute(asked).fetchall()
+    [(rows, plain)] = answered(connection, asked)
     return bool(plain >= (1 - _FEW) * rows)
 
 
@@ -172,8 +178,7 @@ def _time(source: Source) -> str:
         return "'nan'::DOUBLE"
     text = text_of(source.time)
     number = f"coalesce(TRY_CAST({text} AS DOUBLE), 'inf'::DOUBLE)"
-    if source.spelled:
-        number = f"CASE WHEN regexp_matches({text}, '[_+]') THEN 'inf'::DOUBLE ELSE {number} END"
+    number = f"CASE WHEN regexp_matches({text}, '[_+]') THEN 'inf'::DOUBLE ELSE {number} END"
     return f"CASE WHEN {text} = '' THEN 'nan'::DOUBLE ELSE {number} END"
 
 

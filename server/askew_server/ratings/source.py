@@ -8,8 +8,9 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 from askew.errors import DataError
 
@@ -38,11 +39,10 @@ def numbered_lines(
 
 
 @contextmanager
-def unpacked_bytes(path: Path) -> Iterator[tuple[BinaryIO, bool]]:
-    """A file opened as the bytes that were packed into it, and whether it was."""
+def unpacked_bytes(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """A file opened as the bytes that were packed into it, and as it lies on disk."""
     with open_file(path) as raw, _failures_named(path):
-        unpacked = _unpacked(raw)
-        yield cast("BinaryIO", unpacked), unpacked is not raw
+        yield cast("BinaryIO", _unpacked(raw)), raw
 
 
 def first_line(path: Path) -> str:
@@ -53,10 +53,10 @@ def first_line(path: Path) -> str:
     raise DataError(f"{path}: the file is empty")
 
 
-def first_bytes(path: Path, count: int) -> bytes:
+def first_bytes(path: Path, size: int) -> bytes:
     """The first bytes of the file as it lies on disk."""
     with open_file(path) as raw, _failures_named(path):
-        return raw.read(count)
+        return raw.read(size)
 
 
 def is_packed(path: Path) -> bool:
@@ -75,15 +75,19 @@ def open_file(path: Path) -> BinaryIO:
 def _bounded_lines(
     path: Path, raw: BinaryIO, encoding: str, errors: str = "strict"
 ) -> Iterator[tuple[int, str]]:
-    number = 0
     with _failures_named(path), io.TextIOWrapper(_unpacked(raw), encoding, errors) as text:
-        while line := text.readline(LINE_LIMIT + 1):
-            number += 1
-            if len(line) > LINE_LIMIT:
-                raise DataError(
-                    f"{path}: line {number} must be at most {LINE_LIMIT} characters long"
-                )
-            yield number, line.removesuffix("\n")
+        yield from bounded_lines(path, text, 1)
+
+
+def bounded_lines(path: Path, text: TextIO, first: int) -> Iterator[tuple[int, str]]:
+    """The lines that are left of a text, with their numbers, of which `first` is the next."""
+    for number in count(first):
+        line = text.readline(LINE_LIMIT + 1)
+        if not line:
+            return
+        if len(line) > LINE_LIMIT:
+            raise DataError(f"{path}: line {number} must be at most {LINE_LIMIT} characters long")
+        yield number, line.removesuffix("\n")
 
 
 def _unpacked(raw: BinaryIO) -> BinaryIO | gzip.GzipFile:

@@ -23,7 +23,6 @@ from askew_server.counting.engines.clickhouse import ClickHouseEngine
 require_driver("clickhouse_connect")
 require_driver("chdb")
 
-pytestmark = pytest.mark.xdist_group("clickhouse")
 EVENTS = [event for event in varied_events() if all(event)]
 
 

@@ -146,3 +146,9 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path, case: str
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"parts: the folder is empty"):
         read_ratings(folder_of(tmp_path))
+
+
+def test_people_are_in_the_order_of_their_first_rows(tmp_path: Path) -> None:
+    """Planted bug: of their last rows."""
+    table, _ = read_ratings(folder_of(tmp_path, a="bob,1,1\nada,2,1\nbob,3,1\n"))
+    assert table.person.tolist() == [0, 1, 0]
