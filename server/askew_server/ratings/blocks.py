@@ -17,13 +17,13 @@ from askew_server.ratings.source import LINE_LIMIT, Progress, bounded_lines, unp
 Numbered = tuple[int, bytes | str]
 """The number of a line and its text, or of the first line of a block of plain ones."""
 
-_BLOCK = 1 << 18  # bytes that stay in the cache while they are looked through
+_BLOCK = 1 << 24  # bytes: each block looks up all that was known before it
 _TOLD_EVERY = 1 << 24  # bytes between two reports
 
 
 def blocks_or_lines(path: Path, text: TextFormat, progress: Progress | None) -> Iterator[Numbered]:
-    """The rows of a file, gzipped or not: blocks of plain lines as UTF-8 or latin-1, each ended by
-    a line feed, and, from the first that is not plain on, lines one by one.
+    """The rows of a file, gzipped or not: blocks of plain lines as UTF-8, each ended by a line
+    feed, and, from the first that is not plain on, lines one by one.
     """
     size = path.stat().st_size
     with unpacked_bytes(path) as (unpacked, raw):
@@ -63,8 +63,11 @@ def _plain(block: bytes, text: TextFormat) -> bytes | None:
         if block.count(b"\r") != block.count(b"\r\n"):
             return None
         block = block.replace(b"\r\n", b"\n")
-    if text.encoding != "latin-1" and not block.isascii() and not _is_utf8(block):
-        return None
+    if not block.isascii():
+        if text.encoding == "latin-1":
+            block = block.decode("latin-1").encode()
+        elif not _is_utf8(block):
+            return None
     return block if block.endswith(b"\n") else block + b"\n"
 
 

@@ -1,68 +1,75 @@
-"""A block of plain lines, cut into fields by the places of its separators."""
+"""A block of plain lines, cut into columns by Arrow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+from pyarrow import csv
 
 from askew_server.ratings.formats import TextFormat
 from askew_server.ratings.rows import Flags
-from askew_server.ratings.words import LONGEST, Places, Words, words_of
 
-_FEED = ord("\n")
-_PADDING = bytes(LONGEST)
+TEXTS = pa.string()
+NUMBERED = pa.dictionary(pa.int32(), TEXTS)
+"""Types of a column: the text of each row, or the different texts and which of them each has."""
+
+_UNIT = b"\x1f"
+"""Arrow wants a separator of one character; no key that is accepted has this one."""
+_BOM = "\ufeff".encode()
+"""Arrow leaves it out where a block begins with it."""
 
 
-@dataclass(frozen=True, eq=False)
-class CutLines:
-    """The lines of a block, n of them. starts, ends: where each starts and ends (n,).
-
-    A line is regular when it has as many separators as the format says and, in csv, no quote.
-    regular: which ones are (n,); marks: the places of separators and
-    end in each regular one (r, m); separator: how many bytes it has.
+class CutLines(NamedTuple):
+    """The columns of the regular lines of a block, and which of all lines are regular: they have as
+    many separators as the format says and nothing that Arrow reads in another way.
     """
 
-    padded: bytes
-    starts: Places
-    ends: Places
+    columns: list[pa.Array]
     regular: Flags
-    marks: NDArray[np.intp]
-    separator: int
-
-    def words(self, field: int) -> tuple[Words, Flags]:
-        """A field of each regular line, and whether it is there: one beyond LONGEST is left out."""
-        mark = field * self.separator
-        starts = self.marks[:, mark - 1] + 1 if field else self.starts[self.regular]
-        sizes = self.marks[:, mark] - starts
-        there = sizes <= LONGEST
-        return words_of(self.padded, starts, sizes * there), there
-
-    def line(self, at: int) -> bytes:
-        """The bytes of a line, regular or not."""
-        return self.padded[int(self.starts[at]) : int(self.ends[at])]
 
 
-def cut(block: bytes, text: TextFormat) -> CutLines:
-    """Cuts a block, which is empty or ends with a line feed."""
-    codes, separator = np.frombuffer(block, np.uint8), text.separator.encode()
-    feeds = codes == _FEED
-    places = np.flatnonzero(feeds | (codes == separator[0]))
-    last = np.flatnonzero(feeds[places])  # of each line
-    ends = places[last]
-    starts = np.append(0, ends + 1)[:-1]
-    a_line = (text.n_fields - 1) * len(separator) + 1
-    regular = np.diff(last, prepend=-1) == a_line
-    if text.separator == "," and b'"' in block:
-        regular[np.searchsorted(ends, np.flatnonzero(codes == ord('"')))] = False
-    if regular.all():
-        marks = places.reshape(-1, a_line)
-    else:
-        marks = places[last[regular][:, None] + np.arange(1 - a_line, 1)]
-    for of_separator in range(1, len(separator)):  # all of its characters are the same
-        apart = marks[:, of_separator : -1 : len(separator)] - marks[:, : -1 : len(separator)]
-        whole = (apart == of_separator).all(axis=1)
-        regular[regular] = whole
-        marks = marks[whole]
-    return CutLines(block + _PADDING, starts, ends, regular, marks, len(separator))
+def cut(block: bytes, text: TextFormat, types: Mapping[int, Any]) -> CutLines:
+    """Cuts a block of UTF-8 without a NUL that ends with a line feed.
+
+    types: those of the fields that are wanted, in the order of the columns.
+    """
+    apart = b'"' if text.separator == "," else _UNIT
+    regular = np.ones(block.count(b"\n"), np.bool_)
+    if apart in block or block.startswith(_BOM):
+        lines = block.splitlines(keepends=True)
+        regular[:] = [apart not in line and not line.startswith(_BOM) for line in lines]
+        block = b"".join(itertools.compress(lines, regular))
+    if not block:  # Arrow takes it for an error
+        return CutLines([pa.array([], kind) for kind in types.values()], regular)
+    separator = text.separator
+    if len(separator) > 1:
+        block, separator = block.replace(separator.encode(), _UNIT), _UNIT.decode()
+    places = np.flatnonzero(regular)
+
+    def left_out(row: csv.InvalidRow) -> str:
+        regular[places[row.number - 1]] = False
+        return "skip"
+
+    table = csv.read_csv(
+        pa.BufferReader(block),
+        csv.ReadOptions(
+            use_threads=False,
+            block_size=len(block) + 1,
+            column_names=[str(field) for field in range(text.n_fields)],
+        ),
+        csv.ParseOptions(
+            delimiter=separator,
+            quote_char=False,
+            ignore_empty_lines=False,
+            invalid_row_handler=left_out,
+        ),
+        csv.ConvertOptions(
+            column_types={str(field): kind for field, kind in types.items()},
+            include_columns=[str(field) for field in types],
+        ),
+    )
+    return CutLines([column.combine_chunks() for column in table.columns], regular)

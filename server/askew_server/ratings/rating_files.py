@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from askew.errors import DataError
 from askew_server.ratings import fields
@@ -18,12 +18,14 @@ from askew_server.ratings.fields import BadField
 from askew_server.ratings.formats import RatingFormat
 from askew_server.ratings.parquet import parquet_ratings
 from askew_server.ratings.parts import Asked, Part
-from askew_server.ratings.plain_rows import PlainRows
 from askew_server.ratings.rejects import RejectLog
 from askew_server.ratings.rows import Rows
 from askew_server.ratings.source import Progress
 from askew_server.ratings.split_lines import split_rows, text_rows
 from askew_server.ratings.table import RatingTable
+
+if TYPE_CHECKING:
+    from askew_server.ratings.plain_rows import PlainRows
 
 _T = TypeVar("_T")
 Fields = tuple[int, str, str, str, str]
@@ -61,6 +63,8 @@ class RatingFiles:
         self._builder.begin(part.path)
 
     def _text(self, path: Path, layout: RatingFormat, progress: Progress | None) -> None:
+        from askew_server.ratings.plain_rows import PlainRows  # pyarrow takes a while
+
         if self._plain is None:
             builder = self._builder
             self._plain = PlainRows(layout, builder.people, builder.items, self._asked)
