@@ -85,7 +85,8 @@ def test_a_damaged_ledger_spends_nothing_while_it_is_checked_again(
     path, anchor = files(folder)
     reseal(path, *BEYOND[0][0])
     anchor_again(path, anchor)
-    transaction, refused = Store.transaction, []
+    transaction = Store.transaction
+    refused: list[str] = []
 
     def late(store: Store, begin: str = "BEGIN") -> AbstractContextManager[sqlite3.Connection]:
         if not refused:
