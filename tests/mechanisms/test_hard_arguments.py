@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -139,6 +140,19 @@ def test_fractions_need_a_stated_sensitivity() -> None:
     scores: list[int | Fraction] = [Fraction(1, 2), 3]
     with pytest.raises(ParameterError, match="unless linf_sensitivity is stated"):
         Peeling(k=1, epsilon=1, neighbors=ONE).select(scores, bits=ReplayBits(b""))
+
+
+def test_scores_that_no_float_tells_apart_are_refused() -> None:
+    """Planted bug: only their number over the common denominator is looked at, and the rate of one
+    step is 0.
+    """
+    for k, gap in product((1, 2), (Fraction(1, 10**400), Fraction(1, 2**256 + 1))):
+        mechanism = Peeling(k=k, epsilon=1, neighbors=ONE, linf_sensitivity=1)
+        with pytest.raises(ParameterError, match=r"common denominator of at most 2\*\*256"):
+            mechanism.select([gap, Fraction(0)], bits=ReplayBits(b""))
+    least = Fraction(1, 2**256)
+    finest = PermuteAndFlip(k=2, epsilon=least, neighbors=ONE, linf_sensitivity=2**256)
+    assert len(finest.select([least, Fraction(0)], bits=SystemBits())) == 2
 
 
 def test_a_gain_is_not_taken_by_mistake() -> None:

@@ -17,10 +17,11 @@ from askew.mechanisms import Joint, urn
 from askew.mechanisms.tally import tally
 from askew.mechanisms.urn import items_of_the_highest
 from askew.privacy import ADD_OR_REMOVE_ONE
+from askew.randomness import SystemBits
 
 COUNTS = [3, 0, 7, 3]
 POOLS = [[1, 3], [3, 3], [3, 4], [4, 4], [1, 3, 4]]  # ranks that end a group of equal counts
-ALWAYS, NEVER = 0.0, 2.0
+ALWAYS, NEVER = -np.inf, 2.0
 
 
 class OneTry(Exception):
@@ -35,6 +36,16 @@ class ShortTape(Tape):
 
     def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
         return [super(ShortTape, self).below(int(limit)) for limit in limits]
+
+
+class CountedBits(SystemBits):
+    """Says how often it was read."""
+
+    reads = 0
+
+    def read(self, count: int) -> bytes:
+        self.reads += 1
+        return super().read(count)
 
 
 def by_chance(sizes: list[int]) -> Law:
@@ -98,6 +109,16 @@ def test_what_is_read_at_once_is_followed_by_as_much_as_it_takes(
         assert 1 not in chosen[:2]
         seen.add(chosen)
     assert len(seen) == len(plainly([3, 3, 4, 4]))
+
+
+def test_the_last_of_all_items_are_not_waited_for() -> None:
+    """Planted bug: items that are taken already are counted among those that chance can find,
+    so the last of n takes n tries.
+    """
+    every, bits = 6000, CountedBits()
+    chosen = items_of_the_highest(np.full(every, every), tally([7] * every, 1), Draws(bits))
+    assert sorted(chosen) == [*range(every)]
+    assert bits.reads < every / 2
 
 
 def test_a_joint_ranking_of_a_large_catalog_repeats_nothing() -> None:

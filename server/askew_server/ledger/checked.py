@@ -38,8 +38,9 @@ class Checked:
 def check(database: sqlite3.Connection, since: Checked) -> Checked:
     """The ledger as it is now: links and totals after `since` recomputed, and no row beside them.
 
-    What `since` covers is not read again, so a row of it that was rewritten goes unseen; but no
-    total of it is believed, and no row was added. Raises LedgerFrozen.
+    What `since` covers is not read again, so a row of it that was rewritten, or put in the place of
+    another, goes unseen; but no total of it is believed, and there are as many rows as it covers.
+    Raises LedgerFrozen.
     """
     end = check_links(database, since.link)
     rows = check_no_strays(database, since.link[0], since.rows)

@@ -58,8 +58,10 @@ class Waiting(Generic[_Made]):
         return after
 
     def fail(self, error: BaseException) -> None:
-        """The group's transaction failed, or the act was refused."""
-        self._made, self._error = None, self._error or error
+        """The act was refused, or the group's transaction failed: then what it was refused for may
+        be taken back.
+        """
+        self._made, self._error = None, error
 
     def outcome(self) -> _Made:
         """What was found or made. Raises what kept it from that."""

@@ -80,7 +80,7 @@ def find_paid(database: sqlite3.Connection, request: ChargeRequest) -> Paid | No
 def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Paid:
     """One charge. Raises LedgerError."""
     row = None
-    if 0 < charge_id < _BEYOND:
+    if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
         row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
     if row is None:
         raise LedgerError(f"there is no charge {charge_id}")

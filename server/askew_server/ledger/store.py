@@ -155,7 +155,6 @@ class Store:
 
     def check_file(self) -> None:
         """The whole of the file again: pages, hashes, totals. A fault freezes this ledger."""
-        self._fault = None
         try:
             with self.transaction() as database:
                 found = pragma(database, "integrity_check")
@@ -166,6 +165,8 @@ class Store:
                 check_schema(database)
         except LedgerError as error:
             self._fault = f"{error}; restore a backup of it, then unfreeze"
+        else:
+            self._fault = None
 
     def frozen(self) -> str | None:
         """Why nothing can be spent, or None. Takes the write lock: the two files are one state."""

@@ -52,8 +52,8 @@ class Joint:
     counts below 2**61. Raises ParameterError.
     Complexity: O(d) or one sort, then at most k times the number of distinct counts within
     (ln(d!/(d-k)!) + 64) / rate of the top ones, whatever epsilon; of these only such as lie between
-    losses that can matter, told by O(k log d) for each of few losses. Items of pools that hold a
-    fourth of all are found by O(1) tries each. O(d) memory.
+    losses that can matter, told by O(k log d) for each of few losses. Items of pools with a
+    fourth of all left are found by O(1) tries each. O(d) memory.
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.
     """
 

@@ -21,6 +21,7 @@ Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
 _LIMIT = 1 << 61
+_FINEST = 1 << 256  # parts of one: at any epsilon floats hold what one of them is worth
 _LOW = (1 << 16) - 1
 _WHOLE = (int, np.integer)
 _ADVICE = (
@@ -175,6 +176,9 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
         raise ParameterError("scores", "Fractions", "counts, unless linf_sensitivity is stated")
     exact = [score if isinstance(score, Fraction) else Fraction(int(score)) for score in scores]
     scale = lcm(*(score.denominator for score in exact))
+    if scale > _FINEST:
+        limit = "of a common denominator of at most 2**256"
+        raise ParameterError("scores", "finer Fractions", limit)
     return Tally(integers([int(score * scale) for score in exact], least), Fraction(1, scale))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from askew.exact import Draws
 from askew.mechanisms.tally import Integers, Tally
 
-_SHARE = 0.25  # of all items: an item of so many is found by chance
+_SHARE = 0.25  # of all items: one of so many that are left is found by chance
 _SMALL = 1 << 12  # items: of fewer, one is found by its rank
 _TRIES = 4  # that are read at once
 
@@ -68,10 +68,11 @@ def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[
 def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
     """For one size after the other a fresh uniform item of that many highest; sizes never fall.
 
-    Of most items one is found by chance, in fewer than 1 / _SHARE tries, and of fewer by its rank.
+    Where enough are left to choose from, one is found by chance, in at most 1 / _SHARE tries on
+    average; else by its rank.
     A size divides no group of equal counts.
     """
-    narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally), _SMALL)))
+    narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally) + len(sizes), _SMALL)))
     chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))
     groups = np.searchsorted(tally.ends, sizes[narrow:])
     lowest, taken = tally.values[groups], set(chosen)

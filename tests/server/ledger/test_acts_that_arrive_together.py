@@ -165,6 +165,25 @@ def test_who_asks_for_what_is_stored_gets_it_though_the_others_fail(
             assert isinstance(futures[1].exception(PATIENCE), LedgerError)
 
 
+def test_nobody_is_refused_for_what_was_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cap that others had reached, a key that was theirs. Planted bug: the refusal is told though
+    their charges failed.
+    """
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with new_ledger(tmp_path) as ledger:
+        monkeypatch.setattr(Anchor, "announce", full)
+        wanted = [request("a", pure(6)), request("b", pure(6)), request("a", pure(6))]
+        with together(ledger, wanted) as futures:
+            outcomes = [future.exception(PATIENCE) for future in futures]
+        assert [type(each) for each in outcomes] == [LedgerError] * 3
+        assert epsilon_spent(ledger) == 0
+
+
 def test_an_error_of_the_file_is_told_as_one_wherever_it_comes(tmp_path: Path) -> None:
     """Planted bug: SQLite's own error, of what is looked for first."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from askew.errors import LedgerFrozen
 from askew_server.ledger.chain import check_links, last_link
 from askew_server.ledger.marks import START
 from askew_server.ledger.storage import TABLES
+from askew_server.ledger.store import Store
 
 
 @pytest.fixture
@@ -73,6 +74,32 @@ def test_an_answer_beyond_its_terms_is_refused_though_chain_and_anchor_hold_it(
     reseal(path, *statements)
     anchor_again(path, anchor)
     assert_refused(folder, words)
+
+
+def test_a_damaged_ledger_spends_nothing_while_it_is_checked_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the fault is forgotten before the file is looked at, so whoever gets the lock
+    first acts.
+    """
+    path, anchor = files(folder)
+    reseal(path, *BEYOND[0][0])
+    anchor_again(path, anchor)
+    transaction = Store.transaction
+    refused: list[str] = []
+
+    def late(store: Store, begin: str = "BEGIN") -> AbstractContextManager[sqlite3.Connection]:
+        if not refused:
+            refused.append("more")
+            with pytest.raises(LedgerFrozen):
+                ledger.charge(request("more", pure(1)))
+        return transaction(store, begin)
+
+    with open_ledger(folder) as ledger:
+        monkeypatch.setattr(Store, "transaction", late)
+        with pytest.raises(LedgerFrozen, match=BEYOND[0][1]):
+            ledger.verify()
+    assert refused
 
 
 CELLS = {

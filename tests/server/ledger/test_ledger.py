@@ -125,6 +125,17 @@ def test_there_is_no_release_without_a_charge(ledger: Ledger) -> None:
             ledger.fulfill(identity, b"the list")
 
 
+def test_a_number_that_only_looks_like_a_charge_harms_nothing(tmp_path: Path) -> None:
+    """SQLite stores 2.0 as 2, and the link would cover 2.0. Planted bug: any number is taken."""
+    with new_ledger(tmp_path) as ledger:
+        charge = charged(ledger, request())
+        for identity in (float(charge.id), Fraction(charge.id), str(charge.id)):
+            with pytest.raises(LedgerError, match=f"no charge {identity}"):
+                ledger.fulfill(identity, b"the list")  # type: ignore[arg-type]
+        ledger.verify()
+        ledger.fulfill(charge.id, b"the list")
+
+
 def test_the_cap_is_reached_exactly_and_never_passed(ledger: Ledger) -> None:
     for key in range(10):
         ledger.charge(request(str(key)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Condition, Semaphore
-from typing import Any
 
 import pytest
 from server.ledger.arrivals import PATIENCE, Seats, kept, together
@@ -14,8 +14,9 @@ from server.ledger.scenes import CAP, UNIT, charged, files, new_ledger, request
 
 from askew.errors import LedgerError
 from askew.privacy import ADD_OR_REMOVE_ONE
-from askew_server.ledger import Charge
+from askew_server.ledger import Charge, Ledger
 from askew_server.ledger.anchor import Anchor
+from askew_server.ledger.entry import Entry
 from askew_server.ledger.marks import Mark
 
 
@@ -88,11 +89,24 @@ def test_room_for_what_the_anchor_has_to_say_of_all_of_them_is_taken_before_the_
     assert set(grown) == {0}
 
 
-@pytest.mark.parametrize(("identity", "error"), [(1 << 63, LedgerError), ("one", TypeError)])
-def test_an_id_that_no_file_can_hold_fails_nobody_else(
-    tmp_path: Path, identity: Any, error: type[Exception]
+def astonishes(_: Entry) -> str:
+    raise TypeError("what nobody thought of")
+
+
+FAULTS: list[tuple[Callable[[Ledger], object], type[Exception]]] = [
+    (lambda ledger: ledger.fulfill(1 << 63, b"public"), LedgerError),
+    (lambda ledger: ledger.fulfill("one", b"public"), LedgerError),  # type: ignore[arg-type]
+    (lambda ledger: ledger._store.append(lambda _: None, astonishes), TypeError),
+]
+
+
+@pytest.mark.parametrize(("act", "error"), FAULTS, ids=["no file holds it", "no number", "other"])
+def test_a_fault_of_one_fails_nobody_else(
+    tmp_path: Path, act: Callable[[Ledger], object], error: type[Exception]
 ) -> None:
-    """Planted bugs: it is left to SQLite, whose error is everybody's; what nobody thought of is."""
+    """Planted bugs: an id is left to SQLite, whose error is everybody's; what nobody thought of
+    is.
+    """
     with new_ledger(tmp_path) as ledger, ThreadPoolExecutor(1) as pool:
         store, seats = ledger._store, Seats()
         store._waiting, store._busy = seats, True
@@ -101,5 +115,5 @@ def test_an_id_that_no_file_can_hold_fails_nobody_else(
         with store._arrivals:  # free only once it waits
             store._busy = False
         with pytest.raises(error):
-            ledger.fulfill(identity, b"public")
+            act(ledger)
         assert isinstance(waits.result(PATIENCE), Charge)
