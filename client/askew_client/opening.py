@@ -95,6 +95,8 @@ async def _network(
         return GrpcTransport(server, settings.timeout, settings.authority)
 
     async with LateTransport(made) as network:
-        if settings.authority:  # a file that is no use is named before anything is asked
+        # A file that is no use is named before anything is asked. After a static host's reply the
+        # question has a beat to keep, which loading gRPC would miss.
+        if settings.authority or settings.held_from:
             await network.network()
         yield network
