@@ -40,7 +40,7 @@ async def _serve(pipe: Connection) -> None:
     import grpc.aio
 
     from askew.encoder import KNOTS, Encoder
-    from askew.held_file import PIECE_BYTES
+    from askew.held_file import piece_of
     from askew.item import Item
     from askew.item_codes import rounded, scales_of
     from askew.model_card import Catalog, ModelCard, ServingRule
@@ -68,7 +68,7 @@ async def _serve(pipe: Connection) -> None:
     async def get_held(request: bytes, __: object) -> bytes:
         start = convert.parse(pb.GetHeldRequest(), request).start
         times["held"] = time.perf_counter()
-        return pb.GetHeldResponse(data=file[start : start + PIECE_BYTES]).SerializeToString()
+        return pb.GetHeldResponse(data=piece_of(file, start)).SerializeToString()
 
     async def retrieve(request: bytes, __: object) -> bytes:
         pipe.send(time.perf_counter() - times["held"])
@@ -92,7 +92,7 @@ async def asked(address: str, ratings: int, pace: float, directory: Path) -> Non
     """One device's whole visit."""
     titles = {f"Item {i * (ITEMS // ratings)}": 5.0 for i in range(ratings)}
     opened = open_companion(
-        ClientSettings(pace=pace),
+        ClientSettings(way="signal", pace=pace),
         server=address,
         directory=directory,
         profile=PassingProfile(ProfileDocument(titles)),
@@ -109,7 +109,7 @@ def area(few: NDArray[np.float64], many: NDArray[np.float64]) -> float:
 
 def main(visits: int) -> None:
     pipe, other = get_context("spawn").Pipe()
-    server = get_context("spawn").Process(target=served, args=(other,))
+    server = get_context("spawn").Process(target=served, args=(other,), daemon=True)
     server.start()
     address, order = pipe.recv(), np.random.default_rng(0)
     for pace in PACES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 
 if TYPE_CHECKING:
-    from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.held import KeptLibrary
 
 
@@ -89,12 +88,17 @@ async def _network(
         yield given
         return
 
-    def made() -> GrpcTransport:
-        from askew_client.transport.grpc import GrpcTransport
+    async with AsyncExitStack() as left:
 
-        return GrpcTransport(server, settings.timeout, settings.authority)
+        async def opened() -> Transport:
+            from askew_client.transport.grpc import GrpcTransport
 
-    async with LateTransport(made) as network:
-        if settings.authority:  # a file that is no use is named before anything is asked
+            channel = GrpcTransport(server, settings.timeout, settings.authority)
+            return await left.enter_async_context(channel)
+
+        network = LateTransport(opened)
+        # A file that is no use is named before anything is asked. After a static host's reply the
+        # question has a beat to keep, which loading gRPC would miss.
+        if settings.authority or settings.held_from:
             await network.network()
         yield network

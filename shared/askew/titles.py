@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.item import MAX_YEAR, Item
 from askew.model_card import Catalog
@@ -26,30 +27,34 @@ class TitleIndex:
     alone; an English article too many or too few is no matter where that is clear as well. What
     many items have is never clear without their year.
 
-    Kept are 8 bytes an item: half the hash of its title without an article, and its number. Whether
-    an item is meant is seen by its title then. Who makes a catalog must not decide how long `get`
-    takes for one key and not for another, so it looks at a few items, however many have a title.
+    Kept are 8 bytes an item: half the hash of its title without an article, and its number; those
+    of one hash stand by year, label and number. Whether an item is meant is seen by its title then.
+    Who makes a catalog must not decide how long it takes to find one title and not another, so a
+    few items are looked at, however many have a title.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         """Of two items with one label the lower id counts."""
         self._items = catalog.items
         keys = np.fromiter(map(_order, catalog.items), np.uint64, len(catalog))
-        order = np.argsort(keys, kind="stable").astype(np.uint32)  # of one title and year ascending
+        order = np.argsort(keys, kind="stable").astype(np.uint32)
+        keys = keys[order]
+        for same in _runs_of_one(keys):  # title and year
+            order[same] = sorted(order[same].tolist(), key=lambda at: catalog.items[at].label)
         self._numbers = array("I", order.tobytes())
-        self._hashes = array("I", (keys[order] >> _YEAR_BITS).astype(np.uint32).tobytes())
+        self._hashes = array("I", (keys >> _YEAR_BITS).astype(np.uint32).tobytes())
 
     def with_more(self, catalog: Catalog) -> TitleIndex:
         """The index of a catalog that begins with the items of this one, the same as if made of it.
         Looks at the others alone, and moves 8 bytes an item.
         """
         index, first = object.__new__(TitleIndex), len(self._items)
-        more = [(_order(catalog.items[at]), at) for at in range(first, len(catalog))]
-        more.sort()
-        places = [self._behind(order) for order, _ in more]
+        others = ((catalog.items[at], at) for at in range(first, len(catalog)))
+        more = sorted([(_order(item), item.label, at) for item, at in others])
+        places = [self._behind(order, label) for order, label, _ in more]
         index._items = catalog.items
-        index._numbers = _with(self._numbers, places, [at for _, at in more])
-        index._hashes = _with(self._hashes, places, [order >> _YEAR_BITS for order, _ in more])
+        index._numbers = _with(self._numbers, places, [at for *_, at in more])
+        index._hashes = _with(self._hashes, places, [order >> _YEAR_BITS for order, *_ in more])
         return index
 
     def get(self, key: str) -> int | None:
@@ -71,8 +76,9 @@ class TitleIndex:
         return alike[0] if len(alike) == 1 else None
 
     def of_label(self, label: str) -> int | None:
-        """The item of a label, to the letter, or None. The lower of two counts."""
-        near = self._numbers_at(self._of_year(*run) for run in self._runs(title_key(label)))
+        """The item of a label, to the letter, or None. The lower of two counts. O(log n_items)."""
+        firsts = [self._first(run, (year, label)) for run, year in self._runs(title_key(label))]
+        near = self._numbers_at(firsts)
         return next((at for at in near if self._items[at].label == label), None)
 
     def __contains__(self, key: str) -> bool:
@@ -91,10 +97,15 @@ class TitleIndex:
         first = bisect_left(self._hashes, wanted)
         return range(first, bisect_right(self._hashes, wanted, first))
 
-    def _behind(self, order: int) -> int:
-        """Where the items of a title and year end."""
+    def _behind(self, order: int, label: str) -> int:
+        """Where the items of a title, year and label end."""
         run, year = self._run(order >> _YEAR_BITS), order & ((1 << _YEAR_BITS) - 1)
-        return bisect_right(self._numbers, year, run.start, run.stop, key=self._year)
+        return bisect_right(self._numbers, (year, label), run.start, run.stop, key=self._dated)
+
+    def _first(self, run: range, dated: tuple[int, str]) -> range:
+        """The first item of a year and label, or the one that stands where it would."""
+        at = bisect_left(self._numbers, dated, run.start, run.stop, key=self._dated)
+        return range(at, min(at + 1, run.stop))
 
     def _of_year(self, run: range, year: int) -> range:
         """A few as they are; of many those of this year."""
@@ -106,9 +117,21 @@ class TitleIndex:
     def _year(self, number: int) -> int:
         return self._items[number].year or 0
 
+    def _dated(self, number: int) -> tuple[int, str]:
+        item = self._items[number]
+        return item.year or 0, item.label
+
     def _numbers_at(self, runs: Iterable[range]) -> list[int]:
         """The items of some runs, ascending."""
         return sorted({self._numbers[at] for run in runs for at in run})
+
+
+def _runs_of_one(keys: NDArray[np.uint64]) -> Iterator[slice]:
+    """Where the same ascending key stands twice or more."""
+    ends = np.flatnonzero(np.diff(keys, append=keys[-1:] + np.uint64(1)))
+    starts = np.append(0, ends[:-1] + 1)
+    for run in np.flatnonzero(starts < ends):
+        yield slice(starts[run], ends[run] + 1)
 
 
 def _with(column: array[int], places: list[int], more: list[int]) -> array[int]:

@@ -34,7 +34,7 @@ def ranked_here(
     return present.answer_of(
         exchange,
         exchange.rank_all(settings.k),
-        model.search.titles,
+        model.titles,
         way=in_words(taken, model.card),
         unused=model.unused(document),
     )
@@ -52,7 +52,7 @@ def ranked_with(
     return present.answer_of(
         exchange,
         exchange.rank_only(places) if only else exchange.rank_all(settings.k),
-        model.search.titles,
+        model.titles,
         way=in_words(taken, model.card),
         came=present.payloads_of(places, asked.slate),
         departure=present.departure_of(exchange, asked.question.remembered, asked.slot),

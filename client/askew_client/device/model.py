@@ -19,7 +19,7 @@ from askew_client.device import present
 from askew_client.exchange import Exchange
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem
-from askew_client.profile.title_search import TitleSearch
+from askew_client.profile.title_search import Titles, TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
@@ -28,17 +28,16 @@ from askew_client.ways.choice import Held
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A card and what the device knows of its catalog, titles to be searched, and each item's part
-    of a point. edition: the version that is held. held: how many items those are, the first ones,
-    and their bytes; behind them stand items that were met in answers, and `alone` is the model
-    without those. An item with the label of one that is held is taken for it. Public.
+    """A card and what the device knows of its catalog, and each item's part of a point. edition:
+    the version that is held. held: how many items those are, the first ones, and their bytes;
+    behind them stand items that were met in answers, and `alone` is the model without those. An
+    item with the label of one that is held is taken for it. Public.
     """
 
     card: ModelCard
     catalog: Catalog
     connection: Connection
     index: TitleIndex = field(repr=False)
-    search: TitleSearch = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
     edition: int
     held: Held
@@ -53,7 +52,6 @@ class Model:
             catalog,
             present.connection_of(card, catalog),
             TitleIndex(catalog),
-            TitleSearch(catalog.items),
             card.space.encoder.contributions(catalog.vectors),
             held.edition,
             Held(len(catalog), held.size),
@@ -65,6 +63,18 @@ class Model:
         made once, not with every rating.
         """
         return self.alone.ends if self.alone else present.ends_of(self.card, self.catalog)
+
+    @property
+    def titles(self) -> Titles:
+        """The titles of its items, by their places."""
+        return Titles(self.catalog.items)
+
+    @cached_property
+    def search(self) -> TitleSearch:
+        """The titles to be searched: made for who types, and not for a question."""
+        if self.alone is None:
+            return TitleSearch(self.catalog.items)
+        return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
 
     def with_met(self, met: Met) -> Model:
         """With the items met in this space that the device does not hold. What is held is neither
@@ -82,7 +92,6 @@ class Model:
             self,
             catalog=catalog,
             index=self.index.with_more(catalog),
-            search=self.search.with_more(items),
             contributions=joined_rows(self.contributions, space.encoder.contributions(vectors)),
             alone=self,
         )

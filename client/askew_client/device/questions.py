@@ -223,7 +223,7 @@ class QuestionDesk(ProfileDesk):
 
     def _know(self, model: Model) -> None:
         self._known = model.index
-        self._titles = model.search.titles
+        self._titles = model.titles
 
     def _exchange_of(
         self, model: Model, document: ProfileDocument, settings: ClientSettings

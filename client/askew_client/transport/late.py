@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from askew.held_file import Part
@@ -16,30 +14,19 @@ if TYPE_CHECKING:
 
 
 class LateTransport:
-    """Another transport, made and entered when it is first used. Implements Transport. Use as an
-    async context manager.
+    """Another transport, opened when it is first used; whoever gave `open_it` closes it.
+    Implements Transport.
     """
 
-    def __init__(self, make: Callable[[], AbstractAsyncContextManager[Transport]]) -> None:
-        self._make, self._left = make, AsyncExitStack()
-        self._made: Transport | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._left.__aexit__(kind, error, trace)
+    def __init__(self, open_it: Callable[[], Awaitable[Transport]]) -> None:
+        self._open = open_it
+        self._opened: Transport | None = None
 
     async def network(self) -> Transport:
-        """The other one, opened by now. Raises what making it raises."""
-        if self._made is None:
-            self._made = await self._left.enter_async_context(self._make())
-        return self._made
+        """The other one, opened by now. Raises what opening it raises."""
+        if self._opened is None:
+            self._opened = await self._open()
+        return self._opened
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """As the network does."""
@@ -55,5 +42,5 @@ class LateTransport:
 
     def mark(self) -> None:
         """As the network does, where there is one."""
-        if self._made is not None:
-            self._made.mark()
+        if self._opened is not None:
+            self._opened.mark()

@@ -32,8 +32,9 @@ from askew_server.model.arrays import (
     decode_arrays,
     encode_arrays,
 )
-from askew_server.model.card_file import CardFields, card_of, decode_items, encode_items
+from askew_server.model.card_file import CardFields, card_of
 from askew_server.model.item_model import ItemModel
+from askew_server.model.items_file import decode_items, encode_items
 from askew_server.model.payloads import PAYLOADS, StoredPayloads, parts_of, surveyed
 from askew_server.model.signed_card import CARD, decode_card
 from askew_server.model.table_file import LIMIT as TABLE_LIMIT

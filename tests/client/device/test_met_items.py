@@ -103,6 +103,7 @@ def test_what_is_held_is_not_looked_at_again_for_what_was_met(whole: Catalog) ->
     """
     model = model_of(whole, N_HELD + MORE)
     met = met_of(model, whole, *range(N_HELD + MORE, len(whole)))
+    assert model.search.places("film 11", 5) == []  # the person typed before
     items, vectors = cast("Items", model.catalog.items), cast("Vectors", model.catalog.vectors)
     items.looks = vectors.made = 0
     grown = model.with_met(met)

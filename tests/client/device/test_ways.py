@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ from askew.wire.convert import query_to_bytes
 from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
+from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
@@ -202,6 +204,28 @@ async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path
     other.companion.wipe()
     assert not other.companion.search("film 8")
     assert not other.companion.knows("Film 8 (1968)")
+
+
+async def test_titles_are_made_to_be_searched_for_who_types_and_no_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bugs: a search made with the model, which takes seconds of a million titles; one made
+    anew with every key press.
+    """
+    made: list[int] = []
+
+    def counted(items: Sequence[Item]) -> TitleSearch:
+        made.append(len(items))
+        return TitleSearch(items)
+
+    monkeypatch.setattr("askew_client.device.model.TitleSearch", counted)
+    device = Device(tmp_path, BUCKETS)
+    for _ in range(2):
+        await device.answer()
+    assert made == []
+    for _ in range(2):
+        assert device.companion.search("film 8")
+    assert made == [STARTER]
 
 
 async def test_items_met_go_with_their_space(tmp_path: Path) -> None:

@@ -258,3 +258,17 @@ def test_a_title_that_a_whole_catalog_has_takes_a_few_looks(pair: Pair, years: l
     assert index.of_label("Alien (1979)") == years.index(1979)
     assert index.of_label("The Alien") == 4000
     assert index.of_label("ALIEN (1979)") is None
+
+
+@pytest.mark.parametrize("title", ["Alien", "alien"])
+def test_a_label_takes_a_few_looks_too(pair: Pair, title: str) -> None:
+    """Planted bug: all items of a title and year looked at for an item that was met. An answer can
+    bring a title that no other brings, and the next catalog be full of it, or of it in small
+    letters: by the seconds before the next call, a server would be told who had that answer.
+    """
+    items = Watched([Item(title, 1979)] * 4000)
+    vectors = np.zeros((len(items), pair.catalog.vectors.shape[1]), np.float32)
+    index = TitleIndex(Catalog(items, vectors, np.ones(len(items), np.float32), (0,)))
+    items.looks = 0
+    assert index.of_label("Alien (1979)") == (0 if title == "Alien" else None)
+    assert items.looks < 60

@@ -23,9 +23,10 @@ from askew.signal import Query, Signal
 from askew_client.device import present as reading
 from askew_client.device.device import Companion
 from askew_client.ledger.store import SignalStore
-from askew_client.opening import open_companion
+from askew_client.opening import open_companion, open_library
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.paced import PacedTransport
@@ -224,3 +225,27 @@ def test_a_visit_that_is_stopped_ends_on_a_beat_too(pair: Pair, tmp_path: Path) 
     """Planted bug: closing on the beat only where nothing was raised."""
     expected = [("held", 0.0), ("held", 0.0), ("closed", 2 * PACE)]
     assert visit(pair, tmp_path, stops) == expected
+
+
+class Channel(GrpcTransport):
+    """A channel of this test alone, which counts how many there are."""
+
+    made = 0
+
+    def __init__(self, *arguments: Any) -> None:
+        type(self).made += 1
+        super().__init__(*arguments)
+
+
+@pytest.mark.parametrize(("host", "made"), [("", 0), ("https://films.example", 1)])
+async def test_a_channel_that_has_a_beat_to_keep_is_made_before_the_first_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, made: int
+) -> None:
+    """Planted bug: gRPC is loaded between a beat after a static host's reply and the question that
+    leaves on it, in a time in which garbage is collected: the more, the more is rated.
+    """
+    monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport", Channel)
+    monkeypatch.setattr(Channel, "made", 0)
+    settings = ClientSettings(held_from=host)
+    async with open_library(settings, server="localhost:1", directory=tmp_path):
+        assert Channel.made == made

@@ -10,6 +10,7 @@ import pytest
 from client.tui.person import Device
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.notifications import Notification
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -34,6 +35,12 @@ def sheets_read_once() -> Iterator[None]:
         # By identity, as Textual's own, which is asked 10,000 times for a key that is pressed.
         patch.setattr(RuleSet, "__hash__", object.__hash__)
         yield
+
+
+@pytest.fixture(autouse=True)
+def notices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the app says for a few seconds stays, however long a busy machine takes to read it."""
+    monkeypatch.setattr(Notification, "time_left", 3600.0)
 
 
 @pytest.fixture
