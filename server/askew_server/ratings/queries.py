@@ -90,7 +90,7 @@ def key_value(
         return KeyValue(column, f"{column} IS NOT NULL")
     for kind in () if as_texts else ("INTEGER", "BIGINT"):
         value = f"TRY_CAST({column} AS {kind})"
-        plain = f"CAST({value} AS VARCHAR) = {column}"  # not 007, 1.0 or 1e3
+        plain = f"CAST({value} AS VARCHAR) = CAST({column} AS VARCHAR)"  # not 007, 1.0 or 1e3
         if _rarely_fails(connection, source, plain):
             return KeyValue(value, plain)
     kind = f"key_of_{name}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from askew.errors import DataError
@@ -202,21 +202,28 @@ def test_both_ways_read_the_same_from_folders(
             "BIGINT VARCHAR FLOAT BIGINT",
             "VARCHAR VARCHAR DOUBLE DOUBLE",
             "DOUBLE VARCHAR VARCHAR DATE",
+            "BIGINT DECIMAL(20,1) DOUBLE BIGINT",
+            "BIGINT BOOLEAN DOUBLE BIGINT",
         ]
     ),
 )
+@example(rows=[(1, "1", 1.0, 0)], kinds="BIGINT DOUBLE DOUBLE BIGINT")
+@example(rows=[(1, "1", 1.0, 0)], kinds="BIGINT BOOLEAN DOUBLE BIGINT")
 def test_both_ways_read_the_same_from_parquet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[object, ...]], kinds: str
 ) -> None:
-    """Planted bug: 3.7 in single precision read as 3.7000000477, or a null as a key."""
+    """Planted bugs: 3.7 in single precision read as 3.7000000477; a null as a key; 1.0 or true as
+    the key "1".
+    """
     path = tmp_path / "ratings.parquet"
     user, item, rating, time = kinds.split()
     day = "DATE '2020-01-01' + e.time::INTEGER" if time == "DATE" else f"e.time::{time}"
+    which = "i" if item == "VARCHAR" else "u"
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE e (u BIGINT, i VARCHAR, r DOUBLE, time BIGINT)")
         connection.executemany("INSERT INTO e VALUES (?, ?, ?, ?)", rows)
         connection.execute(
-            f'COPY (SELECT u::{user} AS "user", i::{item} AS item, r::{rating} AS rating, '
+            f'COPY (SELECT u::{user} AS "user", {which}::{item} AS item, r::{rating} AS rating, '
             f"{day} AS timestamp FROM e) TO '{path}' (FORMAT parquet)"
         )
     assert by(path, monkeypatch, 1 << 60) == by(path, monkeypatch, 0)
