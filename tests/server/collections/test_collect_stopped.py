@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import gettempdir
@@ -52,3 +54,36 @@ def test_ctrl_c_ends_what_duckdb_works_at_and_leaves_no_folder(
         read(tmp_path / "cafes.csv", Told(share=interrupt))
     assert (gettempdir(), list(tmp_path.iterdir())) == (str(tmp_path), [])
     assert process_time() - began < 5
+
+
+STOPPED = f"""
+import os, signal
+from pathlib import Path
+from threading import Timer
+from askew_server.cli.main import main
+from askew_server.collections import reading
+
+def endless(path, connection):
+    assert list(Path(os.environ["TMPDIR"]).iterdir())
+    Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    connection.execute("{LONG}")
+
+reading.rows_of = endless
+main()
+"""
+
+
+def test_a_collection_that_is_stopped_leaves_no_folder_and_no_model(tmp_path: Path) -> None:
+    """Planted bug: SIGTERM ends the process at once."""
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    command = ["collect", "--region", "47/5/55/16", "--out", str(tmp_path / "model")]
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, *command, "--collection", "cafes=cafes.csv"],
+        env=os.environ | {"TMPDIR": str(folders)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, [*tmp_path.rglob("*")]) == (143, [folders]), done.stderr
+    assert done.stderr.splitlines()[-1] == "stopped"
