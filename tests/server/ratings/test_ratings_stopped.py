@@ -40,13 +40,14 @@ def way() -> str:
     return "columns"
 
 
-def test_a_training_that_is_stopped_leaves_no_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["train"], ["evaluate"], ["evaluate", "--dear"]])
+def test_a_command_that_is_stopped_leaves_no_folder(tmp_path: Path, command: list[str]) -> None:
     """Planted bug: SIGTERM ends the process at once."""
     path, folders = tmp_path / "ratings.parquet", tmp_path / "folders"
     folders.mkdir()
     select = 'SELECT 1 AS "user", 2 AS item, 3 AS rating'
     duckdb.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
-    command = ["train", "--ratings", str(path), "--out", str(tmp_path / "model")]
+    command = [*command, "--ratings", str(path), "--out", str(tmp_path / "out")]
     done = subprocess.run(
         [sys.executable, "-c", STOPPED, *command],
         env=os.environ | {"TMPDIR": str(folders)},
