@@ -11,7 +11,7 @@ from askew_server.ratings.formats import TextFormat
 from askew_server.ratings.rows import Flags
 from askew_server.ratings.words import LONGEST, Places, Words, words_of
 
-_FEED = ord("\n")
+_FEED, _QUOTE = ord("\n"), ord('"')
 _PADDING = bytes(LONGEST)
 
 
@@ -19,9 +19,10 @@ _PADDING = bytes(LONGEST)
 class CutLines:
     """The lines of a block, n of them. starts, ends: where each starts and ends (n,).
 
-    A line is regular when it has as many separators as the format says and, in csv, no quote.
+    A line is regular when it has as many separators as the format says and, in csv, no quotes but
+    two around whole fields.
     regular: which ones are (n,); marks: the places of separators and
-    end in each regular one (r, m); separator: how many bytes it has.
+    end in each regular one (r, m); separator: how many bytes it has; quoted: whether fields may be.
     """
 
     padded: bytes
@@ -30,12 +31,16 @@ class CutLines:
     regular: Flags
     marks: NDArray[np.intp]
     separator: int
+    quoted: bool
 
     def words(self, field: int) -> tuple[Words, Flags]:
         """A field of each regular line, and whether it is there: one beyond LONGEST is left out."""
         mark = field * self.separator
         starts = self.marks[:, mark - 1] + 1 if field else self.starts[self.regular]
         sizes = self.marks[:, mark] - starts
+        if self.quoted:
+            quoted = np.frombuffer(self.padded, np.uint8)[starts] == _QUOTE
+            starts, sizes = starts + quoted, sizes - 2 * quoted
         there = sizes <= LONGEST
         return words_of(self.padded, starts, sizes * there), there
 
@@ -54,8 +59,6 @@ def cut(block: bytes, text: TextFormat) -> CutLines:
     starts = np.append(0, ends + 1)[:-1]
     a_line = (text.n_fields - 1) * len(separator) + 1
     regular = np.diff(last, prepend=-1) == a_line
-    if text.separator == "," and b'"' in block:
-        regular[np.searchsorted(ends, np.flatnonzero(codes == ord('"')))] = False
     if regular.all():
         marks = places.reshape(-1, a_line)
     else:
@@ -65,4 +68,12 @@ def cut(block: bytes, text: TextFormat) -> CutLines:
         whole = (apart == of_separator).all(axis=1)
         regular[regular] = whole
         marks = marks[whole]
-    return CutLines(block + _PADDING, starts, ends, regular, marks, len(separator))
+    quoted = text.separator == "," and b'"' in block
+    if quoted:
+        quotes = np.searchsorted(ends, np.flatnonzero(codes == _QUOTE))
+        firsts = np.column_stack([starts[regular], marks[:, :-1] + 1])
+        around = (codes[firsts] == _QUOTE) & (codes[marks - 1] == _QUOTE) & (marks - firsts > 1)
+        whole = np.bincount(quotes, minlength=len(ends))[regular] == 2 * around.sum(axis=1)
+        regular[regular] = whole
+        marks = marks[whole]
+    return CutLines(block + _PADDING, starts, ends, regular, marks, len(separator), quoted)

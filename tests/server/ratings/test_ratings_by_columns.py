@@ -7,7 +7,9 @@ import math
 import os
 import resource
 import tempfile
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -26,9 +28,13 @@ from askew_server.ratings import (
 )
 from askew_server.ratings.blocks import blocks_or_lines
 from askew_server.ratings.codes import no_keys
-from askew_server.ratings.formats import rating_format
+from askew_server.ratings.cutting import cut
+from askew_server.ratings.formats import TextFormat, rating_format
 from askew_server.ratings.parquet_columns import parquet_columns
 from askew_server.ratings.parts import Asked
+from askew_server.ratings.rejects import RejectLog
+from askew_server.ratings.split_lines import split_rows
+from askew_server.ratings.words import texts_of
 
 HEADER = "user,item,rating\n"
 KEYS = ["1", "2", "10", "007", "-3", " 1", "1e2", "1.0", "99999999999", "0" * 20, "a b", "Amélie"]
@@ -297,3 +303,36 @@ def test_a_large_file_is_read_by_columns(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(rating_files, "text_rows", never)
     table, rejects = read_ratings(path)
     assert (len(table), table.n_people, len(table.item_keys), rejects.count) == (1000, 1000, 7, 1)
+
+
+def test_quotes_around_whole_fields_are_no_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many programs write them around every text. Planted bug: each such line judged by itself."""
+    monkeypatch.setattr(reader, "LEAST_BYTES", 0)
+    path = tmp_path / "ratings.csv"
+    path.write_text('"user","item","rating"\n1,"2","3"\n"a b",2,4\n"","2",1\n"a, b","2",5\n')
+    judged = list[object]()
+
+    def seen(lines: Any, *rest: Any) -> Any:
+        judged.extend(lines)
+        return split_rows(lines, *rest)
+
+    monkeypatch.setattr(rating_files, "split_rows", seen)
+    table, rejects = read_ratings(path)
+    assert (table.rating.tolist(), table.item_keys, rejects.count) == ([3, 4, 5], ("2",), 1)
+    assert judged == [(4, '"","2",1'), (5, '"a, b","2",5')]
+
+
+def test_every_short_line_of_quotes_and_separators_is_cut_as_one_by_one() -> None:
+    """Planted bug: a quoted field whose text has a separator or another quote."""
+    text = TextFormat(",", 2, "utf-8", has_header=False)
+    lines = ["".join(line) for size in range(8) for line in product(',"1', repeat=size)]
+    found = cut("".join(f"{line}\n" for line in lines).encode(), text)
+    regular = [line for line, is_regular in zip(lines, found.regular, strict=True) if is_regular]
+    fields = [texts_of(found.words(field)[0]) for field in range(2)]
+    rows = split_rows(enumerate(regular), text, RejectLog(Path("none")))
+    assert [tuple(row) for _, row in rows] == [
+        (first.decode(), second.decode()) for first, second in zip(*fields, strict=True)
+    ]
+    assert '"1","1"' in regular
