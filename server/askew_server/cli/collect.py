@@ -12,7 +12,7 @@ from askew.listing import AttributeKind
 from askew.metric.map_space import MetricSpace
 from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew_server.cli.collection_report import report, say_omitted
-from askew_server.cli.progress import Steps
+from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
     from askew_server.collections.attribute_columns import AttributeOption
@@ -110,7 +110,7 @@ def collect(
         CollectionFile(name, path, source or path.name, simulated)
         for name, path in map(named_file, collections)
     ]
-    with Steps.shown() as steps:
+    with when_stopped(), Steps.shown() as steps:
         readings = _read(files, space, options, steps, strict=strict)
         known = None if towns is None else _towns(towns, space, towns_source, steps)
         kind = MetricRuleKind(rule) if rule else None

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from askew_server.cli.options import Workplace
 from askew_server.counting import CountingTask, Engine, TopCounts, count_top
-from askew_server.counting.engines import Progress
 from askew_server.counting.engines.address import open_engine
+from askew_server.stoppable import Progress
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from askew_server.cli.progress import Steps, shown_share
+from askew_server.cli.progress import Steps, shown_share, when_stopped
 
 if TYPE_CHECKING:
     from askew_server.evaluation.dear_study import DearProtocol, DearRow
@@ -29,7 +29,7 @@ def evaluate_dear(ratings: Path | None, out: Path, *, quick: bool, **given: Any)
     from askew_server.evaluation.dear_study import as_csv, dear_rows
 
     protocol = _protocol(quick=quick or ratings is None, **given)
-    with Steps.shown() as steps:
+    with when_stopped(), Steps.shown() as steps:
         steps.step("reading ratings")
         table = simulated_table() if ratings is None else read_table(ratings, steps.of_total)
     with threadpool_limits(1), shown_share() as progress:

@@ -34,7 +34,7 @@ def evaluate_ratings(ratings: Path | None, out: Path, people: int | None, **give
     from askew_server.evaluation.study import collected, played
 
     protocol = _protocol(simulated=ratings is None, **given)
-    with Steps.shown() as steps:
+    with when_stopped(), Steps.shown() as steps:
         steps.step("reading ratings")
         times = protocol.held_out == "latest"
         table = (

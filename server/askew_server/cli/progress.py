@@ -118,8 +118,12 @@ class _Terminated(KeyboardInterrupt):
     """SIGTERM came."""
 
 
+def _say_stopped() -> None:
+    click.echo("\nstopped", err=True)
+
+
 @contextmanager
-def when_stopped(save: Callable[[], None]) -> Iterator[None]:
+def when_stopped(save: Callable[[], None] = _say_stopped) -> Iterator[None]:
     """Ends a process that Ctrl-C or SIGTERM stops in order: with what `save` does, and the exit
     code that a shell gives the signal.
     """

@@ -118,9 +118,8 @@ def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str)
     """
     from askew_server.ratings.parts import size_at
 
-    stopped = when_stopped(partial(click.echo, "\nstopped", err=True))
     bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
-    with stopped, named_if_too_large(label.lower), bar_of as bar:
+    with when_stopped(), named_if_too_large(label.lower), bar_of as bar:
         content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
     show_rejects(rejects)
     return content

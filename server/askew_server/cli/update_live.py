@@ -8,7 +8,7 @@ import click
 
 from askew_server.cli.collect import named_file
 from askew_server.cli.collection_report import say_omitted
-from askew_server.cli.progress import Steps
+from askew_server.cli.progress import Steps, when_stopped
 
 
 @click.command("update-live")
@@ -39,7 +39,7 @@ def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None
     from askew_server.collections.reading import Told
 
     for name, path in map(named_file, collections):
-        with Steps.shown() as steps:
+        with when_stopped(), Steps.shown() as steps:
             done = update(model, name, path, Told(steps.step, steps.share), strict=strict)
         say_omitted(done.omissions)
         items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"

@@ -23,7 +23,6 @@ from askew_server.collections.columns import Column, Flags, Numbers, Words
 from askew_server.collections.omissions import SHOWN, Omissions, Omitted
 from askew_server.collections.rows import Rows, left_out_lines, line_of
 from askew_server.collections.titles import Titles
-from askew_server.counting.engines.duckdb_statements import without_bar
 
 MAX_CATEGORIES = 10_000
 _PART = 1 << 16  # texts that are joined at once
@@ -52,7 +51,6 @@ def duckdb_session() -> Iterator[duckdb.DuckDBPyConnection]:
             "temp_directory": folder,
         }
         with duckdb.connect(":memory:", config=settings) as connection:
-            without_bar(connection)
             yield connection
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from duckdb import DuckDBPyConnection
 
 from askew.errors import ArtifactError, DataError
 from askew.listing import Attribute
@@ -15,9 +16,10 @@ from askew_server.collections.artifact import Keys
 from askew_server.collections.attribute_columns import AttributeOption
 from askew_server.collections.collection import Collection
 from askew_server.collections.intake import Intake
+from askew_server.collections.layout import Layout
 from askew_server.collections.live import live_path, one_writer, read_live, write_live
 from askew_server.collections.omissions import Omissions
-from askew_server.collections.reading import NOBODY, Told, opened
+from askew_server.collections.reading import NOBODY, Told, taken
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def _read(
 ) -> tuple[LiveUpdate, Collection]:
     attributes = [each for each in collection.card.attributes if each.live]
     options = [AttributeOption(a.name, a.kind, a.unit, live=True) for a in attributes]
-    with opened(path, told) as (layout, connection):
+
+    def take(layout: Layout, connection: DuckDBPyConnection) -> tuple[LiveUpdate, Collection]:
         layout.key()
         columns = [
             (attribute, column)
@@ -86,6 +89,8 @@ def _read(
         [items] = intake.numbers("item")
         found = tuple([attribute.name for attribute, _ in columns])
         return LiveUpdate(len(items), found, intake.omissions()), changed
+
+    return taken(path, told, take)
 
 
 def _changed(

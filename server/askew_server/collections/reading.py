@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -23,9 +23,10 @@ from askew_server.collections.model import Towns
 from askew_server.collections.omissions import Omissions
 from askew_server.collections.rows import rows_of
 from askew_server.collections.spaces import inside, swapped, words_of
-from askew_server.counting.engines import Progress
-from askew_server.counting.engines.duckdb_statements import duckdb_failures, watched
+from askew_server.counting.engines.duckdb_failures import duckdb_failures
+from askew_server.stoppable import Progress, of_duckdb
 
+_T = TypeVar("_T")
 # The two halves of a key's digest: a name for it of one size, no secret.
 KEY_HALVES = "md5_number_upper(key) AS upper", "md5_number_lower(key) AS lower"
 
@@ -73,7 +74,8 @@ def read_collection(
     Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or of which
     no row is usable.
     """
-    with opened(file.path, told) as (layout, connection):
+
+    def take(layout: Layout, connection: duckdb.DuckDBPyConnection) -> Reading:
         axes = layout.coordinates(space)
         layout.title()
         has_key = layout.has_key()
@@ -104,6 +106,8 @@ def read_collection(
         keys = Keys(*intake.numbers(*KEY_HALVES)) if has_key else None
         return Reading(collection, keys, intake.omissions(), layout.unused)
 
+    return taken(file.path, told, take)
+
 
 def read_towns(
     path: Path, space: MetricSpace, source: str, told: Told = NOBODY
@@ -112,7 +116,8 @@ def read_towns(
 
     Raises DataError as read_collection does.
     """
-    with opened(path, told) as (layout, connection):
+
+    def take(layout: Layout, connection: duckdb.DuckDBPyConnection) -> tuple[Towns, Omissions]:
         axes = layout.coordinates(space)
         layout.people()
         intake = Intake(connection, layout.rows, layout.texts, layout.fields)
@@ -121,14 +126,21 @@ def read_towns(
         [people] = intake.numbers("people")
         return Towns(_points(intake, axes), people, source), intake.omissions()
 
+    return taken(path, told, take)
 
-@contextmanager
-def opened(path: Path, told: Told) -> Iterator[tuple[Layout, duckdb.DuckDBPyConnection]]:
-    """The columns of a file, and the database that reads them."""
+
+def taken(path: Path, told: Told, take: Callable[[Layout, duckdb.DuckDBPyConnection], _T]) -> _T:
+    """What is taken of a file, by its columns and the database that reads them. Ctrl-C ends it at
+    DuckDB's next statement, or the one at work.
+    """
     with duckdb_failures(str(path)), duckdb_session() as connection:
         told.step(f"reading {path.name}")
-        with watched(connection, told.share):
-            yield Layout(rows_of(path, connection)), connection
+        found = of_duckdb(connection, told.share).result(
+            lambda: take(Layout(rows_of(path, connection)), connection)
+        )
+    if told.share is not None:
+        told.share(1.0)
+    return found
 
 
 def _check_positions(intake: Intake, space: MetricSpace, axes: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,11 +22,13 @@ _UNIT = b"\x1f"
 """Arrow wants a separator of one character; no key that is accepted has this one."""
 _BOM = "\ufeff".encode()
 """Arrow leaves it out where a block begins with it."""
+_QUOTES_AROUND_FIELDS = re.compile(rb'(?:(?:"[^",]+"|[^",]*)[,\n])+')
 
 
 class CutLines(NamedTuple):
     """The columns of the regular lines of a block, and which of all lines are regular: they have as
-    many separators as the format says and nothing that Arrow reads in another way.
+    many separators as the format says and nothing that Arrow reads in another way. Quotes around
+    whole fields of csv are gone; an empty line comes as one of empty fields.
     """
 
     columns: list[pa.Array]
@@ -37,12 +40,14 @@ def cut(block: bytes, text: TextFormat, types: Mapping[int, Any]) -> CutLines:
 
     types: those of the fields that are wanted, in the order of the columns.
     """
-    apart = b'"' if text.separator == "," else _UNIT
     regular = np.ones(block.count(b"\n"), np.bool_)
-    if apart in block or block.startswith(_BOM):
+    quotes = text.separator == "," and b'"' in block
+    if quotes or _UNIT in block or block.startswith(_BOM):
         lines = block.splitlines(keepends=True)
-        regular[:] = [apart not in line and not line.startswith(_BOM) for line in lines]
+        regular[:] = [_is_plain(line, quotes=quotes) for line in lines]
         block = b"".join(itertools.compress(lines, regular))
+        if quotes:
+            block = block.replace(b'"', b"")
     if not block:  # Arrow takes it for an error
         return CutLines([pa.array([], kind) for kind in types.values()], regular)
     separator = text.separator
@@ -73,3 +78,10 @@ def cut(block: bytes, text: TextFormat, types: Mapping[int, Any]) -> CutLines:
         ),
     )
     return CutLines([column.combine_chunks() for column in table.columns], regular)
+
+
+def _is_plain(line: bytes, *, quotes: bool) -> bool:
+    """Whether it is cut by its separators alone; quotes: these may be around whole fields."""
+    if line.startswith(_BOM) or _UNIT in line:
+        return False
+    return not quotes or b'"' not in line or bool(_QUOTES_AROUND_FIELDS.fullmatch(line))

@@ -10,6 +10,7 @@ from pathlib import Path
 from askew.errors import DataError
 from askew_server.ratings.formats import rating_columns, time_column, unrecognized_ratings
 from askew_server.ratings.source import PROGRESS_EVERY, Progress, first_bytes
+from askew_server.stoppable import of_duckdb
 
 _MAGIC = b"PAR1"
 
@@ -51,7 +52,9 @@ def _batches(path: Path) -> Iterator[tuple[int, list[tuple[str, str, str, str]]]
         texts = ", ".join(_as_text(names[column]) for column in columns)
         time = time_column(names)
         texts += ", ''" if time is None else f", {_as_text(names[time])}"
-        rows = connection.execute(f"SELECT {texts} {source}", file)
+        rows = of_duckdb(connection).result(
+            lambda: connection.execute(f"SELECT {texts} {source}", file)
+        )
         while batch := rows.fetchmany(PROGRESS_EVERY):
             yield n_rows, batch
 

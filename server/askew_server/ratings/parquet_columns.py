@@ -28,12 +28,12 @@ from askew_server.ratings.queries import (
     KeyValue,
     Source,
     answered,
+    arrays_of,
     database,
     file_name,
     key_value,
     rows_query,
     text_of,
-    watched,
 )
 from askew_server.ratings.rows import Flags, Rows, are_on_scale
 from askew_server.ratings.source import Progress
@@ -112,7 +112,7 @@ def _read(
         user = key_value(connection, source, "person", source.user, as_texts=as_texts)
         item = key_value(connection, source, "item", source.item, as_texts=as_texts)
         query = rows_query(source, user, item, times=asked.times)
-        arrays = watched(connection, query, progress, size)
+        arrays = arrays_of(connection, query, progress, size)
         progress = None  # it was told to the end
         if len(arrays["rating"]) != source.count:
             return None

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 from numpy.typing import NDArray
 
 from askew_server.ratings.source import Progress
+from askew_server.stoppable import of_duckdb
 
-_T = TypeVar("_T")
 Connection = duckdb.DuckDBPyConnection
 Arrays = dict[str, NDArray[Any]]
 
 _MEMORY = "1GB"
-_POLLED = 0.2  # seconds between two looks at how far a query is
 _SAMPLE = 10_000
 _FEW = 0.01  # of a sample that may be other texts in a column of numbers
 
@@ -52,18 +48,9 @@ class KeyValue:
     texts: list[str] | None = None
 
 
-@contextmanager
-def database(folder: Path) -> Iterator[Connection]:
-    """In memory, and in the folder what does not fit. Ctrl-C ends what is asked of it."""
-    settings: dict[str, str | bool | int | float | list[str]]
-    settings = {"memory_limit": _MEMORY, "temp_directory": str(folder)}
-    with duckdb.connect(config=settings) as connection:
-        try:
-            yield connection
-        except RuntimeError as error:
-            if str(error) == "Query interrupted":  # all that DuckDB says of it
-                raise KeyboardInterrupt from None
-            raise
+def database(folder: Path) -> Connection:
+    """In memory, and in the folder what does not fit."""
+    return duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": str(folder)})
 
 
 def file_name(path: Path) -> str:
@@ -90,7 +77,7 @@ def key_value(
         return KeyValue(column, f"{column} IS NOT NULL")
     for kind in () if as_texts else ("INTEGER", "BIGINT"):
         value = f"TRY_CAST({column} AS {kind})"
-        plain = f"CAST({value} AS VARCHAR) = {column}"  # not 007, 1.0 or 1e3
+        plain = f"CAST({value} AS VARCHAR) = CAST({column} AS VARCHAR)"  # not 007, 1.0 or 1e3
         if _rarely_fails(connection, source, plain):
             return KeyValue(value, plain)
     kind = f"key_of_{name}"
@@ -125,40 +112,17 @@ def rows_query(source: Source, user: KeyValue, item: KeyValue, *, times: bool) -
 def answered(
     connection: Connection, query: str, values: list[object] | None = None
 ) -> list[tuple[Any, ...]]:
-    """The rows of an answer. Ctrl-C ends the query at once."""
-    return _asked(connection, lambda: connection.execute(query, values).fetchall(), lambda: None)
+    """The rows of an answer."""
+    return of_duckdb(connection).result(lambda: connection.execute(query, values).fetchall())
 
 
-def watched(connection: Connection, query: str, progress: Progress | None, size: int) -> Arrays:
-    """The arrays of a query, telling how far it is; a callback that fails stops it."""
-    done = 0
-
-    def tell() -> None:
-        nonlocal done
-        now = int(size * max(connection.query_progress(), 0.0) / 100)
-        if progress is not None and done < now < size:
-            done = now
-            progress(done, size)
-
-    arrays = _asked(connection, lambda: connection.execute(query).fetchnumpy(), tell)
+def arrays_of(connection: Connection, query: str, progress: Progress | None, size: int) -> Arrays:
+    """The arrays of a query, telling how many of so many bytes are done."""
+    asked = of_duckdb(connection, progress and (lambda share: progress(int(size * share), size)))
+    arrays = asked.result(lambda: connection.execute(query).fetchnumpy())
     if progress is not None:
         progress(size, size)
     return arrays
-
-
-def _asked(connection: Connection, ask: Callable[[], _T], meanwhile: Callable[[], None]) -> _T:
-    """Asks in a thread, since DuckDB looks for signals now and then alone; whatever comes up
-    meanwhile interrupts it.
-    """
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(ask)
-        try:
-            while not wait([future], _POLLED).done:
-                meanwhile()
-        except BaseException:
-            connection.interrupt()
-            raise
-        return future.result()
 
 
 def _rarely_fails(connection: Connection, source: Source, condition: str) -> bool:

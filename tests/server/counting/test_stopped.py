@@ -64,10 +64,10 @@ import os, sys
 from pathlib import Path
 from askew_server.cli.engine import EventCounter
 from askew_server.cli.main import main
-from askew_server.counting.engines import duckdb
+from askew_server import stoppable
 
 number, counting = int(sys.argv.pop(1)), []
-count, tell = EventCounter.__call__, duckdb.tell
+count, tell = EventCounter.__call__, stoppable.tell
 
 def counted(*arguments):
     counting.append(True)
@@ -79,7 +79,7 @@ def told(*arguments):
         os.kill(os.getpid(), number)
     tell(*arguments)
 
-EventCounter.__call__, duckdb.tell = counted, told
+EventCounter.__call__, stoppable.tell = counted, told
 main()
 """
 

@@ -7,11 +7,13 @@ import math
 import os
 import resource
 import tempfile
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from askew.errors import DataError
@@ -25,9 +27,12 @@ from askew_server.ratings import (
 )
 from askew_server.ratings.blocks import blocks_or_lines
 from askew_server.ratings.codes import no_keys
-from askew_server.ratings.formats import rating_format
+from askew_server.ratings.cutting import TEXTS, cut
+from askew_server.ratings.formats import TextFormat, rating_format
 from askew_server.ratings.parquet_columns import parquet_columns
 from askew_server.ratings.parts import Asked
+from askew_server.ratings.rejects import RejectLog
+from askew_server.ratings.split_lines import split_rows
 
 HEADER = "user,item,rating\n"
 KEYS = ["1", "2", "10", "007", "-3", " 1", "1e2", "1.0", "99999999999", "0" * 20, "a b", "Amélie"]
@@ -214,21 +219,28 @@ def test_both_ways_read_the_same_from_folders(
             "BIGINT VARCHAR FLOAT BIGINT",
             "VARCHAR VARCHAR DOUBLE DOUBLE",
             "DOUBLE VARCHAR VARCHAR DATE",
+            "BIGINT DECIMAL(20,1) DOUBLE BIGINT",
+            "BIGINT BOOLEAN DOUBLE BIGINT",
         ]
     ),
 )
+@example(rows=[(1, "1", 1.0, 0)], kinds="BIGINT DOUBLE DOUBLE BIGINT")
+@example(rows=[(1, "1", 1.0, 0)], kinds="BIGINT BOOLEAN DOUBLE BIGINT")
 def test_both_ways_read_the_same_from_parquet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[object, ...]], kinds: str
 ) -> None:
-    """Planted bug: 3.7 in single precision read as 3.7000000477, or a null as a key."""
+    """Planted bugs: 3.7 in single precision read as 3.7000000477; a null as a key; 1.0 or true as
+    the key "1".
+    """
     path = tmp_path / "ratings.parquet"
     user, item, rating, time = kinds.split()
     day = "DATE '2020-01-01' + e.time::INTEGER" if time == "DATE" else f"e.time::{time}"
+    which = "i" if item == "VARCHAR" else "u"
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE e (u BIGINT, i VARCHAR, r DOUBLE, time BIGINT)")
         connection.executemany("INSERT INTO e VALUES (?, ?, ?, ?)", rows)
         connection.execute(
-            f'COPY (SELECT u::{user} AS "user", i::{item} AS item, r::{rating} AS rating, '
+            f'COPY (SELECT u::{user} AS "user", {which}::{item} AS item, r::{rating} AS rating, '
             f"{day} AS timestamp FROM e) TO '{path}' (FORMAT parquet)"
         )
     assert by(path, monkeypatch, 1 << 60) == by(path, monkeypatch, 0)
@@ -302,3 +314,34 @@ def test_a_large_file_is_read_by_columns(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(rating_files, "text_rows", never)
     table, rejects = read_ratings(path)
     assert (len(table), table.n_people, len(table.item_keys), rejects.count) == (1000, 1000, 7, 1)
+
+
+def test_quotes_around_whole_fields_are_no_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many programs write them around every text. Planted bug: each such line judged by itself."""
+    monkeypatch.setattr(reader, "LEAST_BYTES", 0)
+    path = tmp_path / "ratings.csv"
+    path.write_text('"user","item","rating"\n1,"2","3"\n"a b",2,4\n"","2",1\n"a, b","2",5\n')
+    judged = list[object]()
+
+    def seen(lines: Any, *rest: Any) -> Any:
+        judged.extend(lines)
+        return split_rows(lines, *rest)
+
+    monkeypatch.setattr(rating_files, "split_rows", seen)
+    table, rejects = read_ratings(path)
+    assert (table.rating.tolist(), table.item_keys, rejects.count) == ([3, 4, 5], ("2",), 1)
+    assert judged == [(4, '"","2",1'), (5, '"a, b","2",5')]
+
+
+def test_every_short_line_of_quotes_and_separators_is_cut_as_one_by_one() -> None:
+    """Planted bug: a quoted field whose text has a separator or another quote."""
+    text = TextFormat(",", 2, "utf-8", has_header=False)
+    lines = ["".join(line) for size in range(1, 8) for line in product(',"1', repeat=size)]
+    found = cut("".join(f"{line}\n" for line in lines).encode(), text, {0: TEXTS, 1: TEXTS})
+    regular = [line for line, is_regular in zip(lines, found.regular, strict=True) if is_regular]
+    rows = split_rows(enumerate(regular), text, RejectLog(Path("none")))
+    fields = zip(*(column.to_pylist() for column in found.columns), strict=True)
+    assert [tuple(row) for _, row in rows] == list(fields)
+    assert '"1","1"' in regular

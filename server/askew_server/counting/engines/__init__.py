@@ -12,9 +12,6 @@ from sqlglot import exp
 from askew.errors import DataError
 from askew_server.counting.statements import quoted_table
 
-Progress = Callable[[float], None]
-"""Told the share of the work that is done, from 0 to 1."""
-
 _TEXT_FILES = (".csv", ".csv.gz")
 _WHY = (
     *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from askew.errors import ParameterError
 from askew_server.counting.contract import Engine
-from askew_server.counting.engines import Progress
+from askew_server.stoppable import Progress
 
 # What else than host and base may say, in a query, where the events are. Nothing here is a secret.
 _PLACES = ("database", "dbname", "host", "hostaddr", "port", "service")

@@ -11,7 +11,6 @@ import duckdb
 
 from askew.errors import DataError
 from askew_server.counting.engines import (
-    Progress,
     is_file,
     is_text_file,
     no_rows,
@@ -26,8 +25,8 @@ from askew_server.counting.engines.csv_returns import (
     CsvCopies,
     unmarked,
 )
-from askew_server.counting.engines.duckdb_statements import duckdb_failures, tell, without_bar
-from askew_server.counting.engines.stoppable import Rows, Stoppable
+from askew_server.counting.engines.duckdb_failures import duckdb_failures
+from askew_server.stoppable import Progress, of_duckdb
 
 
 class DuckDBEngine:
@@ -71,11 +70,8 @@ class DuckDBEngine:
                 read_only=database is not None,
                 config=settings,
             )
-            without_bar(self._connection)
-        self._progress = progress or (lambda _: None)
-        self._statements = Stoppable(
-            self._connection.interrupt, lambda: tell(self._connection, self._progress)
-        )
+            self._progress = progress or (lambda _: None)
+            self._statements = of_duckdb(self._connection, self._progress)
 
     def table(self, name: str) -> tuple[str, ...]:
         """The identifiers of a table; a file is given a temporary view, each time anew: a copy that
@@ -94,7 +90,9 @@ class DuckDBEngine:
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
-    def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Rows:
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> list[tuple[object, ...]]:
         """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it."""
         values = dict(parameters or {})
         try:
@@ -102,7 +100,7 @@ class DuckDBEngine:
                 if is_text_file(name) and view in sql:
                     self._settle(name)
             with duckdb_failures(", ".join(self._views) or "DuckDB"):
-                found = self._statements.rows(
+                found = self._statements.result(
                     lambda: self._connection.execute(sql, values).fetchall()
                 )
             self._progress(1.0)
@@ -123,7 +121,7 @@ class DuckDBEngine:
             )
             # DuckDB looks at no field that nobody asks for.
             asked = lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)")
-            self._statements.rows(asked.fetchall)
+            self._statements.result(asked.fetchall)
             [[broken]] = self.execute(
                 "SELECT COUNT(DISTINCT (file_id, line)) FROM askew_broken_lines"
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
-from askew_server.counting.engines.stoppable import Rows, Stoppable
+from askew_server.stoppable import Stoppable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,13 +77,15 @@ class SparkEngine:
         with self._failures_named(".".join(table)):
             return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
 
-    def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Rows:
+    def execute(
+        self, sql: str, parameters: Mapping[str, str] | None = None
+    ) -> list[tuple[object, ...]]:
         """The rows of a statement, all of them: PySpark takes the end of a JVM for the end of the
         rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
         """
         values = dict(parameters or {})
         with self._failures_named("Spark"):
-            found = self._statements.rows(
+            found = self._statements.result(
                 lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
             )
             self._session.sql("SELECT 1")

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, TypeVar
 
-Rows = list[tuple[object, ...]]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_T = TypeVar("_T")
+Progress = Callable[[float], object]
+"""Told the share of the work that is done, from 0 to 1."""
 
 _TELL_SECONDS = 0.25
 _STOP_SECONDS = 0.05  # between two stops: one that comes before a statement is lost
@@ -25,16 +31,16 @@ class Stoppable:
         waits, and may raise.
         """
         self._stop, self._tell = stop, tell
-        self._asked: Future[Rows] | None = None
+        self._asked: Future[Any] | None = None
 
-    def rows(self, statement: Callable[[], Rows]) -> Rows:
+    def result(self, statement: Callable[[], _T]) -> _T:
         """What a statement gives. Any exception in the caller's thread stops it."""
         with ThreadPoolExecutor(1) as thread:
-            self._asked = thread.submit(statement)
+            self._asked = asked = thread.submit(statement)
             try:
-                while wait([self._asked], _TELL_SECONDS).not_done:
+                while wait([asked], _TELL_SECONDS).not_done:
                     self._tell()
-                return self._asked.result()
+                return asked.result()
             finally:
                 self.stop()
 
@@ -43,3 +49,21 @@ class Stoppable:
         while self._asked is not None and not self._asked.done():
             self._stop()
             wait([self._asked], _STOP_SECONDS)
+
+
+def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Stoppable:
+    """What is asked of a connection to DuckDB; `progress` is told where DuckDB knows how far it is,
+    which it counts for its bar alone.
+    """
+    if progress is None:
+        return Stoppable(connection.interrupt)
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    return Stoppable(connection.interrupt, lambda: tell(connection, progress))
+
+
+def tell(connection: DuckDBPyConnection, progress: Progress) -> None:
+    """Tells how much of a statement is done."""
+    share = connection.query_progress() / 100
+    if share >= 0:  # negative while DuckDB does not know
+        progress(min(share, 1.0))
