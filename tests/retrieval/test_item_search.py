@@ -197,6 +197,13 @@ def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     assert worst > 1e-3
 
 
+def test_no_alarm_of_a_product_is_passed_on() -> None:
+    """Some products of finite numbers raise one now and then; inf - inf raises one for sure."""
+    numbers, nothing = np.array([[np.inf], [-np.inf]], np.float32), np.zeros(1, np.int32)
+    scores = LinearScores(numbers, np.arange(1), 0.0, nothing)
+    assert np.isnan(scores.at(np.ones((1, 1)), slice(None)))
+
+
 @pytest.mark.parametrize("d", [1, 2, 4])
 @pytest.mark.parametrize("k", [1, 8])
 def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int) -> None:
