@@ -31,7 +31,6 @@ from askew.model_card import Catalog, ModelCard
 from askew.odometer import PayWhatYouGet, PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
-from askew.ranking import Slate
 from askew.release import PRIVACY_UNIT
 from askew.signal import Query
 from askew.wire import status
@@ -44,7 +43,7 @@ from askew_server.release.analyst_plan import Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
 from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.retrieval.snapshot import Chosen, SnapshotHolder
 from askew_server.serving.configuration.observed import Log, Metrics
 from askew_server.serving.configuration.server import LaneLimits, ServerConfig
 from askew_server.serving.front import grpc_server
@@ -76,7 +75,7 @@ class Moody(Retriever):
         """What dawdles must not hold up other calls."""
         return 1
 
-    def answer(self, query: Query) -> Slate:
+    def picked(self, query: Query) -> Chosen:
         text = f"{WORDS} {query.signal.values} {self.catalog.items[0].title}"
         if query.k == EXPLODES:
             raise LookupError(f"{EXPLODED} {query.signal.values}")
@@ -84,7 +83,7 @@ class Moody(Retriever):
             threading.Event().wait(DAWDLING)
         if query.k == STRAYS:
             stray(text, self.loop)
-        return super().answer(query)
+        return super().picked(query)
 
 
 def stray(text: str, loop: asyncio.AbstractEventLoop) -> None:

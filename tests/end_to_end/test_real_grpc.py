@@ -26,7 +26,6 @@ from askew.item_codes import encode, encode_boosts, rounded
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.randomized_response import RandomizedResponse
-from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew.wire import convert, status
 from askew.wire.held import held_files, held_from_body
@@ -35,7 +34,7 @@ from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.retrieval.snapshot import Chosen, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.event_log import EventLog
@@ -332,7 +331,7 @@ SECRET = "profile -0.68359375 of Ripley"  # -700 steps of 1/1024
 class ExplodingRetriever(Retriever):
     """Fails with a text that holds the request."""
 
-    def answer(self, query: Query) -> Slate:
+    def picked(self, query: Query) -> Chosen:
         raise LookupError(f"{SECRET} {query.signal.values}")
 
 

@@ -45,6 +45,8 @@ class ClickHouseBench(Bench):
 
 
 class TestClickHouseCounts(CountingContract):
+    number = r"toInt32(\1)"  # a cast gives nothing where a text is none
+
     @pytest.fixture
     def bench(self, clickhouse: ClickHouseEngine, tmp_path: Path) -> Bench:
         return ClickHouseBench(clickhouse, tmp_path)
