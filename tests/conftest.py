@@ -30,6 +30,7 @@ class ByWhatIsStarted(LoadFileScheduling):  # type: ignore[misc]  # it has no ty
         return engines[0] if engines else file
 
 
+@pytest.hookimpl(optionalhook=True)  # tests run without xdist, too
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByWhatIsStarted | None:
     """For `--dist loadfile`; a file alone says too little, and groups by name are not kept."""
     return ByWhatIsStarted(config, log) if config.getoption("dist") == "loadfile" else None

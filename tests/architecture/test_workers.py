@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,17 +25,8 @@ def test_it(n):
 def test_a_file_runs_in_one_worker_and_the_files_of_an_engine_in_the_same(tmp_path: Path) -> None:
     """Planted bugs: groups by name, which pytest 9.2 does not keep; each file by itself."""
     [options] = re.findall("^WORKERS = (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text("utf-8"), "utf-8")
     names = ("test_spark_a", "test_spark_b", "test_y", "test_z")
-    for name in names:
-        (tmp_path / f"{name}.py").write_text(TESTS, "utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *shlex.split(options)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
-        check=True,
-        capture_output=True,
-    )
+    run(tmp_path, names, *shlex.split(options))
     workers = defaultdict(set)
     for line in (tmp_path / "ran").read_text("utf-8").splitlines():
         worker, name = line.split()
@@ -43,3 +35,22 @@ def test_a_file_runs_in_one_worker_and_the_files_of_an_engine_in_the_same(tmp_pa
     assert all(len(each) == 1 for each in workers.values())
     assert workers["test_spark_a"] == workers["test_spark_b"]
     assert len(set.union(*workers.values())) == 2
+
+
+def test_tests_run_where_xdist_is_left_out(tmp_path: Path) -> None:
+    """Planted bug: a hook that pytest alone does not know."""
+    run(tmp_path, ["test_a"], "-p", "no:xdist", "--collect-only")
+
+
+def run(folder: Path, names: Iterable[str], *options: str) -> None:
+    """Files of these names, beside the tests' own configuration."""
+    (folder / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text("utf-8"), "utf-8")
+    for name in names:
+        (folder / f"{name}.py").write_text(TESTS, "utf-8")
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
+        cwd=folder,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        check=True,
+        capture_output=True,
+    )

@@ -14,6 +14,7 @@ from small_world import made_encoder
 
 from askew.encoder import KNOTS, Encoder
 from askew.retrieval import doubles, envelope, item_search
+from askew.retrieval.candidates import Candidates, Exact
 from askew.retrieval.doubles import doubles_before
 from askew.retrieval.envelope import UpperLayers, upper_layers
 from askew.retrieval.item_search import ItemSearch
@@ -197,6 +198,13 @@ def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     assert worst > 1e-3
 
 
+def test_no_alarm_of_a_product_is_passed_on() -> None:
+    """Some products of finite numbers raise one now and then; inf - inf raises one for sure."""
+    numbers, nothing = np.array([[np.inf], [-np.inf]], np.float32), np.zeros(1, np.int32)
+    scores = LinearScores(numbers, np.arange(1), 0.0, nothing)
+    assert np.isnan(scores.at(np.ones((1, 1)), slice(None)))
+
+
 @pytest.mark.parametrize("d", [1, 2, 4])
 @pytest.mark.parametrize("k", [1, 8])
 def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int) -> None:
@@ -233,9 +241,12 @@ def test_where_work_or_memory_ends_lists_stay_long_and_right(
 
 @pytest.mark.parametrize("kind", ["equal", "few kinds", "zeros"])
 def test_of_items_of_one_vector_only_the_first_few_are_in_any_list(kind: str) -> None:
-    """Planted bugs: doubles are kept; one too few is; those of higher ids are."""
+    """Planted bugs: doubles are kept; one too few is; those of higher ids are; of vectors that few
+    items have, all of these.
+    """
     rng = np.random.default_rng(13)
     encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 900, 5)
+    vectors[-400:] = np.tile(vectors[:100], (4, 1))
     search = ItemSearch(encoder, vectors, CELLS)
     layers = search._layers
     assert layers is not None
@@ -291,6 +302,32 @@ def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
         search, points = ItemSearch(encoder, vectors, CELLS), points_of(rng, encoder, 8)
         for k in (1, 8):
             assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
+
+
+def test_an_item_is_left_out_where_it_falls_back_by_four_margins() -> None:
+    """Two for each of two scores. Planted bug: three."""
+    worth = np.array([[0, -3.9, -4.1, -9]], np.float32)
+    scores = LinearScores(worth, np.arange(4), 1.0, np.zeros(4, np.int32))
+    everywhere, rows = np.zeros((1, 0)), np.arange(4, dtype=np.int32)
+    assert envelope._survivors(scores, rows, everywhere, 1).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("n", [15, 300])
+def test_scores_within_two_margins_of_the_best_are_computed_exactly(
+    monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    """With lists and without. Planted bug: one margin, which is half of what two can be off by."""
+    slacks, plainly = [], Candidates.taken
+
+    def noted(self: Candidates, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
+        slacks.append(slack)
+        return plainly(self, k, slack, exact)
+
+    monkeypatch.setattr(Candidates, "taken", noted)
+    rng = np.random.default_rng(16)
+    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, "random", n, 5)
+    ItemSearch(encoder, vectors, CELLS).best(points_of(rng, encoder, 1), 1)
+    assert slacks == [2 * margin_of(encoder, largest_score(encoder, vectors))]
 
 
 def test_no_list_is_longer_than_eight_usual_ones() -> None:

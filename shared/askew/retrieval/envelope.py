@@ -80,6 +80,7 @@ class UpperLayers:
         lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
         rows, sizes = np.concatenate(lists), np.array([len(each) for each in lists])
         factors = self.scores.factors(shifts).repeat(sizes, axis=0)
+        # Not by BLAS, which raises false alarms: see `LinearScores.at`.
         found = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
         return Candidates(rows, found, sizes)
 

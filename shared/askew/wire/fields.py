@@ -6,12 +6,15 @@ A field is its tag, its length unless that follows from its type, and its conten
 
 from __future__ import annotations
 
+from google.protobuf.message import Message
+
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5  # how a field's content ends
 
 
-def tag(field: int, wire_type: int) -> bytes:
-    """What begins a field of this number."""
-    return varint(field << 3 | wire_type)
+def tags(message: type[Message], *fields: str, end: int = SIZED) -> list[bytes]:
+    """What begins each of these fields, which all end alike."""
+    by_name = message.DESCRIPTOR.fields_by_name
+    return [varint(by_name[field].number << 3 | end) for field in fields]
 
 
 def varint(number: int) -> bytes:

@@ -20,7 +20,7 @@ from askew.item_codes import Codes, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
 from askew.packed_items import PackedItems
 from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
-from askew.wire.fields import SIZED, SIZES, tag
+from askew.wire.fields import SIZES, tags
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
@@ -121,7 +121,7 @@ def _part(
 
 def _opening(message: type[Message], name: str, size: int) -> bytes:
     """What comes before so many bytes of a field: its number and kind, and their length."""
-    return tag(message.DESCRIPTOR.fields_by_name[name].number, SIZED) + SIZES[size]
+    return tags(message, name)[0] + SIZES[size]
 
 
 def _packed(items: Sequence[Item]) -> list[bytes]:

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 
 from askew.listing import Value
-from askew.wire.fields import FIXED32, FIXED64, SIZED, SIZES, VARINT, sized, tag
+from askew.wire.fields import FIXED32, FIXED64, SIZES, VARINT, sized, tags
 from askew.wire.v1 import retrieval_pb2 as pb
 
-_VERSION = tag(pb.RetrieveResponse.CATALOG_VERSION_FIELD_NUMBER, SIZED)
-_LISTING = tag(pb.RetrieveResponse.LISTINGS_FIELD_NUMBER, SIZED)
-_ITEM = tag(pb.Listing.ITEM_FIELD_NUMBER, FIXED32)
-_TITLE = tag(pb.Listing.TITLE_FIELD_NUMBER, SIZED)
-_COORDINATES = tag(pb.Listing.COORDINATES_FIELD_NUMBER, SIZED)
-_VALUE = tag(pb.Listing.VALUES_FIELD_NUMBER, SIZED)
-_TEXT = tag(pb.AttributeValue.TEXT_FIELD_NUMBER, SIZED)
-_NUMBER = tag(pb.AttributeValue.NUMBER_FIELD_NUMBER, FIXED64)
-_FLAG = tag(pb.AttributeValue.FLAG_FIELD_NUMBER, VARINT)
+_VERSION, _LISTING = tags(pb.RetrieveResponse, "catalog_version", "listings")
+(_ITEM,) = tags(pb.Listing, "item", end=FIXED32)
+_TITLE, _COORDINATES, _VALUE = tags(pb.Listing, "title", "coordinates", "values")
+(_TEXT,) = tags(pb.AttributeValue, "text")
+(_NUMBER,) = tags(pb.AttributeValue, "number", end=FIXED64)
+(_FLAG,) = tags(pb.AttributeValue, "flag", end=VARINT)
 _YES, _NO, _UNKNOWN = [sized(_VALUE, value) for value in (_FLAG + b"\x01", _FLAG + b"\x00", b"")]
 _id = Struct("<I").pack
 _number = Struct("<d").pack

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from askew.item import Item
-from askew.wire.fields import SIZED, SIZES, VARINT, sized, tag
+from askew.wire.fields import SIZES, VARINT, sized, tags
 from askew.wire.v1 import retrieval_pb2 as pb
 
-_VERSION = tag(pb.RetrieveResponse.CATALOG_VERSION_FIELD_NUMBER, SIZED)
-_IDS = tag(pb.RetrieveResponse.ITEM_IDS_FIELD_NUMBER, SIZED)
-_BOOSTS = tag(pb.RetrieveResponse.BOOSTS_FIELD_NUMBER, SIZED)
-_CODES = tag(pb.RetrieveResponse.CODES_FIELD_NUMBER, SIZED)
-_ITEM = tag(pb.RetrieveResponse.ITEMS_FIELD_NUMBER, SIZED)
-_PAYLOAD = tag(pb.RetrieveResponse.PAYLOADS_FIELD_NUMBER, SIZED)
-_TITLE = tag(pb.Item.TITLE_FIELD_NUMBER, SIZED)
-_YEAR = tag(pb.Item.YEAR_FIELD_NUMBER, VARINT)
-_GENRE = tag(pb.Item.GENRES_FIELD_NUMBER, SIZED)
+_VERSION, _IDS, _BOOSTS, _CODES, _ITEM, _PAYLOAD = tags(
+    pb.RetrieveResponse, "catalog_version", "item_ids", "boosts", "codes", "items", "payloads"
+)
+_TITLE, _GENRE = tags(pb.Item, "title", "genres")
+(_YEAR,) = tags(pb.Item, "year", end=VARINT)
 
 
 def reply_of_parts(  # noqa: PLR0913, PLR0917 - the fields of a reply, in their order

@@ -13,6 +13,7 @@ from small_world import made_buckets, made_card, made_catalog, made_encoder, mad
 from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
+from askew.retrieval import item_search, rules
 from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
 from askew_server.retrieval.retriever import Retriever
@@ -112,6 +113,20 @@ def test_the_farthest_signal_of_the_wire_is_answered(far: int, expected: tuple[i
     retriever = retriever_of(COMPASS)
     query = Query(Signal(retriever.card.space.version, Lattice(20, 4096), (far, far)), 2)
     assert expected == retriever.answer(query).item_ids
+
+
+def test_all_that_answers_need_is_made_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or its time would tell that nobody has asked for as many. Planted bugs: offsets are placed by
+    the first who asks; numbers of all items are made for each who asks for more than lists serve.
+    """
+    monkeypatch.setattr(item_search, "_FEW", 10)
+    monkeypatch.setattr(item_search, "SIZES", (2, 8))
+    rules._placed.cache_clear()
+    retriever = retriever_of(MANY)
+    monkeypatch.setattr(item_search, "numbers_of", pytest.fail)
+    monkeypatch.setattr(rules, "offsets_of", pytest.fail)
+    for k in range(1, 13):
+        assert len(retriever.picked(query_at(retriever, (3, 5), k)).items) == k
 
 
 def test_an_answer_takes_the_places_that_it_is_worth() -> None:
