@@ -35,8 +35,9 @@ QUICK = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1
 MEMORY = $(shell findmnt -rnbo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
   awk '$$1 > 4e9 && !/noexec/ {print "PYTEST_DEBUG_TEMPROOT=/dev/shm"; exit}')
 
-# The order of files is kept: those with many tests are not those that take long.
-WORKERS = -n 2 --dist loadfile --no-loadscope-reorder
+# Three, since tests wait as well: for servers and disks. The order of files is kept: those with many
+# tests are not those that take long.
+WORKERS = -n 3 --dist loadfile --no-loadscope-reorder
 
 test: check
 	$(QUICK) $(MEMORY) $(BIN)/python -m pytest $(WORKERS) -rs

@@ -34,7 +34,7 @@ def test_a_file_runs_in_one_worker_and_the_files_of_an_engine_in_the_same(tmp_pa
     assert set(workers) == set(names)
     assert all(len(each) == 1 for each in workers.values())
     assert workers["test_spark_a"] == workers["test_spark_b"]
-    assert len(set.union(*workers.values())) == 2
+    assert len(set.union(*workers.values())) > 1
 
 
 def test_tests_run_where_xdist_is_left_out(tmp_path: Path) -> None:
