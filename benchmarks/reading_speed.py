@@ -29,7 +29,7 @@ SECONDS_A_ROW = 8 / 25e6
 _UNPACKED = Goal(times=2.5)  # most of the time goes into unpacking, in the floor too
 _RATINGS = f"""
 SELECT i // {RATINGS_A_PERSON} + 1 AS userId,
-  hash(i // {RATINGS_A_PERSON}) % 400 + 400 * (i % {RATINGS_A_PERSON}) + 1 AS movieId,
+  (hash(i // {RATINGS_A_PERSON}) % 400 + 400 * (i % {RATINGS_A_PERSON}) + 1)::BIGINT AS movieId,
   (1 + hash(i) % 10) / 2 AS rating, 1000000000 + hash(i + 1) % 500000000 AS timestamp
 FROM range({{0}}, {{1}}) AS t(i)
 """

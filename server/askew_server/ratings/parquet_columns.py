@@ -86,8 +86,9 @@ def _source(connection: Connection, relation: str) -> Source | None:
     user, item, rating = (f'"{names[at]}"' for at in chosen)
     at = time_column(names)
     time = None if at is None else f'"{names[at]}"'
-    integers = frozenset(f'"{name}"' for name, kind, *_ in described if kind in _INTEGERS)
-    return Source(relation, user, item, rating, time, integers, count)
+    numbers = {f'"{name}"' for name, kind, *_ in described if kind in _INTEGERS}
+    numbers |= {rating} & {f'"{name}"' for name, kind, *_ in described if kind == "DOUBLE"}
+    return Source(relation, user, item, rating, time, frozenset(numbers), count)
 
 
 def _texts_of(connection: Connection, relation: str, source: Source, rows: Places) -> list[Texts]:

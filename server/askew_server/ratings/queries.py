@@ -25,7 +25,8 @@ _FEW = 0.01  # of a sample that may be other texts in a column of numbers
 class Source:
     """Where rows come from, in SQL: a relation, and its fields user, item, rating and time.
 
-    integers: those of the fields that are no text; count: how many rows there are.
+    numbers: those of the fields that are taken as they are, of keys integers alone; count: how many
+    rows there are.
     """
 
     relation: str
@@ -33,7 +34,7 @@ class Source:
     item: str
     rating: str
     time: str | None
-    integers: frozenset[str]
+    numbers: frozenset[str]
     count: int
 
 
@@ -73,7 +74,7 @@ def key_value(
     """How the keys of a column become whole numbers: by themselves where nearly all are written as
     numbers are, and by their place among all different ones elsewhere.
     """
-    if column in source.integers:
+    if column in source.numbers:
         return KeyValue(column, f"{column} IS NOT NULL")
     for kind in () if as_texts else ("INTEGER", "BIGINT"):
         value = f"TRY_CAST({column} AS {kind})"
@@ -96,7 +97,7 @@ def rows_query(source: Source, user: KeyValue, item: KeyValue, *, times: bool) -
     where its text has to be judged.
     """
     plain = [key.plain for key in (user, item) if key.plain]
-    if source.rating not in source.integers:  # "1_000" and "+-1" are numbers to DuckDB
+    if source.rating not in source.numbers:  # "1_000" and "+-1" are numbers to DuckDB
         plain.append(f"NOT regexp_matches({text_of(source.rating)}, '[_+]')")
     columns = [
         f"{user.value} AS person",
@@ -134,7 +135,7 @@ def _rarely_fails(connection: Connection, source: Source, condition: str) -> boo
 
 def _as_number(column: str, source: Source) -> str:
     """A single-precision number means what is written: 3.7, and not 3.7000000477."""
-    return column if column in source.integers else text_of(column)
+    return column if column in source.numbers else text_of(column)
 
 
 def _time(source: Source) -> str:
