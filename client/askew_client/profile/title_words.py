@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from askew_client.profile.vocabulary import Mask, Numbers, Vocabulary
 
 _FIRST, _MOST = 1 << 10, 1 << 14  # lines at once: few where many are found, many where few are
+_INVERTED = 1 << 19  # words at once
 _OFTEN = 16  # words: where one of so many is meant, lines are gone through, and few looked at
 
 Lines = NDArray[np.int32]
@@ -124,11 +126,15 @@ def _each_of(starts: Numbers, ends: Numbers) -> Numbers:
 
 def _inverted(words: Numbers, starts: Numbers, count: int) -> tuple[Lines, Numbers]:
     """The lines of word 0, ascending, then those of word 1 and so on; and where each word's begin,
-    with the end. O(n log n) for n words of lines.
+    with the end. O(n log n) for n words of lines, some at a time, in less memory.
     """
-    pairs = words.astype(np.uint64)
-    pairs <<= np.uint64(32)
-    pairs |= np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))
-    pairs.sort()
-    first = np.arange(count + 1, dtype=np.uint64) << np.uint64(32)
-    return pairs.astype(np.uint32).view(np.int32), np.searchsorted(pairs, first).astype(np.int32)
+    ends = np.append(0, np.cumsum(np.bincount(words, minlength=count))).astype(np.int32)
+    inverted = np.empty(len(words), np.int32)
+    cuts = np.searchsorted(ends, np.arange(0, len(words), _INVERTED))
+    for first, last in pairwise(np.unique([*cuts, count]).tolist()):
+        places = np.flatnonzero((words >= first) & (words < last))
+        lines = np.searchsorted(starts, places, side="right") - 1
+        pairs = words[places].astype(np.int64) << 32 | lines
+        pairs.sort()
+        inverted[ends[first] : ends[last]] = pairs & 0xFFFFFFFF
+    return inverted, ends

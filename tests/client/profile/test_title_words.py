@@ -40,6 +40,7 @@ def test_lines_are_found_by_parts_and_by_beginnings(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(title_words, "_FIRST", 1)  # lines at once, so that there are several pieces
         patch.setattr(title_words, "_MOST", 3)
+        patch.setattr(title_words, "_INVERTED", 2)
         patch.setattr(title_words, "_OFTEN", often)  # all rare, some, or none
         patch.setattr(vocabulary, "_MANY", many)
         found = WordLines(lines)
