@@ -131,9 +131,7 @@ def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
     made = Joint(k=k, epsilon=1, neighbors=ONE)
     yield to_argsort(f"Joint, k={k}", counts, made, joint, **peers)
     made = Joint(k=k, epsilon=TENTH, neighbors=ONE)
-    # Of few items many losses matter: those of 200 take more than a sort of so short a list allows.
-    short = k == 200 and len(counts) < 100 * k
-    yield to_argsort(f"Joint, k={k}, epsilon .1", counts, made, 7.0 if short else joint)
+    yield to_argsort(f"Joint, k={k}, epsilon .1", counts, made, joint)
     half = Canonical(k=k, epsilon=1, neighbors=ONE)
     yield to_argsort(f"Canonical 1/2, k={k}", counts, half, canonical, **scan)
     if others:
