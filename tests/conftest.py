@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,10 @@ from xdist.scheduler import LoadFileScheduling
 # after every 700 new objects, as Python does by itself, took a quarter of the time of tests of the
 # app.
 gc.set_threshold(20_000)
+
+# Where `make test` runs in the background of a script, SIGINT is ignored, and so it would be by all
+# that the tests start: those of Ctrl-C would wait for good.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example that takes long on a busy machine is no fault.
 settings.register_profile("askew", deadline=None)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
@@ -42,11 +45,38 @@ def test_tests_run_where_xdist_is_left_out(tmp_path: Path) -> None:
     run(tmp_path, ["test_a"], "-p", "no:xdist", "--collect-only")
 
 
-def run(folder: Path, names: Iterable[str], *options: str) -> None:
+CTRL_C = """
+import os, signal, subprocess, sys, pytest
+
+def test_ctrl_c():
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def test_ctrl_c_of_what_a_test_starts():
+    started = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    assert subprocess.run([sys.executable, "-c", started]).returncode == -signal.SIGINT
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "in a worker"])
+def test_ctrl_c_is_heard_where_whoever_started_the_tests_ignores_it(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """As a shell does for what runs in its background. Planted bug: what is inherited is kept, and
+    tests of Ctrl-C wait for good.
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run(tmp_path, ["test_ctrl_c"], *options, source=CTRL_C)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def run(folder: Path, names: Iterable[str], *options: str, source: str = TESTS) -> None:
     """Files of these names, beside the tests' own configuration."""
     (folder / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text("utf-8"), "utf-8")
     for name in names:
-        (folder / f"{name}.py").write_text(TESTS, "utf-8")
+        (folder / f"{name}.py").write_text(source, "utf-8")
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
         cwd=folder,

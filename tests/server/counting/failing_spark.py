@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkContext
-from pyspark.serializers import FramedSerializer
 from server.counting.release_contract import BUDGET
 from server.counting.seeded_commands import run
 
@@ -39,6 +37,8 @@ def remove_file(_: SparkEngine) -> None:
 
 def lose_the_jvm(_: SparkEngine) -> None:
     """While it hands over rows: of the first, half has come."""
+    from pyspark import SparkContext
+    from pyspark.serializers import FramedSerializer
 
     def half_read(*_: object) -> None:
         process = SparkContext._gateway.proc
