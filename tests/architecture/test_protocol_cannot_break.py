@@ -1,7 +1,10 @@
-"""The released protocol: a change that would break a device in the field does not pass."""
+"""The released protocol: a change that would break a device in the field does not pass, and no
+message names a person.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -111,3 +114,19 @@ def test_a_change_that_breaks_a_device_is_refused(
     run = breaking(proto)
     assert run.returncode == 100, run.stdout + run.stderr  # buf's code for "it breaks"
     assert rule in run.stdout
+
+
+def test_no_message_on_the_wire_names_a_person_a_device_or_a_time() -> None:
+    """Planted bug: a session, a device id or a clock in the protocol."""
+    protos = sorted((ROOT / "proto").rglob("*.proto"))
+    fields = [
+        name
+        for proto in protos
+        for name in re.findall(
+            r"^\s*(?:repeated )?\w+ (\w+) = \d+;", proto.read_text(), re.MULTILINE
+        )
+    ]
+    telling = {"account", "client", "clock", "cookie", "device", "id", "person", "session"}
+    telling |= {"time", "timestamp", "token", "user", "uuid"}
+    assert [name for name in fields if telling & set(name.split("_"))] == []
+    assert "values" in fields

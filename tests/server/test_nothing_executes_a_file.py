@@ -41,9 +41,10 @@ def executed(tree: ast.AST) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_nothing_of_ours_can_execute_a_file(path: Path) -> None:
-    assert not executed(ast.parse(path.read_text(encoding="utf-8")))
+def test_nothing_of_ours_can_execute_a_file() -> None:
+    found = {path: executed(ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCES}
+    assert {path: names for path, names in found.items() if names} == {}
+    assert len(SOURCES) > 100
 
 
 @pytest.mark.parametrize(
