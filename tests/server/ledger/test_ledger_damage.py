@@ -391,6 +391,20 @@ def test_the_tables_are_append_only(folder: Path, table: str, verb: str) -> None
         run(files(folder)[0], verb.format(table))
 
 
+def test_no_row_is_replaced_by_a_program_of_ours(folder: Path) -> None:
+    """REPLACE is a deletion that fires no trigger by itself. Planted bug: no recursive_triggers."""
+    from askew_server.ledger.storage import connect
+
+    path, _ = files(folder)
+    before = path.read_bytes()
+    with (
+        closing(connect(path, 1)) as database,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        database.execute("REPLACE INTO totals SELECT * FROM totals")
+    assert path.read_bytes() == before
+
+
 def test_every_commit_waits_for_the_disk(folder: Path) -> None:
     """A kill cannot show it: the kernel keeps what a dead process wrote. Planted bug: NORMAL."""
     from askew_server.ledger.storage import connect, pragma

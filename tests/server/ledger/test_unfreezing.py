@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from server.ledger.dying import Killed, dying_before_the_commit
 from server.ledger.scenes import (
+    CAP,
     TERMS,
+    UNIT,
     answer,
     charged,
     epsilon_spent,
@@ -24,6 +27,7 @@ from server.ledger.scenes import (
 
 from askew.errors import LedgerError, LedgerFrozen
 from askew.odometer import PrivacyBudget
+from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.ledger import Ledger
 from askew_server.ledger.anchor import Anchor
 from askew_server.ledger.marks import Mark
@@ -163,6 +167,27 @@ def test_where_rows_were_lost_analysts_start_again(
         assert ledger.budget("ann", "plays").closed
         with pytest.raises(LedgerError, match="no budget"):
             ledger.charge(answer("q1", 1))
+
+
+def test_what_the_anchor_forgot_is_not_given_back(tmp_path: Path) -> None:
+    """The anchor lost a charge of one data set, has a later line of another, and not the last act:
+    it knows less than the ledger. Planted bug: losses without `max(..., 0)`, some below zero."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.open_dataset("films", "1", CAP, UNIT, ADD_OR_REMOVE_ONE)
+        charged(ledger, request("monday"))
+    anchor = files(tmp_path)[1]
+    before = anchor_lines(anchor)
+    spend(tmp_path, "forgotten", 2)
+    until = len(anchor_lines(anchor))
+    with open_ledger(tmp_path) as ledger:
+        charged(ledger, replace(request("elsewhere"), dataset="films"))
+    known = [*before, *anchor_lines(anchor)[until:], b""]
+    spend(tmp_path, "last", 1)
+    anchor.write_bytes(b"\n".join(known))
+    with open_ledger(tmp_path) as ledger:
+        ledger.unfreeze("lines of the anchor are gone", nothing_lost=True)
+        assert epsilon_spent(ledger) == 1 + 2 + 1
+        ledger.verify()
 
 
 @pytest.mark.parametrize("happen", [restored, deleted, behind, forked, foreign, garbled])

@@ -113,6 +113,15 @@ def test_the_same_key_for_another_question_is_refused(desk: AnalystDesk) -> None
         desk.top_k("ada", ask(4, "a"))
 
 
+def test_the_same_key_under_another_bound_is_refused(ledger: Ledger, desk: AnalystDesk) -> None:
+    """A bound decides which events count. Planted bug: a digest of the question without it."""
+    desk.top_k("ada", ask(5, "a"))
+    other = Offer(OFFER.source, ContributionBound(9))
+    rebound = AnalystDesk(ledger, {"films": other}, ReleaseJob(ledger, Counting(), SystemBits()))
+    with pytest.raises(Refused, match="another question"):
+        rebound.top_k("ada", ask(5, "a"))
+
+
 def test_keys_of_different_analysts_are_their_own(ledger: Ledger, desk: AnalystDesk) -> None:
     """Planted bug: one analyst gets the answer that another one paid for."""
     ledger.grant("films", "bob", TERMS)
