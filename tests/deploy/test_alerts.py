@@ -19,8 +19,11 @@ ROOT = Path(__file__).parents[2]
 RULES: list[dict[str, Any]] = GROUP["rules"]
 DOCUMENT = (ROOT / "docs/operations.md").read_text()
 # Of the language of expressions, beside names of metrics; see Prometheus' own documents.
-FUNCTIONS = "rate increase sum max min by changes histogram_quantile min_over_time ignoring"
-WORDS = {*FUNCTIONS.split(), "group_left", "instance", "lane", "method", "le"}
+FUNCTIONS = (
+    "rate increase sum max min by changes histogram_quantile min_over_time max_over_time ignoring "
+    "count"
+)
+WORDS = {*FUNCTIONS.split(), "group_left", "instance", "lane", "method", "le", "monday", "digest"}
 OF_THE_READER = {"up"}  # Prometheus makes it itself
 
 
@@ -34,7 +37,8 @@ def published() -> dict[str, set[str]]:
     observer.method("askew.wire.v1.Retrieval", "Retrieve").done(0, 0.1)
     observer.lanes = {"answers": Lane()}
     observer.healths = lambda: {"askew.wire.v1.Retrieval": True}
-    observer.serves(lambda: 4, 0.0)
+    observer.serves(lambda: 4, 0.0, lambda: {4: "ab" * 8})
+    observer.certificate_days = lambda: 30.0
     families = text_string_to_metric_families(exposition_of(observer).decode())
     samples = [sample for family in families for sample in family.samples]
     return {sample.name: set(sample.labels) for sample in samples}

@@ -59,8 +59,8 @@ async def _serve(
 
     models, holder, reading = read
     observer = observer_of(chosen.server)
-    observer.serves(lambda: holder.current.since, time.time())
     retrieval = RetrievalService(holder)
+    observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
     watch = ModelWatch(models, holder, retrieval.make_ready, observer, today)
 

@@ -30,7 +30,8 @@ from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.configuration.tls import Tls
 from askew_server.serving.front.analyst_client import AnalystClient, Trust
 from askew_server.serving.front.certificates import read_identity
-from askew_server.serving.front.credentials import credentials_of
+from askew_server.serving.front import credentials
+from askew_server.serving.front.credentials import Certificates
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.front.issuing import Issuer, write_new
 from askew_server.serving.observing.event_log import EventLog
@@ -48,6 +49,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 EC_KEY = bytes.fromhex("2a8648ce3d0201")  # the algorithm's name in a key
 LONG_AGO = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=40)
+NOW = datetime.datetime.now(datetime.UTC)
 AHEAD = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=40)
 MakeFiles = Callable[..., Tls]
 
@@ -131,8 +133,14 @@ async def test_a_server_that_is_not_trusted_is_refused_in_one_line(
     ],
 )
 async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
-    since: datetime.datetime, reason: str, tmp_path: Path, made: MakeFiles
+    since: datetime.datetime,
+    reason: str,
+    tmp_path: Path,
+    made: MakeFiles,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """By a device; a server of ours does not show it."""
+    monkeypatch.setattr(credentials, "usable_identity", lambda tls, _: read_identity(tls))
     other = Issuer(since, days=1)
     (tmp_path / "other.pem").write_bytes(other.authority[0])
     async with (
@@ -297,6 +305,19 @@ def taken_away(tls: Tls, issuer: Issuer) -> None:
     tls.key.unlink()
 
 
+def expired(tls: Tls, issuer: Issuer) -> None:
+    replaced(tls, Issuer(LONG_AGO, days=1))
+
+
+def to_come(tls: Tls, issuer: Issuer) -> None:
+    replaced(tls, Issuer(AHEAD, days=1))
+
+
+def replaced(tls: Tls, by: Issuer) -> None:
+    for path, content in zip((tls.certificate, tls.key), by.server(("127.0.0.1",)), strict=True):
+        path.write_bytes(content)
+
+
 def laid_open(tls: Tls, issuer: Issuer) -> None:
     tls.key.chmod(0o644)
 
@@ -310,6 +331,8 @@ def laid_open(tls: Tls, issuer: Issuer) -> None:
         (of_no_kind, "holds no private key in PEM"),
         (taken_away, "cannot be read: No such file or directory"),
         (laid_open, "must be a regular file of mode 0600"),
+        (expired, "server.pem expired on"),
+        (to_come, "server.pem is not valid before"),
     ],
 )
 async def test_what_is_no_use_leaves_the_old_certificate_and_one_line(
@@ -339,7 +362,7 @@ def test_a_key_that_others_can_read_is_refused_at_the_start(
     tls = made(issuer)
     tls.key.chmod(mode)
     with pytest.raises(AccessError, match="must be a regular file of mode 0600"):
-        credentials_of(ServerConfig(tls=tls), pytest.fail)
+        Certificates(tls, pytest.fail)
 
 
 def test_a_key_that_root_gave_to_the_servers_group_is_taken(
@@ -356,11 +379,11 @@ def test_a_key_that_root_gave_to_the_servers_group_is_taken(
     monkeypatch.setattr(os, "fstat", of_root)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     tls.key.chmod(0o440)
-    credentials_of(ServerConfig(tls=tls), pytest.fail)
+    Certificates(tls, pytest.fail)
     for mode in (0o460, 0o444):
         tls.key.chmod(mode)
         with pytest.raises(AccessError, match="mode 0600"):
-            credentials_of(ServerConfig(tls=tls), pytest.fail)
+            Certificates(tls, pytest.fail)
 
 
 def test_half_a_pair_is_refused_at_the_start_with_one_line_and_exit_code_1(
@@ -377,6 +400,58 @@ def test_half_a_pair_is_refused_at_the_start_with_one_line_and_exit_code_1(
     assert capsys.readouterr().err == (
         f"askew-server: the key {tls.key} is not that of the certificate {tls.certificate}\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"), [(expired, "expired on"), (to_come, "is not valid before")]
+)
+def test_a_certificate_out_of_its_time_is_refused_at_the_start(
+    spoil: Callable[[Tls, Issuer], None],
+    said: str,
+    issuer: Issuer,
+    made: MakeFiles,
+    directory: Path,
+    run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every device would refuse it."""
+    tls = made(issuer)
+    spoil(tls, issuer)
+    named = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
+    assert run("serve", "--model", directory, "--port", 0, *named) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"askew-server: the certificate {tls.certificate} {said} 20")
+
+
+def test_a_certificate_to_come_is_shown_from_its_beginning_on(
+    issuer: Issuer, made: MakeFiles
+) -> None:
+    """Without another exchange of files. Planted bug: files that were refused once and for all."""
+    now, told = NOW, list[str]()
+    tls = made(issuer)
+    certificates = Certificates(tls, told.append, lambda: now)
+    old = certificates.identity
+    to_come(tls, issuer)
+    for _ in range(3):
+        assert certificates.renewed() is None
+    now = AHEAD + datetime.timedelta(hours=1)
+    found = certificates.renewed()
+    assert found is certificates.identity is not old
+    assert len(told) == 1
+
+
+def test_the_days_that_are_left_are_those_of_what_is_shown(
+    issuer: Issuer, made: MakeFiles
+) -> None:
+    """Planted bug: of a new certificate that was refused."""
+    now = NOW
+    tls = made(issuer)
+    certificates = Certificates(tls, lambda _: None, lambda: now)
+    assert certificates.days_left == pytest.approx(1, abs=0.01)
+    to_come(tls, issuer)
+    now += datetime.timedelta(hours=36)
+    assert certificates.renewed() is None
+    assert certificates.days_left == pytest.approx(-0.5, abs=0.01)
 
 
 def test_an_identity_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:

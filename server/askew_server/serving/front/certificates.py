@@ -53,6 +53,32 @@ def read_identity(tls: Tls) -> Identity:
     )
 
 
+def usable_identity(tls: Tls, now: datetime) -> Identity:
+    """The same, within its time. Raises AccessError as `read_identity` does, and OutOfTime."""
+    found = read_identity(tls)
+    if found.ends <= now:
+        raise OutOfTime(f"the certificate {tls.certificate} expired on {_moment(found.ends)}")
+    if now < found.begins:
+        raise OutOfTime(
+            f"the certificate {tls.certificate} is not valid before {_moment(found.begins)}; "
+            "is this machine's clock right?",
+            found.begins,
+        )
+    return found
+
+
+class OutOfTime(AccessError):
+    """A certificate that nobody takes now. begins: when it can be taken, if it ever can."""
+
+    def __init__(self, text: str, begins: datetime | None = None) -> None:
+        super().__init__(text)
+        self.begins = begins
+
+
+def _moment(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
 @contextmanager
 def _parsing(problem: str) -> Iterator[None]:
     """Whatever a parser raises becomes an AccessError; its own text may hold a part of a key."""

@@ -1,12 +1,13 @@
 """What a server shows to its callers: certificates that may be exchanged while it runs.
 
 Every handshake looks whether a file changed; connections that are open are not touched. What is
-broken, or half exchanged, is told once and leaves what was there.
+broken, half exchanged or out of its time, is told once and leaves what was there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import cast
@@ -14,23 +15,14 @@ from typing import cast
 import grpc
 
 from askew.errors import AccessError
-from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.configuration.tls import Tls
-from askew_server.serving.front.certificates import Identity, read_identity
+from askew_server.serving.front.certificates import Identity, OutOfTime, usable_identity
 
 _Mark = tuple[int, int, int] | None
 
 
-def credentials_of(
-    config: ServerConfig, refused: Callable[[str], None]
-) -> grpc.ServerCredentials | None:
-    """What a port is opened with; None for plain text. refused: told of files that are no use.
-
-    Raises AccessError where they are no use at the start.
-    """
-    if config.tls is None:
-        return None
-    certificates = Certificates(config.tls, refused)
+def credentials_of(certificates: Certificates) -> grpc.ServerCredentials:
+    """What a port is opened with that speaks TLS."""
 
     def renewed() -> grpc.ServerCertificateConfiguration:
         found = certificates.renewed()
@@ -40,31 +32,46 @@ def credentials_of(
     return grpc.dynamic_ssl_server_credentials(
         _for_grpc(certificates.identity),
         renewed,
-        require_client_authentication=config.tls.client_authority is not None,
+        require_client_authentication=certificates.identity.client_authority is not None,
     )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class Certificates:
     """The identity of a server, read again when its files change. Safe for several threads.
 
-    Raises AccessError where they are no use.
+    refused: told of files that are no use. Raises AccessError where they are none at the start, as
+    out of their time. now: with a time zone.
     """
 
-    def __init__(self, tls: Tls, refused: Callable[[str], None]) -> None:
-        self._tls, self._refused, self._lock = tls, refused, Lock()
+    def __init__(
+        self, tls: Tls, refused: Callable[[str], None], now: Callable[[], datetime] = _now
+    ) -> None:
+        self._tls, self._refused, self._now, self._lock = tls, refused, now, Lock()
         self._marks = _marks(tls)
-        self.identity = read_identity(tls)
+        self._begins: datetime | None = None  # of what was refused because it is to come
+        self.identity = usable_identity(tls, now())
+
+    @property
+    def days_left(self) -> float:
+        """Until what is shown expires; below 0 since it did."""
+        return (self.identity.ends - self._now()).total_seconds() / 86_400
 
     def renewed(self) -> Identity | None:
-        """Another identity than before, if there is one that is whole. Raises nothing."""
+        """Another identity than before, if there is one that is of use. Raises nothing."""
         with self._lock:
-            marks = _marks(self._tls)
-            if marks == self._marks:
+            marks, now = _marks(self._tls), self._now()
+            if marks == self._marks and (self._begins is None or now < self._begins):
                 return None
             self._marks = marks  # taken before reading: what changes meanwhile is read again
+            self._begins = None
             try:
-                self.identity = read_identity(self._tls)
+                self.identity = usable_identity(self._tls, now)
             except AccessError as error:
+                self._begins = error.begins if isinstance(error, OutOfTime) else None
                 self._refused(str(error))
                 return None
             return self.identity

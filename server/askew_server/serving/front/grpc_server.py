@@ -23,7 +23,7 @@ from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.admission import Admission
 from askew_server.serving.front.channel_options import options_of
 from askew_server.serving.front.connections import Connections
-from askew_server.serving.front.credentials import credentials_of
+from askew_server.serving.front.credentials import Certificates, credentials_of
 from askew_server.serving.front.health import Health
 from askew_server.serving.front.heap import give_back
 from askew_server.serving.observing.counts import MethodCounts
@@ -67,12 +67,12 @@ class RunningServer:
         self._turn: float | None = None  # of this process's threads, before it served
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
-        self._credentials = credentials_of(config, self._observer.certificates_refused)
+        credentials = self._credentials()
         try:
-            if self._credentials is None:
+            if credentials is None:
                 self.port = self._server.add_insecure_port(config.address)
             else:
-                self.port = self._server.add_secure_port(config.address, self._credentials)
+                self.port = self._server.add_secure_port(config.address, credentials)
         except RuntimeError:
             raise OSError(
                 f"cannot listen on {config.address}: {_why_not(config.address)}"
@@ -99,6 +99,14 @@ class RunningServer:
         if self._turn is not None:
             sys.setswitchinterval(self._turn)
             self._turn = None
+
+    def _credentials(self) -> grpc.ServerCredentials | None:
+        """What the port is opened with; None for plain text. Raises AccessError."""
+        if self._config.tls is None:
+            return None
+        certificates = Certificates(self._config.tls, self._observer.certificates_refused)
+        self._observer.certificate_days = lambda: certificates.days_left
+        return credentials_of(certificates)
 
     def _handlers(self, service: Service) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {

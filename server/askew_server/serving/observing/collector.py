@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 
 from askew import __version__
 from askew_server.serving.observing.counts import BOUNDS, STATUSES, MethodCounts
-from askew_server.serving.observing.observer import Observer
+from askew_server.serving.observing.observer import Observer, monday_of
 
 _DAY = 86_400  # seconds
 _UPPER = (*(str(bound) for bound in BOUNDS), "+Inf")
@@ -53,6 +53,12 @@ class ObserverCollector(Collector):
             "Certificates that changed and were no use.",
             self._observer.certificates_refusals,
         )
+        if self._observer.certificate_days is not None:
+            yield GaugeMetricFamily(
+                "askew_certificate_days_left",
+                "Until the certificate that is shown expires.",
+                self._observer.certificate_days(),
+            )
         yield InfoMetricFamily("askew_server", "The program.", value={"version": __version__})
 
     def _requests(self) -> Metric:
@@ -107,6 +113,14 @@ class ObserverCollector(Collector):
             "When what serves now was loaded.",
             seen.loaded,
         )
+        catalogs = InfoMetricFamily(
+            "askew_catalog",
+            "What devices hold of a Monday, by the digest of its file.",
+            labels=["monday", "digest"],
+        )
+        for day, digest in seen.catalogs().items():
+            catalogs.add_metric([monday_of(day), digest], {})
+        yield catalogs
         yield CounterMetricFamily("askew_snapshot_swaps", "Swaps of snapshots.", seen.swaps)
         yield CounterMetricFamily(
             "askew_snapshot_swaps_refused",

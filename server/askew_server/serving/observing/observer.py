@@ -48,6 +48,8 @@ class Observer:
         self.version: Callable[[], int] | None = None
         self.loaded, self.swaps, self.swaps_refused = 0.0, 0, 0
         self.certificates_refusals = 0
+        self.certificate_days: Callable[[], float] | None = None  # left, where TLS is spoken
+        self.catalogs: Callable[[], Mapping[int, str]] = dict
 
     def method(self, service: str, method: str) -> MethodCounts:
         """The counts of a method, to be kept by whoever carries its calls."""
@@ -61,20 +63,25 @@ class Observer:
         """
         self.log.tell("call_failed", method=counts.method, **of_error(error))
 
-    def serves(self, version: Callable[[], int], now: float) -> None:
+    def serves(
+        self,
+        version: Callable[[], int],
+        now: float,
+        catalogs: Callable[[], Mapping[int, str]] = dict,
+    ) -> None:
         """A snapshot serves from now on, in seconds since 1970. version: its Monday, in days since
-        1970-01-01, whenever it is asked.
+        1970-01-01, whenever it is asked. catalogs: by their Mondays, what devices hold, by digest.
         """
-        self.version, self.loaded = version, now
+        self.version, self.loaded, self.catalogs = version, now, catalogs
 
     def swapped(self, day: int, now: float) -> None:
         """Another snapshot serves, of the version of this Monday."""
         self.loaded, self.swaps = now, self.swaps + 1
-        self.log.tell("swapped", monday=_monday(day))
+        self.log.tell("swapped", monday=monday_of(day))
 
     def withdrawn(self, day: int) -> None:
         """The version of a Monday to come is taken back."""
-        self.log.tell("withdrawn", monday=_monday(day))
+        self.log.tell("withdrawn", monday=monday_of(day))
 
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
         """What would have been next is not good; what was served goes on being served.
@@ -99,6 +106,6 @@ def _line(reason: str) -> str | None:
     return " ".join(plain.split())[:_LONGEST_REASON] or None
 
 
-def _monday(day: int) -> str:
+def monday_of(day: int) -> str:
     """As a date; what is beyond the last date of the calendar is that."""
     return date.fromordinal(min(_EPOCH + day, date.max.toordinal())).isoformat()

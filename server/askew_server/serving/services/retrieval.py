@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from askew.errors import NotFound, StaleSpace
-from askew.held_file import Part, piece_of
+from askew.held_file import Head, Part, piece_of
 from askew.model_card import ModelCard
 from askew.signal import Query
 from askew.wire import convert
@@ -45,6 +45,15 @@ class RetrievalService:
         """Raises StaleSpace while no model is in force: every device is refused."""
         if not self._holder.in_force:
             raise StaleSpace
+
+    def catalogs(self) -> Mapping[int, str]:
+        """By their Mondays, the files that devices hold whole, by the beginning of a digest."""
+        found = {each.since: self._encoded_of(each).files for each in self._holder.versions}
+        return {
+            since: Head.of(files[Part.WHOLE]).digest.hex()[:16]
+            for since, files in found.items()
+            if files
+        }
 
     def make_ready(self, snapshot: Snapshot) -> Mapping[str, bytes]:
         """Makes what everybody gets alike of a snapshot, once: before it is swapped in. Gives the
