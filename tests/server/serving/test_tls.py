@@ -28,9 +28,9 @@ from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.configuration.tls import Tls
+from askew_server.serving.front import credentials
 from askew_server.serving.front.analyst_client import AnalystClient, Trust
 from askew_server.serving.front.certificates import read_identity
-from askew_server.serving.front import credentials
 from askew_server.serving.front.credentials import Certificates
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.front.issuing import Issuer, write_new
@@ -403,22 +403,19 @@ def test_half_a_pair_is_refused_at_the_start_with_one_line_and_exit_code_1(
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"), [(expired, "expired on"), (to_come, "is not valid before")]
+    ("since", "said"), [(LONG_AGO, "expired on"), (AHEAD, "is not valid before")]
 )
 def test_a_certificate_out_of_its_time_is_refused_at_the_start(
-    spoil: Callable[[Tls, Issuer], None],
+    since: datetime.datetime,
     said: str,
-    issuer: Issuer,
     made: MakeFiles,
-    directory: Path,
     run: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Every device would refuse it."""
-    tls = made(issuer)
-    spoil(tls, issuer)
+    tls = made(Issuer(since, days=1))
     named = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
-    assert run("serve", "--model", directory, "--port", 0, *named) == 1
+    assert run("serve", "--demo", "--port", 0, *named) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"askew-server: the certificate {tls.certificate} {said} 20")
 
@@ -440,9 +437,7 @@ def test_a_certificate_to_come_is_shown_from_its_beginning_on(
     assert len(told) == 1
 
 
-def test_the_days_that_are_left_are_those_of_what_is_shown(
-    issuer: Issuer, made: MakeFiles
-) -> None:
+def test_the_days_that_are_left_are_those_of_what_is_shown(issuer: Issuer, made: MakeFiles) -> None:
     """Planted bug: of a new certificate that was refused."""
     now = NOW
     tls = made(issuer)
