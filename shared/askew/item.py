@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.errors import OutOfRange
-from askew.plain_text import check_text
+from askew.plain_text import check_marks, check_text
 
 MAX_YEAR = 9999
 MAX_GENRES = 20
@@ -27,6 +27,7 @@ class Item:
             raise OutOfRange("the number of genres", f"at most {MAX_GENRES}")
         for text in (self.title, *self.genres):
             check_text("a title or genre", text)
+            check_marks("a title or genre", text)
         if self.year is not None and not 1 <= self.year <= MAX_YEAR:
             raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
 

@@ -7,9 +7,10 @@ from enum import StrEnum
 from math import isfinite
 
 from askew.errors import OutOfRange
+from askew.plain_text import MAX_TEXT, check_marks, check_text
 
 MAX_ATTRIBUTES = 16
-MAX_TEXT = 500
+MAX_HOURS = 200
 MAX_NAME = 40
 
 Value = str | float | bool | None
@@ -51,7 +52,8 @@ class Attribute:
             case _:
                 fits = type(value) is str
                 if fits:
-                    check_plain(f"the attribute {self.name}", str(value), MAX_TEXT)
+                    longest = MAX_HOURS if self.kind is AttributeKind.HOURS else MAX_TEXT
+                    check_plain(f"the attribute {self.name}", str(value), longest)
         if not fits and value is not None:
             raise OutOfRange(f"the attribute {self.name}", f"a {self.kind}")
 
@@ -79,6 +81,6 @@ class Listing:
 
 
 def check_plain(name: str, text: str, longest: int) -> None:
-    """Raises OutOfRange unless the text is short and plain: control characters steer terminals."""
-    if not (text.strip() and len(text) <= longest and text.isprintable()):
-        raise OutOfRange(name, f"printable text of 1 to {longest} characters")
+    """Raises OutOfRange unless the text is short and plain, has few marks in a row, and shows."""
+    check_text(name, text if text.strip() else "", longest)
+    check_marks(name, text)

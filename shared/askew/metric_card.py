@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from askew.errors import NotFound, OutOfRange, StaleSpace
-from askew.listing import MAX_ATTRIBUTES, MAX_NAME, MAX_TEXT, Attribute, Listing, check_plain
+from askew.listing import MAX_ATTRIBUTES, MAX_NAME, Attribute, Listing, check_plain
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.model_card import ModelCard
+from askew.plain_text import MAX_TEXT
 from askew.privacy import ANY_SPACE
 from askew.rule_kind import SERVED_IN_METRIC_SPACES, MetricRuleKind
 from askew.signal import Query

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
 from askew.item import MAX_YEAR, Item
-from askew.plain_text import MAX_TEXT, check_text
+from askew.plain_text import MAX_TEXT, check_marks, check_text
 
 _AT_ONCE = 1 << 12  # items
 _PIECE = 1 << 16  # characters
@@ -38,6 +38,7 @@ class PackedItems(Sequence[Item]):
         for each in self._lists:
             Item("any", None, each)
         _check_printable(titles)
+        check_marks(_TITLE, titles)  # a line ends a row of them
         self._text = titles.encode()
         ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord("\n"))
         ends = np.append(ends, len(self._text))

@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from typing import Final
+
 from askew.errors import OutOfRange
 
 MAX_TEXT = 500
+MAX_MARKS = 8  # combining marks in a row: scripts need 4
+FEW_MARKS: Final = f"text with at most {MAX_MARKS} combining marks in a row"
+_MAY_BE_MARKS = re.compile(f"[^\\x00-\\u02ff]{{{MAX_MARKS + 1},}}")
+_ALSO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # of class 0, and marks where they are decomposed
 
 
 def check_text(name: str, text: str, longest: int = MAX_TEXT) -> None:
     """Raises OutOfRange unless it is printable and of 1 to `longest` characters."""
     if not (0 < len(text) <= longest and text.isprintable()):
         raise OutOfRange(name, f"printable text of 1 to {longest} characters")
+
+
+def check_marks(name: str, text: str) -> None:
+    """Raises OutOfRange unless it has few marks in a row."""
+    if not has_few_marks(text):
+        raise OutOfRange(name, FEW_MARKS)
+
+
+def has_few_marks(text: str) -> bool:
+    """Whether at most MAX_MARKS combining marks stand in a row. O(length).
+
+    To bring n of them into their order, as `title_key` does, takes n^2 steps: who makes titles
+    could say by them who looks one up.
+    """
+    return all(map(_is_mild, _MAY_BE_MARKS.findall(text)))
+
+
+def _is_mild(text: str) -> bool:
+    run = 0
+    for each in text:
+        run = run + 1 if is_mark(each) else 0
+        if run > MAX_MARKS:
+            return False
+    return True
+
+
+def is_mark(character: str) -> bool:
+    """Whether a character is, or begins with, a combining mark when it is decomposed."""
+    return unicodedata.combining(character) > 0 or character in _ALSO_MARKS

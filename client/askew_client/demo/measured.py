@@ -73,4 +73,4 @@ class MeasuredDevice:
 
     def _judge(self, slate: Slate) -> tuple[Judged, ...]:
         away = [self._asker.distance(each.coordinates) for each in slate.listings]
-        return judged(slate.listings, self._attributes, away, WISHES, lambda _: None, self._now)
+        return judged(slate.listings, self._attributes, away, WISHES, {}, self._now)

@@ -21,7 +21,6 @@ from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
-from askew.title_key import title_key
 from askew_client.asking import Question, ask
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
@@ -147,13 +146,12 @@ class Nearby(PlaceDesk):
         if not all(asker.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
         asked = card.collection(asker.collection)
-        ratings = {title_key(label): stars(each) for label, each in document.ratings.items()}
         order = judged(
             slate.listings,
             asked.attributes,
             [asker.distance(each.coordinates) for each in slate.listings],
             wishes,
-            lambda title: ratings.get(title_key(title)),
+            {key: stars(each) for key, each in document.likings().items()},
             self._now(),
         )
         remembered = question.remembered

@@ -32,9 +32,7 @@ def by_other_wishes(
     ]
     own = {title_key(rated.label): stars(rated.rating) for rated in ratings}
     distances = [each.distance for each in before]
-    order = judged(
-        listings, attributes, distances, wishes, lambda title: own.get(title_key(title)), now
-    )
+    order = judged(listings, attributes, distances, wishes, own, now)
     results = tuple(
         replace(before[each.index], rank=rank, passes=each.passes, picked=rank == 1 and each.passes)
         for rank, each in enumerate(order, 1)

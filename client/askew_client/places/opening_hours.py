@@ -6,20 +6,23 @@
 
 Of the rules that name a day the last counts, as in OpenStreetMap's opening_hours, of which this is
 the part that needs no calendar of holidays. Anything else is unknown.
+
+Each step of the grammar splits a text once and goes on with its parts, so that reading takes steps
+in proportion to the length. Hours that are dear to read would tell a server who reads them.
 """
 
 from __future__ import annotations
 
 import datetime
-import re
+from string import ascii_lowercase
 from typing import Final
 
 Minutes = tuple[int, int]
 
 _DAYS: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
 _MIDNIGHT: Final = 24 * 60
-_RULE = re.compile(r"(?P<days>[a-z ,-]*?)\s*(?P<times>off|closed|[0-9][0-9:, -]*)", re.IGNORECASE)
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})")
+_IN_DAYS: Final = ascii_lowercase + " ,-"
+_CLOSED: Final = ("off", "closed")
 _ALWAYS: Final = ((0, _MIDNIGHT),)
 
 
@@ -40,20 +43,29 @@ def _week(hours: str) -> list[tuple[Minutes, ...]]:
     if hours.strip() == "24/7":
         return [_ALWAYS] * 7
     week: list[tuple[Minutes, ...]] = [()] * 7
-    for rule in filter(str.strip, hours.split(";")):
-        found = _RULE.fullmatch(rule.strip())
-        if found is None:
-            raise ValueError
-        for day in _days(found["days"]):
-            week[day] = _times(found["times"])
+    for rule in hours.lower().split(";"):
+        if rule.strip():
+            days, times = _parts(rule.strip())
+            for day in days:
+                week[day] = times
     return week
+
+
+def _parts(rule: str) -> tuple[set[int], tuple[Minutes, ...]]:
+    """The days of a rule, and their times."""
+    for word in _CLOSED:
+        if rule.endswith(word):
+            return _days(rule.removesuffix(word)), ()
+    times = rule.lstrip(_IN_DAYS)
+    days = rule.removesuffix(times)
+    return _days(days), tuple([_span(part) for part in times.split(",")])
 
 
 def _days(text: str) -> set[int]:
     if not text.strip():
         return set(range(7))
     days: set[int] = set()
-    for part in text.lower().split(","):
+    for part in text.split(","):
         ends = [_DAYS.index(end.strip()) for end in part.split("-")]
         if len(ends) > 2:
             raise ValueError
@@ -61,18 +73,17 @@ def _days(text: str) -> set[int]:
     return days
 
 
-def _times(text: str) -> tuple[Minutes, ...]:
-    if text.lower() in {"off", "closed"}:
-        return ()
-    return tuple([_span(part.strip()) for part in text.split(",")])
-
-
 def _span(text: str) -> Minutes:
-    found = _TIME.fullmatch(text)
-    if found is None:
-        raise ValueError
-    hours = [int(number) for number in found.groups()]
-    start, end = (60 * hour + minute for hour, minute in (hours[:2], hours[2:]))
-    if start > _MIDNIGHT or end > _MIDNIGHT or max(hours[1], hours[3]) > 59:
-        raise ValueError
+    start, end = [_minute(each.strip()) for each in text.split("-", 1)]
     return start, end if end > start else end + _MIDNIGHT
+
+
+def _minute(text: str) -> int:
+    hour, minute = text.split(":", 1)
+    is_time = 1 <= len(hour) <= 2 == len(minute) and (hour + minute).isdecimal()
+    if not (is_time and text.isascii()):
+        raise ValueError
+    found = 60 * int(hour) + int(minute)
+    if found > _MIDNIGHT or int(minute) > 59:
+        raise ValueError
+    return found

@@ -1,16 +1,21 @@
 """The private choice among the k items of an answer: by distance, wishes and filters. Pure.
 
 Nothing of it is ever sent, and nothing is asked again for it: where no item passes, that is said.
+
+Every wish and filter is judged for every item, whoever wishes what: there is no early exit, and the
+columns of the collection, which are public, are gone through and not the wishes. So a server that
+makes an item dear to judge makes it as dear for everybody.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import copysign
+from math import copysign, inf
 
 from askew.listing import Attribute, AttributeKind, Listing, Value
+from askew.title_key import title_key
 from askew_client.places.opening_hours import is_open
 from askew_client.places.wishes import Wishes
 
@@ -29,27 +34,64 @@ class Judged:
     cost: float = field(repr=False)
 
 
+@dataclass(frozen=True)
+class _Column:
+    """What is wished of one attribute: the worths of its kinds, and its filters."""
+
+    likes: Mapping[str, float] = field(repr=False)
+    only: frozenset[str] = field(repr=False)
+    any_kind: bool = field(repr=False)
+    most: float = field(repr=False)
+    any_number: bool = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, wishes: Wishes) -> _Column:
+        return cls(
+            likes=wishes.likes.get(name, {}),
+            only=wishes.only.get(name, frozenset()),
+            any_kind=name not in wishes.only,
+            most=wishes.at_most.get(name, inf),
+            any_number=name not in wishes.at_most,
+        )
+
+    def worth(self, value: Value) -> float:
+        """In kilometers, or in units of distance."""
+        word = _word(value)
+        return self.likes.get(word, 0.0) if word is not None else 0.0
+
+    def lets(self, value: Value) -> bool:
+        """Whether both filters let it through; what is unknown does not pass."""
+        is_kind, is_low = _word(value) in self.only, _number(value) <= self.most
+        return (is_kind | self.any_kind) & (is_low | self.any_number)
+
+
 def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     listings: Sequence[Listing],
     attributes: Sequence[Attribute],
     distances: Sequence[float],
     wishes: Wishes,
-    own_rating: Callable[[str], float | None],
+    own_stars: Mapping[str, float],
     now: datetime.datetime,
 ) -> tuple[Judged, ...]:
     """The items from best to worst: those that pass first, then by cost, ties to the lower id.
 
-    cost = h(distance) - sum of h(worth), with h(d) = d**exponent. own_rating: the stars that the
-    person gave a title, or None.
+    cost = h(distance) - sum of h(worth), with h(d) = d**exponent. own_stars: what the person gave
+    titles, by `title_key`.
+
+    Work: the same steps for all wishes and ratings; linear in the length of every text.
     """
+    columns = [_Column.of(each.name, wishes) for each in attributes]
+    filtered = wishes.only.keys() | wishes.at_most.keys()
+    known = filtered <= {each.name for each in attributes}
     found: list[Judged] = []
-    wishes = wishes.folded()
     for index, (listing, distance) in enumerate(zip(listings, distances, strict=True)):
-        values = {each.name: value for each, value in zip(attributes, listing.values, strict=True)}
-        worth = _worths(values, wishes, own_rating(listing.title))
-        cost = _h(distance, wishes) - sum(_h(each, wishes) for each in worth)
-        passes = _passes(values, attributes, wishes, now)
-        found.append(Judged(index, distance, passes, cost))
+        pairs = [*zip(columns, listing.values, strict=True)]
+        own = wishes.ratings * (own_stars.get(title_key(listing.title), _MIDDLE) - _MIDDLE)
+        worths = [column.worth(value) for column, value in pairs]
+        cost = _h(distance, wishes) - sum([_h(each, wishes) for each in (*worths, own)])
+        lets = [column.lets(value) for column, value in pairs]
+        is_now = _is_open(attributes, listing.values, now) | (not wishes.open_now)
+        found.append(Judged(index, distance, known & all(lets) & is_now, cost))
     return tuple(sorted(found, key=lambda each: (not each.passes, each.cost, each.index)))
 
 
@@ -74,48 +116,27 @@ def _h(worth: float, wishes: Wishes) -> float:
     return copysign(abs(worth) ** wishes.exponent, worth)
 
 
-def _worths(values: Mapping[str, Value], wishes: Wishes, rating: float | None) -> list[float]:
-    likes = [
-        kinds.get(word, 0.0)
-        for name, kinds in wishes.likes.items()
-        if (word := _word(values.get(name))) is not None
-    ]
-    own = 0.0 if rating is None else wishes.ratings * (rating - _MIDDLE)
-    return [*likes, own]
-
-
-def _passes(
-    values: Mapping[str, Value],
-    attributes: Sequence[Attribute],
-    wishes: Wishes,
-    now: datetime.datetime,
-) -> bool:
-    """Whether every filter lets it through; what is unknown does not pass."""
-    kinds = all(_word(values.get(name)) in only for name, only in wishes.only.items())
-    limits = all(_at_most(values.get(name), most) for name, most in wishes.at_most.items())
-    return kinds and limits and (not wishes.open_now or _is_open(values, attributes, now))
-
-
 def _word(value: Value) -> str | None:
-    """A value as folded wishes name it; None where it is unknown."""
+    """A value as wishes name it; None where it is unknown."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if value is None else str(value).casefold()
 
 
-def _at_most(value: Value, most: float) -> bool:
-    return isinstance(value, float) and value <= most
+def _number(value: Value) -> float:
+    """A value as limits compare it; beyond every limit where it is none."""
+    return value if isinstance(value, float) else inf
 
 
 def _is_open(
-    values: Mapping[str, Value], attributes: Sequence[Attribute], now: datetime.datetime
+    attributes: Sequence[Attribute], values: Sequence[Value], now: datetime.datetime
 ) -> bool:
     """By a flag where it is known, which may be live; else by the hours and the device's clock."""
-    flags = [values[each.name] for each in attributes if _is_flag(each)]
-    if any(flag is not None for flag in flags):
-        return True in flags
-    hours = [values[each.name] for each in attributes if each.kind is AttributeKind.HOURS]
-    return any(isinstance(each, str) and is_open(each, now) for each in hours)
+    pairs = [*zip(attributes, values, strict=True)]
+    flags = [value for each, value in pairs if _is_flag(each) and value is not None]
+    texts = [value for each, value in pairs if each.kind is AttributeKind.HOURS]
+    opened = [bool(is_open(each, now)) for each in texts if isinstance(each, str)]
+    return True in (flags or opened)
 
 
 def _tells_open(attribute: Attribute) -> bool:

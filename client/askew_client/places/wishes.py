@@ -9,7 +9,7 @@ much nearer. With the disutility h(d) = d**exponent, the cost of a result is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from askew.errors import WishError
@@ -21,8 +21,8 @@ _MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overf
 class Wishes:
     """likes: {attribute: {kind: worth}}. only: {attribute: kinds}, at_most: {attribute: number} and
     open_now are filters; what is unknown of a result does not pass. ratings: what a star above
-    three of the person's own rating of a title is worth. Kinds are words in any case; of a flag
-    they are "yes" and "no". Raises WishError, which repeats nothing of them.
+    three of the person's own rating of a title is worth. Kinds are words in any case, kept in small
+    letters; of a flag they are "yes" and "no". Raises WishError, which repeats nothing of them.
     """
 
     likes: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
@@ -49,15 +49,6 @@ class Wishes:
     def attributes(self) -> frozenset[str]:
         """Every attribute that they name."""
         return frozenset((*self.likes, *self.only, *self.at_most))
-
-    def folded(self) -> Wishes:
-        """The same with kinds in small letters, to compare."""
-        likes = {
-            name: {kind.casefold(): worth for kind, worth in kinds.items()}
-            for name, kinds in self.likes.items()
-        }
-        only = {name: frozenset(map(str.casefold, kinds)) for name, kinds in self.only.items()}
-        return replace(self, likes=likes, only=only)
 
     @classmethod
     def from_toml(cls, text: str) -> Wishes:
@@ -90,14 +81,17 @@ def _numbers(value: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _likes(value: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    return {name: _numbers(kinds) for name, kinds in value.items()}
+    return {
+        name: {kind.casefold(): worth for kind, worth in _numbers(kinds).items()}
+        for name, kinds in value.items()
+    }
 
 
 def _kinds(value: Iterable[Any]) -> frozenset[str]:
     kinds = frozenset(value)
     if not all(isinstance(kind, str) for kind in kinds):
         raise ValueError
-    return kinds
+    return frozenset(map(str.casefold, kinds))
 
 
 def _only(value: Mapping[str, Any]) -> dict[str, frozenset[str]]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import isfinite
 
 from askew.errors import AskewError, PlaceError, ProfileError
-from askew.plain_text import MAX_TEXT, check_text
+from askew.plain_text import FEW_MARKS, MAX_TEXT, check_text, has_few_marks
 from askew.sizes import MAX_RATING
 from askew.title_key import title_key
 from askew_client.profile.met import Met, MetItem
@@ -162,6 +162,8 @@ def _check(label: str, state: State) -> None:
         raise ProfileError("a title must be printable text") from None
     if len(label) > MAX_TEXT + len(" (9999)"):
         raise ProfileError(f"a title has at most {MAX_TEXT} characters")
+    if not has_few_marks(label):
+        raise ProfileError(f"a title must be {FEW_MARKS}")
     for rating in state:
         if rating is not None and not (isfinite(rating) and abs(rating) <= MAX_RATING):
             raise ProfileError(f"a rating must be a number, at most {MAX_RATING:g} in size")

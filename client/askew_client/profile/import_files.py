@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from askew.errors import ProfileError
+from askew.plain_text import FEW_MARKS, has_few_marks
 from askew_client.profile.document import MAX_RATINGS, State
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked
@@ -123,6 +124,8 @@ def _title(text: str, where: str) -> str:
     title = " ".join(text.split())
     if not title or not title.isprintable():
         raise ProfileError(f"{where}: a title must be printable text")
+    if not has_few_marks(title):
+        raise ProfileError(f"{where}: a title must be {FEW_MARKS}")
     return title
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import duckdb
 
 from askew.errors import ParameterError
-from askew.listing import MAX_TEXT, Attribute, AttributeKind
+from askew.listing import MAX_HOURS, Attribute, AttributeKind
+from askew.plain_text import MAX_MARKS, MAX_TEXT, is_mark
 
 _TRUE, _FALSE = "('true', 'yes', 't', 'y', '1')", "('false', 'no', 'f', 'n', '0')"
 _FLAG_WORDS = "('true', 'yes', 't', 'y', 'false', 'no', 'f', 'n')"
@@ -47,13 +49,23 @@ def printable() -> str:
     DuckDB's own classes know other characters than Python's, and no reply may carry one that the
     core refuses.
     """
+    return _any_of(str.isprintable) + "+"
+
+
+@cache
+def _too_many_marks() -> str:
+    """The same of what `askew.plain_text.has_few_marks` refuses."""
+    return f"{_any_of(is_mark)}{{{MAX_MARKS + 1}}}"
+
+
+def _any_of(kind: Callable[[str], bool]) -> str:
     edges, before = [], False
     for code in range(0x110000):
-        if (shown := chr(code).isprintable()) is not before:
-            edges.append(code if shown else code - 1)
-            before = shown
+        if (found := kind(chr(code))) is not before:
+            edges.append(code if found else code - 1)
+            before = found
     spans = zip(edges[::2], edges[1::2], strict=True)
-    return "[" + "".join([f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in spans]) + "]+"
+    return "[" + "".join([f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in spans]) + "]"
 
 
 def plain(text: str) -> str:
@@ -64,9 +76,15 @@ def plain(text: str) -> str:
     )
 
 
-def is_plain(text: str) -> str:
+def is_plain(text: str, longest: int = MAX_TEXT) -> str:
     """SQL: whether a text is one that a reply may carry."""
-    return f"(length({text}) <= {MAX_TEXT} AND regexp_full_match({text}, '{printable()}'))"
+    shown = f"regexp_full_match({text}, '{printable()}')"
+    return f"(length({text}) <= {longest} AND {shown} AND {has_few_marks(text)})"
+
+
+def has_few_marks(text: str) -> str:
+    """SQL: whether a text has few combining marks in a row; most have none."""
+    return f"(strlen({text}) = length({text}) OR NOT regexp_matches({text}, '{_too_many_marks()}'))"
 
 
 def value(kind: AttributeKind, text: str) -> str:
@@ -79,6 +97,8 @@ def value(kind: AttributeKind, text: str) -> str:
         case AttributeKind.FLAG:
             low = f"lower({text})"
             return f"CASE WHEN {low} IN {_TRUE} THEN true WHEN {low} IN {_FALSE} THEN false END"
+        case AttributeKind.HOURS:
+            return f"CASE WHEN {is_plain(text, MAX_HOURS)} THEN {text} END"
         case _:
             return f"CASE WHEN {is_plain(text)} THEN {text} END"
 

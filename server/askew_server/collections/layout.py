@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import duckdb
 
 from askew.errors import DataError
-from askew.listing import MAX_ATTRIBUTES, MAX_TEXT, Attribute, AttributeKind
+from askew.listing import MAX_ATTRIBUTES, MAX_HOURS, Attribute, AttributeKind
 from askew.metric.map_space import MetricSpace
+from askew.plain_text import FEW_MARKS, MAX_TEXT
 from askew_server.collections.attribute_columns import (
     AttributeOption,
     guess,
+    has_few_marks,
     is_plain,
     plain,
     value,
@@ -65,6 +67,7 @@ class Layout:
         self._add("title", "title", "title IS NULL", f"its {column} is empty")
         long = f"its {column} is longer than {MAX_TEXT} characters"
         self._add(None, "", f"length(title) > {MAX_TEXT}", long)
+        self._add(None, "", f"NOT {has_few_marks('title')}", f"its {column} is no {FEW_MARKS}")
         odd = f"its {column} has control characters, or some that are invisible"
         self._add(None, "", f"NOT {is_plain('title')}", odd)
 
@@ -108,7 +111,8 @@ class Layout:
         self._ask(name, column)
         typed = value(kind, name)
         bad = f"{name} IS NOT NULL AND ({typed}) IS NULL"
-        self._add(name, typed, bad, f"its {column} is no {kind}")
+        long = f" of at most {MAX_HOURS} characters" if kind is AttributeKind.HOURS else ""
+        self._add(name, typed, bad, f"its {column} is no {kind}{long}")
 
     def _guess(self, column: str, connection: duckdb.DuckDBPyConnection) -> AttributeKind:
         text = f"SELECT {self.rows.field(column)} AS v FROM {self.rows.relation}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import OutOfRange
-from askew.listing import MAX_TEXT
+from askew.plain_text import MAX_TEXT, check_marks, has_few_marks
 
 Rows = NDArray[np.integer[Any]]
 _SLICE = 1 << 16  # texts that are decoded at once
@@ -63,14 +63,27 @@ class Titles:
             plain = all(map(self._is_plain, range(0, len(self), _SLICE)))
             if not plain or any(len(self[item]) > MAX_TEXT for item in long):
                 raise limit
+            for first in range(0, len(self), _SLICE):
+                self._check_marks(name, first)
         except UnicodeDecodeError:
             raise limit from None
+
+    def _check_marks(self, name: str, first: int) -> None:
+        """Raises OutOfRange for a text of a slice with many marks in a row."""
+        texts = range(first, min(first + _SLICE, len(self)))
+        if not has_few_marks(self._part(first).tobytes().decode()):  # in one, or across two
+            for item in texts:
+                check_marks(name, self[item])
+
+    def _part(self, first: int) -> NDArray[np.uint8]:
+        """The bytes of a slice of texts."""
+        start = int(self.ends[first - 1]) if first else 0
+        return self.blob[start : int(self.ends[first : first + _SLICE][-1])]
 
     def _is_plain(self, first: int) -> bool:
         """Whether each of a slice of texts is printable, and more than spaces."""
         ends = self.ends[first : first + _SLICE]
-        start = int(self.ends[first - 1]) if first else 0
-        part = self.blob[start : int(ends[-1])]
+        start, part = int(self.ends[first - 1]) if first else 0, self._part(first)
         starts = np.concatenate([[start], ends[:-1]]) - start
         cut = (part[starts] & 0xC0) == 0x80  # within a character
         shown = np.logical_or.reduceat(part != ord(" "), starts)

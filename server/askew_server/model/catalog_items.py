@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from askew.item import MAX_GENRES, Item
 from askew.item_codes import rounded_boosts
+from askew.plain_text import has_few_marks, is_mark
 from askew_server.ratings import ItemRow
 from askew_server.training.disclosure import like_classes
 
@@ -33,5 +34,8 @@ def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
 
 
 def _plain(text: str) -> str:
-    """Text that every device accepts: a no-break space becomes a space, a zero width one goes."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
+    """Text that every device accepts: a no-break space becomes a space, a zero width one goes, and
+    all combining marks go where too many are in a row.
+    """
+    shown = "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
+    return shown if has_few_marks(shown) else "".join(c for c in shown if not is_mark(c)) or "?"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from askew.plain_text import FEW_MARKS, has_few_marks
+
 KEY_LIMIT = 200
 TITLE_LIMIT = 500
 GENRE_LIMIT = 100
@@ -62,6 +64,12 @@ def title_and_year(text: str) -> tuple[str, int | None]:
     if match is None or match.start() == 0:
         return title, None
     return title[: match.start()].rstrip(), int(match[1])
+
+
+def check_marks(field: str, text: str) -> None:
+    """Raises BadField for more combining marks in a row than a device takes."""
+    if not has_few_marks(text):
+        raise BadField(field, FEW_MARKS, text)
 
 
 def year(text: str) -> int | None:

@@ -94,6 +94,7 @@ def _after(before: int, size: int, progress: Progress) -> Progress:
 
 def _item(row: list[str], layout: ItemFormat) -> tuple[str, ItemRow]:
     key = fields.key("item", row[layout.item])
+    fields.check_marks("title", row[layout.title])
     title, year = fields.title_and_year(row[layout.title])
     if layout.year is not None:
         year = fields.year(row[layout.year]) or year

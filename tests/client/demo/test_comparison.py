@@ -32,7 +32,7 @@ def slate(*items: tuple[float, str, float]) -> Slate:
 
 def judge(of: Slate) -> tuple[Judged, ...]:
     away = [each.coordinates[0] for each in of.listings]
-    return judged(of.listings, ATTRIBUTES, away, WISHES, lambda _: None, NOW)
+    return judged(of.listings, ATTRIBUTES, away, WISHES, {}, NOW)
 
 
 # The nearest is 1 km away; the best is the curry at 3 km, which counts as -1.

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import permutations
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from counted_steps import steps_of
+from hypothesis import given, settings, target
+from hypothesis import strategies as st
 
-from askew.errors import ProfileError, WishError
-from askew.listing import Attribute, AttributeKind, Listing, Value
+from askew.errors import OutOfRange, ProfileError, WishError
+from askew.listing import MAX_HOURS, Attribute, AttributeKind, Listing, Value
+from askew.title_key import title_key
 from askew_client.places.opening_hours import is_open
 from askew_client.places.pick import Judged, judged, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
@@ -32,9 +38,9 @@ def chosen(
     distances: Sequence[float],
     wishes: Wishes = NO_WISHES,
     columns: Sequence[Attribute] = COLUMNS,
-    rating: Callable[[str], float | None] = lambda _: None,
+    stars: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[Judged, ...]:
-    return judged(listings(*rows), columns, distances, wishes, rating, MONDAY)
+    return judged(listings(*rows), columns, distances, wishes, stars, MONDAY)
 
 
 def order(*arguments: object, **named: object) -> list[int]:
@@ -79,9 +85,9 @@ def test_a_like_counts_by_the_disutility() -> None:
 
 def test_own_ratings_count_by_the_star_above_three() -> None:
     """A like is five stars. Planted bug: a rating that hides its item, as among films."""
-    rating = {"Item 0": stars(None), "Item 2": 1.0}.get
-    assert order(PLAIN, (4.0, 2.5, 2.0), Wishes(ratings=1.0), rating=rating) == [0, 1, 2]
-    assert order(PLAIN, (4.0, 2.5, 2.0), NO_WISHES, rating=rating) == [2, 1, 0]
+    own = {"item 0": stars(None), "item 2": 1.0}
+    assert order(PLAIN, (4.0, 2.5, 2.0), Wishes(ratings=1.0), stars=own) == [0, 1, 2]
+    assert order(PLAIN, (4.0, 2.5, 2.0), NO_WISHES, stars=own) == [2, 1, 0]
 
 
 FILTERS: dict[str, tuple[Wishes, list[tuple[Value, ...]]]] = {
@@ -226,7 +232,7 @@ def test_the_strongest_wishes_still_make_an_order() -> None:
     """Planted bug: a worth that overflows to the fourth power, when the question has been sent."""
     wishes = Wishes({"cuisine": {"italian": 1e12, "thai": -1e12}}, ratings=1e12, exponent=4.0)
     rows = [("thai", 1.0, None), ("italian", 1.0, None)]
-    assert order(rows, (1.0, 2e4), wishes, rating=lambda _: 1000.0) == [1, 0]
+    assert order(rows, (1.0, 2e4), wishes, stars={"item 0": 1000.0, "item 1": 1000.0}) == [1, 0]
 
 
 def test_wishes_do_not_show_when_they_are_printed() -> None:
@@ -272,3 +278,95 @@ def test_a_program_whose_wishes_have_a_wrong_type_hears_so_at_once(wishes: dict[
     """And not after the question. Planted bug: a word in place of kinds, of which parts pass."""
     with pytest.raises(WishError):
         Wishes(**wishes)
+
+
+# -- the same work whoever wishes what ------------------------------------------------------------
+
+KINDS = (AttributeKind.CATEGORY, AttributeKind.NUMBER, AttributeKind.FLAG, AttributeKind.HOURS)
+SIXTEEN = (OPEN, *(Attribute(f"a{n}", KINDS[n % 4]) for n in range(15)))
+DEAR: dict[AttributeKind, tuple[Value, ...]] = {
+    AttributeKind.CATEGORY: ("\ufb03" * 500, "clinic", None),
+    AttributeKind.NUMBER: (1e300, -0.0, None),
+    AttributeKind.FLAG: (True, False, None),
+    AttributeKind.HOURS: ("0:00-0:00," * 19 + "0:00-0:01", "Mo" + " " * 197 + "x", None),
+}
+DEAR_TITLES = ("\ufdfa" * 500, ("a" + "\u0316\u0301" * 4) * 55, "Clinic, The (1995)")
+DEAR_LISTINGS = [
+    Listing(i, title, (0.0, 0.0), tuple([DEAR[each.kind][turn] for each in SIXTEEN]))
+    for i, (title, turn) in enumerate((title, turn) for title in DEAR_TITLES for turn in range(3))
+]
+ALL_LIKED = {each.name: {"clinic": 3.0, "yes": -1.0, "\ufb03" * 500: 1.0} for each in SIXTEEN}
+WISHED = {
+    "nothing": NO_WISHES,
+    "what is open now": Wishes(open_now=True),
+    "a kind": Wishes(only={"a0": frozenset({"clinic"})}),
+    "a kind of nothing": Wishes(only={"a0": frozenset()}),
+    "a kind of what is not there": Wishes(only={"view": frozenset({"sea"})}),
+    "a limit": Wishes(at_most={"a1": 0.0}),
+    "a limit of what is no number": Wishes(at_most={"a0": 0.0}),
+    "likes": Wishes(ALL_LIKED),
+    "likes of what is not there": Wishes({"view": {"sea": 1.0}}),
+    "own ratings": Wishes(ratings=2.0),
+    "another disutility": Wishes(exponent=0.5),
+    "everything": Wishes(
+        ALL_LIKED,
+        {each.name: frozenset({"clinic", "yes"}) for each in SIXTEEN},
+        {each.name: 7.0 for each in SIXTEEN},
+        open_now=True,
+        ratings=1.0,
+        exponent=2.0,
+    ),
+}
+OWN = {"nothing": {}, "every title": {title_key(each): 1.0 for each in DEAR_TITLES}}
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("name", WISHED)
+def test_judging_takes_the_same_steps_whoever_wishes_what(name: str, own: str) -> None:
+    """To the last instruction, over items that a server made dear to judge. Planted bugs: hours
+    read only where `open_now` is set; an early exit where no filter is; a title's key made only
+    where something is rated; filters judged until one fails.
+    """
+    distances = [float(n) for n in range(len(DEAR_LISTINGS))]
+
+    def steps(wishes: Wishes, stars: Mapping[str, float]) -> int:
+        def judge() -> tuple[Judged, ...]:
+            return judged(DEAR_LISTINGS, SIXTEEN, distances, wishes, stars, MONDAY)
+
+        return steps_of(judge, re.Pattern, re.Match)
+
+    assert steps(WISHED[name], OWN[own]) == steps(NO_WISHES, {})
+
+
+def hours_of(text: str) -> int:
+    return steps_of(lambda: is_open(text, MONDAY))
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(" ,-:;0124mouedfclMS/", max_size=MAX_HOURS))
+def test_hours_take_steps_in_proportion_to_their_length(text: str) -> None:
+    """A search for the dearest ones, by steps a character. Planted bug: a rule as a pattern that
+    tries every cut between days and times.
+    """
+    steps = hours_of(text)
+    target(steps / (1 + len(text)))
+    assert steps <= 200 + 50 * len(text)
+
+
+DEAREST_HOURS = {
+    "rules": "off;", "spans": "0:00-0:00,", "days": "mo,", "weeks": "su-sa,", "blanks": " ",
+    "dashes": "-", "rules without days": "0:00-0:00;", "spans that end": "mo 0:00-0:00,",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEAREST_HOURS)
+def test_twice_the_hours_take_at_most_twice_the_steps(name: str) -> None:
+    part = DEAREST_HOURS[name]
+    short, long = [part * (size // len(part)) + "mo 0:00-1:00" for size in (90, 180)]
+    assert hours_of(long) <= 2.2 * hours_of(short)
+
+
+def test_hours_are_at_most_200_characters() -> None:
+    HOURS.check("x" * MAX_HOURS)
+    with pytest.raises(OutOfRange, match="printable text of 1 to 200 characters"):
+        HOURS.check("x" * (MAX_HOURS + 1))

@@ -157,6 +157,7 @@ def test_a_live_column_may_come_later(file: Path) -> None:
 
 # -- what is left out -----------------------------------------------------------------------------
 
+NINE_MARKS = "e" + "\u0301" * 8 + "\u0f73"
 BAD = {
     "its latitude is no finite number": ["1,A,nan,13.4", "2,B,inf,13.4", "3,C,,13.4", "4,D,5_0,1"],
     "its longitude is no finite number": ["1,A,52.5,x"],
@@ -169,6 +170,10 @@ BAD = {
         f"3,A\x00,{BERLIN}",
         f"4,A\u200b,{BERLIN}",
         f"5,A\U0010ffff,{BERLIN}",
+    ],
+    "its name is no text with at most 8 combining marks in a row": [
+        f"1,{NINE_MARKS},{BERLIN}",
+        f"2,Film{NINE_MARKS},{BERLIN}",
     ],
     "its id is empty": [f",A,{BERLIN}"],
     "its id is longer than 200 characters": [f"{'x' * 201},A,{BERLIN}"],
@@ -218,6 +223,13 @@ def test_a_value_of_another_type_leaves_its_row_out(file: Path, option: str, val
     reading = read(written(file, *lines, header=f"{HEADER},x"), option)
     kind = option.partition("=")[2]
     assert reading.omissions.lines == (f"1: its x is no {kind} (line 3)",)
+
+
+def test_hours_too_long_for_a_device_to_read_leave_their_row_out(file: Path) -> None:
+    rows = [f"1,A,{BERLIN},{'x' * 200}", f"2,B,{BERLIN},{'x' * 201}"]
+    reading = read(written(file, *rows, header=f"{HEADER},x"), "x=hours")
+    said = "1: its x is no hours of at most 200 characters (line 3)"
+    assert reading.omissions.lines == (said,)
 
 
 def test_lines_are_counted_right_below_lines_that_cannot_be_read(file: Path) -> None:

@@ -366,6 +366,10 @@ TITLES = {
     "a no-break space": ("100\u00a0% Wolf", Item("100 % Wolf", None, ("Drama",))),
     "a soft hyphen": ("Su\u00adspiria", Item("Suspiria", None, ("Drama",))),
     "a direction override": ("Alien \u202efdp", Item("Alien fdp", None, ("Drama",))),
+    "more combining marks in a row than devices take": (
+        "Ame\u0301lie" + "\u0301" * 9,
+        Item("Amelie", None, ("Drama",)),
+    ),
     "nothing that shows": ("\u200b", Item("?", None, ("Drama",))),
     "the year 0": ("Ben-Hur (0000)", Item("Ben-Hur", None, ("Drama",))),
     "the year 9999": ("Far Away (9999)", Item("Far Away", 9999, ("Drama",))),

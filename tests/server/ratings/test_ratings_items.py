@@ -35,6 +35,7 @@ EXPECTED = {
     "2": ItemRow("Misérables, Les", None, ()),
 }
 TEXT_LIMIT = "characters without control characters"
+ACUTE = "\u0301"
 BAD_ROWS = {
     "too few fields": ("1,Heat,", "row must be 4 fields separated by ',', got '1,Heat,'"),
     "an empty item": (",Heat,,", f"item must be 1 to 200 {TEXT_LIMIT}, got ''"),
@@ -46,6 +47,10 @@ BAD_ROWS = {
     "an escape in the title": (
         "1,He\x1bat,,",
         rf"title must be 1 to 500 {TEXT_LIMIT}, got 'He\x1bat'",
+    ),
+    "too many marks in a row": (
+        f"1,e{ACUTE * 9},,",
+        f"title must be text with at most 8 combining marks in a row, got 'e{ACUTE * 9}'",
     ),
     "no year": ("1,Heat,soon,", "year must be a whole number from 1 to 9999, got 'soon'"),
     "year zero": ("1,Heat,0,", "year must be a whole number from 1 to 9999, got '0'"),

@@ -1,0 +1,80 @@
+"""Titles are short, and cheap to compare: few combining marks stand in a row."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import groupby
+
+import pytest
+from hypothesis import given, settings, target
+from hypothesis import strategies as st
+
+from askew.errors import OutOfRange
+from askew.item import Item
+from askew.listing import Listing
+from askew.packed_items import PackedItems
+from askew.plain_text import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
+
+ABOVE, BELOW = "\u0301", "\u0316"  # of two classes, so that they are sorted
+MARKED = "e" + ABOVE * MAX_MARKS
+TOO_MANY = {
+    "one class": "e" + ABOVE * (MAX_MARKS + 1),
+    "two classes": "e" + (ABOVE + BELOW) * 240,
+    "in the middle of a title": f"Amelie{ABOVE * 9} again",
+    "marks that are two": "e" + "\u0344" * 9,
+    "marks that are no marks until they are decomposed": "e" + "\u0f73" * 9,
+}
+
+
+def work(text: str) -> int:
+    """The steps of `unicodedata.normalize`: characters are taken apart, and each row of n marks is
+    sorted by at most n^2 exchanges.
+    """
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    rows = groupby(decomposed, key=lambda each: unicodedata.combining(each) > 0)
+    return len(decomposed) + sum(len([*row]) ** 2 for marks, row in rows if marks)
+
+
+def test_what_begins_with_a_mark_is_one() -> None:
+    """All of Unicode. Planted bug: the class of a character, which three of Tibetan hide."""
+    characters = [chr(code) for code in range(0x110000)]
+    begins = [unicodedata.normalize("NFKD", each.casefold())[:1] for each in characters]
+    marks = [each for each, first in zip(characters, begins, strict=True) if is_mark(each)]
+    assert {each for each in marks if each != "\u0345"} == {  # which folds to a letter
+        each
+        for each, first in zip(characters, begins, strict=True)
+        if first and unicodedata.combining(first)
+    }
+    assert min(marks) == "\u0300"
+
+
+@pytest.mark.parametrize("name", TOO_MANY)
+def test_more_marks_in_a_row_than_a_script_needs_are_refused(name: str) -> None:
+    """In a reply of either kind, in a held file, wherever it stands."""
+    text = TOO_MANY[name]
+    said = "text with at most 8 combining marks in a row"
+    with pytest.raises(OutOfRange, match=said):
+        Item(text)
+    with pytest.raises(OutOfRange, match=said):
+        Listing(0, text, (0.0, 0.0))
+    with pytest.raises(OutOfRange, match=said):
+        PackedItems(f"{MARKED}\n{text}\n{MARKED}", [0] * 3, [0] * 3, [()])
+
+
+def test_marks_that_scripts_need_are_taken() -> None:
+    """Marks at the end of a line and at the start of the next are of two titles."""
+    titles = [MARKED, ABOVE * MAX_MARKS, "Tiếng Việt".encode().decode(), "ガギグ", "बाज़ीराव"]
+    assert all(map(has_few_marks, titles))
+    assert len(PackedItems("\n".join(titles), [0] * 5, [0] * 5, [()])) == 5
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text("a \u0301\u0316\u0344\u0f73\ufdfa\u1f82\uff9e\u00a8", max_size=MAX_TEXT))
+def test_a_title_that_is_taken_takes_steps_in_proportion_to_its_length(text: str) -> None:
+    """A search for the dearest title that is legal. Planted bug: rows of marks as long as a title,
+    480 of which took 100 times as long as any other title.
+    """
+    if has_few_marks(text):
+        steps = work(text) / (1 + len(text))
+        target(steps)
+        assert steps <= 40
