@@ -209,7 +209,9 @@ class OtherKind(WireError):
 
 
 class StaleSpace(WireError):
-    """Of a space that this server does not serve, or a Monday that it does not answer."""
+    """Of a space that this server does not serve, a Monday that it does not answer, or items that
+    it does not answer about.
+    """
 
     def __init__(self) -> None:
         super().__init__("this server does not answer for that space, or not for that Monday")

@@ -20,6 +20,7 @@ from askew.errors import (
     Malformed,
     OtherKind,
     OutOfRange,
+    StaleSpace,
     WireError,
 )
 from askew.held_file import HEAD_BYTES, Head
@@ -140,7 +141,7 @@ REPLIES: dict[str, Case] = {
     "no catalog version": ("catalog_version", b"", Malformed),
     "a catalog version cut short": ("catalog_version", bytes(15), Malformed),
     "a catalog version too long": ("catalog_version", bytes(17), Malformed),
-    "another catalog": ("catalog_version", bytes(16), Malformed),
+    "another catalog": ("catalog_version", bytes(16), StaleSpace),
     "no boosts": ("boosts", b"", Malformed),
     "a boost too few": ("boosts", bytes(2), Malformed),
     "a boost too many": ("boosts", bytes(4), Malformed),

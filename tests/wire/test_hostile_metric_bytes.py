@@ -245,7 +245,7 @@ REPLIES: dict[str, Case] = {
     "item ids beside": ("item_ids", [0, 2, 4], Malformed),
     "boosts beside": ("boosts", bytes(4), Malformed),
     "codes beside": ("codes", bytes(4), Malformed),
-    "another catalog": ("catalog_version", bytes(16), Malformed),
+    "another catalog": ("catalog_version", bytes(16), StaleSpace),
     "no catalog": ("catalog_version", b"", Malformed),
 }
 
@@ -262,7 +262,7 @@ def test_a_reply_to_another_k_is_refused(k: int) -> None:
 
 
 def test_a_reply_about_another_collection_is_refused() -> None:
-    refused(lambda: convert.slate_from_bytes(REPLY_BYTES, MAP_CARD, 3, "places to eat"), Malformed)
+    refused(lambda: convert.slate_from_bytes(REPLY_BYTES, MAP_CARD, 3, "places to eat"), StaleSpace)
     refused(lambda: convert.slate_from_bytes(REPLY_BYTES, MAP_CARD, 3, "bars"), NotFound)
 
 

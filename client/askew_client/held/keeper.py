@@ -80,6 +80,15 @@ class Keeper:
                 found = await self._renewed(day)
             return _told(found, await asyncio.to_thread(self._turn, day))
 
+    async def forget(self, edition: int) -> None:
+        """Hold this edition no more: the server answers about other items. Neither a record nor a
+        file of it stays, so that the next look is a first one and tells nothing of what was held.
+        """
+        async with self._shelf.locked(self._patience):
+            held = await asyncio.to_thread(lambda: self._shelf.record().held)
+            if held is None or held.edition == edition:  # else another program has a new one
+                await asyncio.to_thread(self._settle, Record())
+
     def usable(self, day: int) -> HeldFile | None:
         """What lies on the shelf, if questions that name its edition are still answered."""
         version = self._shelf.record().held

@@ -15,7 +15,7 @@ from typing import Self, TypeVar
 import grpc
 import grpc.aio
 
-from askew.errors import AskewError, Malformed, NotFound, OtherKind, ParameterError
+from askew.errors import AskewError, Malformed, NotFound, OtherKind, ParameterError, StaleSpace
 from askew.held_file import PIECE_BYTES, Part
 from askew.metric_card import Card, MetricCard
 from askew.model_card import MAX_PAYLOAD
@@ -118,7 +118,7 @@ def _checked(convert_reply: Callable[[], _Value]) -> _Value:
     """A reply as a core type. Whatever is wrong with it is the server's doing: a WireError."""
     try:
         return convert_reply()
-    except OtherKind:
+    except (OtherKind, StaleSpace):
         raise  # an honest server, and another one
     except AskewError as error:
         raise Malformed(f"the server's answer was refused: {error}") from None

@@ -50,6 +50,10 @@ class KeptLibrary:
         file = await asyncio.to_thread(self.keeper.usable, (day - _EPOCH).days)
         return None if file is None else await asyncio.to_thread(self.reader.holding, file)
 
+    async def forget(self, edition: int) -> None:
+        """Hold this edition no more."""
+        await self.keeper.forget(edition)
+
     async def refresh(self) -> Refreshed:
         """Look for the current edition if its turn has come."""
         return await self.keeper.refresh(int(self.now()))
@@ -66,6 +70,9 @@ class FetchedAnew:
         """All that the server lets devices hold within the budget."""
         with self._passing() as library:
             return await library.holding(day)
+
+    async def forget(self, _: int) -> None:
+        """There is nothing to forget."""
 
     async def refresh(self) -> Refreshed:
         """Looks at once: there is nothing that could be as it was."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from askew.errors import Malformed, OtherKind, OutOfRange
+from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.metric.map_noise import MapNoise
@@ -86,7 +86,9 @@ def slate_to_bytes(slate: Slate, card: Card) -> bytes:
 
 
 def slate_from_bytes(data: bytes, card: Card, k: int, collection: str = "") -> Slate:
-    """A reply of exactly k whole items: of this card's catalog, or of the collection."""
+    """A reply of exactly k whole items: of this card's catalog, or of the collection. Raises
+    StaleSpace where it is about another one.
+    """
     message = parse(pb.RetrieveResponse(), data)
     version = version_from_bytes(message.catalog_version)
     if isinstance(card, MetricCard):
@@ -94,7 +96,7 @@ def slate_from_bytes(data: bytes, card: Card, k: int, collection: str = "") -> S
     if len(message.item_ids) != k or len(message.items) != k or message.listings:
         raise Malformed(f"the answer has {len(message.item_ids)} items, {k} were asked for")
     if version != card.catalog_version:
-        raise Malformed("the answer is about another catalog than the model card's")
+        raise StaleSpace
     if any(item >= card.n_items for item in message.item_ids):
         raise OutOfRange("an item id", f"below the number of items, {card.n_items}")
     if any(len(payload) > MAX_PAYLOAD for payload in message.payloads):
@@ -116,7 +118,7 @@ def _listings(
     if len(listings) != k or any(others):
         raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
     if version != asked.version:
-        raise Malformed("the answer is about another catalog than the collection's")
+        raise StaleSpace
     for each in listings:
         asked.check(each, card.space)
     return Slate.of_listings(version, listings)

@@ -115,6 +115,23 @@ async def test_the_first_contact_fetches_at_once_and_what_is_held_is_then_used_w
     assert (again.body, again.fetched, again.version) == (OLD, 0, first.version)
 
 
+async def test_what_is_forgotten_leaves_nothing_that_the_next_look_could_tell(
+    keeper: Made, shelf: Shelf
+) -> None:
+    """Where a server answers about other items. The next look takes a head and a whole body, also
+    where they are those from before. Planted bug: a body that stays, and is not fetched again.
+    """
+    device = keeper(FakeSource.of(OLD))
+    await device.held()
+    await device.keeper.forget(MONDAY)
+    assert (names(shelf), shelf.record()) == (set(), Record())
+    source = FakeSource.of(OLD)
+    again = await keeper(source).held()
+    assert again.fetched == HEAD_BYTES + len(OLD)
+    await device.keeper.forget(MONDAY - PERIOD)  # another program fetched a newer one meanwhile
+    assert (await keeper(FakeSource({})).held()).version == again.version
+
+
 async def test_only_this_account_can_read_and_write_what_is_held(
     keeper: Made, shelf: Shelf
 ) -> None:

@@ -1,0 +1,307 @@
+"""The shipped deployment over its first updates: two servers of one folder behind the proxy.
+
+Devices that hold the old version and devices that hold nothing ask all along. Servers and devices
+share a clock that a test sets, so that Mondays come when they are wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import time
+import urllib.request
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
+from prometheus_client.parser import text_string_to_metric_families
+
+from askew.editions import PERIOD, edition_of
+from askew_client import AskewClient, ClientSettings
+from askew_client.transport.held import KeptLibrary
+from askew_server.demo.model import demo_model
+from askew_server.demo.simulation import films, simulate
+from askew_server.model import artifact
+from askew_server.model.catalog_update import update
+from askew_server.model.item_model import ItemModel
+from askew_server.model.mondays import text_of_edition, today
+from askew_server.ratings import ItemRow, RatingTable
+
+require_nginx()
+
+PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
+DAY = 86_400
+THIS = edition_of(today())
+MONDAYS = [text_of_edition(THIS + each * PERIOD) for each in range(4)]
+# `askew-server`, with a clock that is as many seconds ahead as a file says.
+CLOCKED = """
+import pathlib, sys, time
+really, ahead = time.time, pathlib.Path(sys.argv.pop(1))
+time.time = lambda: really() + float(ahead.read_text())
+from askew_server.cli.start import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models of one space and of other items: `v1`, and `v2` without the first forty."""
+    folder, model = tmp_path_factory.mktemp("store"), demo_model()
+    artifact.save(model, folder / "v1")
+    artifact.save(later(model), folder / "v2")
+    return folder
+
+
+def later(model: ItemModel) -> ItemModel:
+    catalog, left_out = films(), 40
+    ratings = simulate(catalog, n_people=500)
+    stays = ratings.item >= left_out
+    table = RatingTable(
+        person=ratings.person[stays],
+        item=ratings.item[stays] - left_out,
+        rating=ratings.rating[stays],
+        n_people=500,
+        item_keys=tuple(film.title for film in catalog[left_out:]),
+    )
+    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in catalog}
+    return update(model, table, rows, source=model.card.source)
+
+
+class Clock:
+    """The time of servers and devices."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path, self._really, self._ahead = path, time.time, 0.0
+        monkeypatch.setattr(time, "time", self.now)
+        # What a library takes where it is told no other clock.
+        monkeypatch.setattr(KeptLibrary.__init__, "__defaults__", (self.now,))
+
+    def now(self) -> float:
+        return self._really() + self._ahead
+
+    def set(self, edition: int, days: float) -> None:
+        """So many days after an edition began."""
+        self._ahead = (edition + days) * DAY - self._really()
+        new = self.path.with_suffix(".new")
+        new.write_text(str(self._ahead))
+        new.replace(self.path)
+
+
+@dataclass
+class Server:
+    """One of the two, which may be started again at its place."""
+
+    host: str
+    models: Path
+    clock: Path
+    port: int = 0
+    pages: int = 0
+    process: Process | None = field(default=None, repr=False)
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    async def start(self) -> None:
+        shipped = ("--config", str(SHIPPED.with_name("server.toml")), "--models", str(self.models))
+        place = ("--host", self.host, "--port", str(self.port))
+        pages = ("--metrics-host", self.host, "--metrics-port", "0", "--log-format", "text")
+        self.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", CLOCKED, str(self.clock), "serve", *shipped, *place, *pages),
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        assert self.process.stdout is not None
+        line = (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)).decode()
+        self.port = int(line.removeprefix(f"listening on {self.host}:").partition(",")[0])
+        ready = await self.says(" ready ")
+        self.pages = int(ready.rpartition("metrics_port=")[2])
+
+    async def says(self, wanted: str) -> str:
+        """The next line of its log with these words."""
+        assert self.process is not None
+        assert self.process.stderr is not None
+        while wanted not in (
+            line := (await asyncio.wait_for(self.process.stderr.readline(), PATIENCE)).decode()
+        ):
+            assert line, f"it ended and never said {wanted}"
+        return line
+
+    async def stop(self) -> None:
+        assert self.process is not None
+        if self.process.returncode is None:
+            self.process.terminate()
+        await asyncio.wait_for(self.process.communicate(), PATIENCE)
+
+    async def catalogs(self) -> set[tuple[str, str]]:
+        """By its numbers, the digest of what devices hold of each Monday."""
+
+        def read() -> str:
+            with urllib.request.urlopen(f"http://{self.host}:{self.pages}/metrics") as page:
+                return str(page.read().decode())
+
+        return {
+            (sample.labels["monday"], sample.labels["digest"])
+            for family in text_string_to_metric_families(await asyncio.to_thread(read))
+            for sample in family.samples
+            if sample.name == "askew_catalog_info"
+        }
+
+
+@dataclass
+class Shop:
+    """The folder, the servers and the proxy, and what was seen of their numbers."""
+
+    folder: Path
+    store: Path
+    clock: Clock
+    servers: list[Server]
+    proxy: Proxy
+    devices: Path
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    _names: Iterator[int] = field(default_factory=itertools.count)
+
+    def link(self, monday: str, version: str) -> None:
+        """A Monday names a version from now on, in one step."""
+        new = self.folder / ".new"
+        new.symlink_to(self.store / version)
+        new.replace(self.folder / monday)
+
+    async def both_say(self, words: str) -> None:
+        for server in self.servers:
+            await server.says(words)
+
+    async def restart(self, *which: int) -> None:
+        for each in which:
+            await self.servers[each].stop()
+            await self.servers[each].start()
+
+    def device(self) -> Device:
+        return Device(self.proxy, self.devices / str(next(self._names)))
+
+    async def serves(self, *devices: Device) -> None:
+        """Each of them, and one that holds nothing, is answered by both servers."""
+        for device in (*devices, self.device()):
+            for _ in range(6):  # each on a connection of its own
+                await device.asks()
+        await self.look()
+
+    async def look(self) -> None:
+        for server in self.servers:
+            self.seen |= await server.catalogs()
+
+    @property
+    def changed(self) -> set[str]:
+        """The Mondays for which the alert fires: `count by (monday) (count by (monday, digest))`,
+        of all that was seen.
+        """
+        mondays = [monday for monday, _ in self.seen]
+        return {each for each in mondays if mondays.count(each) > 1}
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device, whose program starts anew for each question."""
+
+    proxy: Proxy
+    folder: Path
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[AskewClient]:
+        settings = ClientSettings(
+            way="signal", k=4, pace=0.001, timeout=PATIENCE, authority=str(self.proxy.authority)
+        )
+        client = AskewClient(settings, server=self.proxy.address, directory=self.folder)
+        async with client:
+            yield client
+
+    async def asks(self) -> None:
+        async with self._open() as client:
+            answer = await client.ask()
+            assert len(answer.results) == 4
+
+    async def refreshes(self) -> str:
+        async with self._open() as client:
+            return (await client.refresh()).edition.isoformat()
+
+
+@pytest.fixture
+async def shop(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Shop]:
+    """Two servers of `v1`, in the middle of a week."""
+    folder, devices = tmp_path / "models", tmp_path / "devices"
+    folder.mkdir()
+    (folder / MONDAYS[0]).symlink_to(store / "v1")
+    clock = Clock(tmp_path / "ahead", monkeypatch)
+    clock.set(THIS, 2.5)
+    servers = [Server(f"127.0.0.{each}", folder, clock.path) for each in (2, 3)]
+    async with AsyncExitStack() as left:
+        for server in servers:
+            await server.start()
+            left.push_async_callback(server.stop)
+        nginx = tmp_path / "nginx"
+        nginx.mkdir()
+        with ExitStack() as stack:
+            proxy = stack.enter_context(proxying([each.address for each in servers], nginx))
+            yield Shop(folder, store, clock, servers, proxy, devices)
+
+
+async def test_no_question_fails_from_one_version_to_the_next_and_back(shop: Shop) -> None:
+    """As docs/operations.md tells it: an update, a change of mind, restarts, and a rollback."""
+    clock, old = shop.clock, shop.device()
+    await shop.serves(old)
+
+    shop.link(MONDAYS[1], "v2")
+    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    (shop.folder / MONDAYS[1]).unlink()  # a rollback before its Monday
+    await shop.both_say(f"withdrawn monday={MONDAYS[1]}")
+    shop.link(MONDAYS[1], "v2")
+    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.serves(old)
+
+    clock.set(THIS + PERIOD, 0.1)  # old devices have not looked yet
+    await shop.serves(old)
+    await shop.restart(0)
+    await shop.serves(old)
+    await shop.restart(1)
+    await shop.serves(old)
+
+    shop.link(MONDAYS[1], "v1")  # in place of one that has come
+    await shop.both_say("devices hold other items since that Monday")
+    await shop.serves(old)
+    shop.link(MONDAYS[1], "v2")
+
+    clock.set(THIS + PERIOD, 2.5)
+    assert await old.refreshes() == MONDAYS[1]
+    await shop.serves(old)
+
+    shop.link(MONDAYS[2], "v1")  # a rollback after its Monday: v1 again, from the next one on
+    await shop.both_say(f"swapped monday={MONDAYS[2]}")
+    clock.set(THIS + 2 * PERIOD, 0.1)
+    await shop.restart(0)
+    await shop.serves(old)
+    await shop.restart(1)
+    await shop.serves(old)
+    clock.set(THIS + 2 * PERIOD, 2.5)
+    assert await old.refreshes() == MONDAYS[2]
+    await shop.serves(old)
+    assert {monday for monday, _ in shop.seen} == set(MONDAYS[:3])
+    assert shop.changed == set()
+
+
+async def test_a_file_comes_whole_also_where_two_servers_differ(shop: Shop) -> None:
+    """Planted bug: a proxy that gives each call to another server, so that a head and a body of two
+    versions never fit, and no new device can begin.
+    """
+    await shop.look()
+    shop.link(MONDAYS[0], "v2")
+    await shop.restart(0)
+    await shop.look()
+    assert shop.changed == {MONDAYS[0]}  # and the operator is woken
+    for _ in range(8):
+        assert await shop.device().refreshes() == MONDAYS[0]
