@@ -53,26 +53,15 @@ def read_identity(tls: Tls) -> Identity:
     )
 
 
-def usable_identity(tls: Tls, now: datetime) -> Identity:
-    """The same, within its time. Raises AccessError as `read_identity` does, and OutOfTime."""
-    found = read_identity(tls)
+def check_time(found: Identity, certificate: Path, now: datetime) -> None:
+    """Raises AccessError for a certificate that nobody takes now."""
     if found.ends <= now:
-        raise OutOfTime(f"the certificate {tls.certificate} expired on {_moment(found.ends)}")
+        raise AccessError(f"the certificate {certificate} expired on {_moment(found.ends)}")
     if now < found.begins:
-        raise OutOfTime(
-            f"the certificate {tls.certificate} is not valid before {_moment(found.begins)}; "
-            "is this machine's clock right?",
-            found.begins,
+        raise AccessError(
+            f"the certificate {certificate} is not valid before {_moment(found.begins)}; is this "
+            "machine's clock right?"
         )
-    return found
-
-
-class OutOfTime(AccessError):
-    """A certificate that nobody takes now. begins: when it can be taken, if it ever can."""
-
-    def __init__(self, text: str, begins: datetime | None = None) -> None:
-        super().__init__(text)
-        self.begins = begins
 
 
 def _moment(time: datetime) -> str:

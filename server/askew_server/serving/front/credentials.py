@@ -16,7 +16,7 @@ import grpc
 
 from askew.errors import AccessError
 from askew_server.serving.configuration.tls import Tls
-from askew_server.serving.front.certificates import Identity, OutOfTime, usable_identity
+from askew_server.serving.front.certificates import Identity, check_time, read_identity
 
 _Mark = tuple[int, int, int] | None
 
@@ -53,7 +53,8 @@ class Certificates:
         self._tls, self._refused, self._now, self._lock = tls, refused, now, Lock()
         self._marks = _marks(tls)
         self._begins: datetime | None = None  # of what was refused because it is to come
-        self.identity = usable_identity(tls, now())
+        self.identity = read_identity(tls)
+        check_time(self.identity, tls.certificate, now())
 
     @property
     def days_left(self) -> float:
@@ -69,12 +70,14 @@ class Certificates:
             self._marks = marks  # taken before reading: what changes meanwhile is read again
             self._begins = None
             try:
-                self.identity = usable_identity(self._tls, now)
+                found = read_identity(self._tls)
+                self._begins = found.begins if now < found.begins else None
+                check_time(found, self._tls.certificate, now)
             except AccessError as error:
-                self._begins = error.begins if isinstance(error, OutOfTime) else None
                 self._refused(str(error))
                 return None
-            return self.identity
+            self.identity = found
+            return found
 
 
 def _marks(tls: Tls) -> tuple[_Mark, ...]:
