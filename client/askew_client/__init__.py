@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 _HOMES = {
     "AskewClient": "askew_client.client",
     "AxisValues": "askew_client.profile.named_place",
-    "BlockingClient": "askew_client.blocking_client",
+    "BlockingClient": "askew_client.client",
     "ClientSettings": "askew_client.settings.settings",
     "Position": "askew.metric.position",
     "UnknownTitle": "askew_client.client",
@@ -24,8 +24,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from askew.metric.position import Position
-    from askew_client.blocking_client import BlockingClient
-    from askew_client.client import AskewClient, UnknownTitle
+    from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.places.wishes import Wishes
     from askew_client.profile.named_place import AxisValues
     from askew_client.settings.settings import ClientSettings

@@ -4,17 +4,20 @@
         answer = await client.ask()
         best = client.pick(answer)
 
-`askew_client.blocking_client` is the same for scripts without an event loop.
+BlockingClient is the same for scripts, without an event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import warnings
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from functools import wraps
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from askew.address import host_of
 from askew.errors import ParameterError
@@ -29,15 +32,22 @@ from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.protocol import Transport
 from askew_client.views.near import NearAnswer, NearQuote
 from askew_client.views.problems import value_of
+from askew_client.views.rated import Rated
 from askew_client.views.values import Answer, Quote, Refreshed, Result
+
+if TYPE_CHECKING:
+    from askew_client.views.budget import Budget
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class UnknownTitle(UserWarning):
     """A rated title is of no item that is held or was met: it is kept, unused. It is not named."""
 
 
-class AskewClient:
-    """Ask in private from an event loop. Raises AskewError where a Companion returns a Setback."""
+class _Client:
+    """What either client does at once, on this device alone."""
 
     def __init__(
         self,
@@ -47,7 +57,7 @@ class AskewClient:
         directory: str | Path | None = None,
         transport: Transport | None = None,
     ) -> None:
-        """Nothing is opened before `async with`. Raises ParameterError for a wrong argument.
+        """Nothing is opened before `with`. Raises ParameterError for a wrong argument.
 
         directory: where the profile and the ledger are kept; None is the platform's own place.
         """
@@ -58,27 +68,25 @@ class AskewClient:
         self._opening: AbstractAsyncContextManager[Companion] = open_companion(
             settings, server=server, directory=directory, transport=transport
         )
-        self._companion: Companion | None = None
+        self._opened: Companion | None = None
 
-    async def __aenter__(self) -> Self:
-        self._companion = await self._opening.__aenter__()
-        return self
+    async def _open(self) -> None:
+        self._opened = await self._opening.__aenter__()
 
-    async def __aexit__(
+    async def _close(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._companion = None
+        self._opened = None
         await self._opening.__aexit__(kind, error, trace)
 
     @property
-    def companion(self) -> Companion:
-        """The whole facade, for what this class has no method for."""
-        if self._companion is None:
-            raise ParameterError("client", None, "open: use it in a with statement")
-        return self._companion
+    def _companion(self) -> Companion:
+        if self._opened is None:
+            raise _not_open()
+        return self._opened
 
     def rate(self, label: str, rating: float) -> None:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError.
@@ -86,56 +94,29 @@ class AskewClient:
         Warns with UnknownTitle where no item that is held or was met has this title; `ask` and
         `quote` connect.
         """
-        rate(self.companion, label, rating)
+        _check("label", label, str, 'text, such as "Alien (1979)"')
+        _check("rating", rating, Real, "a number")
+        self._companion.rate(label, float(rating))
+        if not self._companion.knows(label):
+            text = "this device knows no such title: the rating is kept, and not used"
+            warnings.warn(text, UnknownTitle, stacklevel=2)
+
+    def ratings(self) -> tuple[Rated, ...]:
+        """Every rating that this device keeps, newest first."""
+        return self._companion.ratings()
 
     def unmatched(self) -> tuple[str, ...]:
         """The rated titles of no item that is held or was met, newest first."""
-        return tuple(each.label for each in self.companion.unmatched())
+        return tuple(each.label for each in self._companion.unmatched())
 
-    async def quote(self) -> Quote:
-        """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
-        return value_of(await self.companion.quote())
-
-    async def ask(self, *, second_space: bool = False, quoted: Quote | None = None) -> Answer:
-        """The answer to this slot's question.
-
-        second_space: the person's yes to another space's signal within one month; without it,
-        SecondSpace is raised where there would be one. quoted: what `quote` said; the question is
-        of its month, even if that has ended since.
-        """
-        return value_of(await self.companion.ask(second_space=second_space, quoted=quoted))
-
-    async def refresh(self) -> Refreshed:
-        """Look for the current edition of what is held, if its turn has come: for a timer, a few
-        times a day. No question does that while what is held is still answered.
-        """
-        return value_of(await self.companion.refresh())
+    def budget(self) -> Budget:
+        """What was spent and what is left: `print(*client.budget().words, sep="\\n")`."""
+        return self._companion.budget()
 
     @property
     def places(self) -> PlaceDesk:
         """The named places: `client.places.add("home", Position(52.52, 13.4))`, list, move."""
-        return self.companion.nearby
-
-    async def near(
-        self,
-        collection: str,
-        place: str | Spot = "home",
-        *,
-        wishes: Wishes = NO_WISHES,
-        second_space: bool = False,
-    ) -> NearAnswer:
-        """The items of a collection near a place, ranked and picked here.
-
-        place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
-        without a name: a fresh signal and a charge each time. wishes: never sent.
-        """
-        nearby = self.companion.nearby
-        outcome = nearby.near(collection, place, wishes=wishes, second_space=second_space)
-        return value_of(await outcome)
-
-    async def near_quote(self, collection: str, place: str | Spot = "home") -> NearQuote:
-        """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
-        return value_of(await self.companion.nearby.quote(collection, place))
+        return self._companion.places
 
     def pick(self, answer: Answer) -> Result:
         """The best result of an answer for this person. Never sent."""
@@ -148,14 +129,126 @@ class AskewClient:
         return answer.results
 
 
-def rate(companion: Companion, label: str, rating: float) -> None:
-    """Rate a title; the warning names the line of who called the client."""
-    _check("label", label, str, 'text, such as "Alien (1979)"')
-    _check("rating", rating, Real, "a number")
-    companion.rate(label, float(rating))
-    if not companion.knows(label):
-        text = "this device knows no such title: the rating is kept, and not used"
-        warnings.warn(text, UnknownTitle, stacklevel=3)
+class AskewClient(_Client):
+    """Ask in private from an event loop. Raises AskewError where a Companion returns a Setback."""
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._close(kind, error, trace)
+
+    @property
+    def companion(self) -> Companion:
+        """The whole facade, for what this class has no method for."""
+        return self._companion
+
+    # `self` is either client: BlockingClient runs these very functions to their end.
+
+    async def quote(self: _Client) -> Quote:
+        """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
+        return value_of(await self._companion.quote())
+
+    async def ask(
+        self: _Client, *, second_space: bool = False, quoted: Quote | None = None
+    ) -> Answer:
+        """The answer to this slot's question.
+
+        second_space: the person's yes to another space's signal within one month; without it,
+        SecondSpace is raised where there would be one. quoted: what `quote` said; the question is
+        of its month, even if that has ended since.
+        """
+        return value_of(await self._companion.ask(second_space=second_space, quoted=quoted))
+
+    async def refresh(self: _Client) -> Refreshed:
+        """Look for the current edition of what is held, if its turn has come: for a timer, a few
+        times a day. No question does that while what is held is still answered.
+        """
+        return value_of(await self._companion.refresh())
+
+    async def near(
+        self: _Client,
+        collection: str,
+        place: str | Spot = "home",
+        *,
+        wishes: Wishes = NO_WISHES,
+        second_space: bool = False,
+    ) -> NearAnswer:
+        """The items of a collection near a place, ranked and picked here.
+
+        place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
+        without a name: a fresh signal and a charge each time. wishes: never sent.
+        """
+        nearby = self._companion.nearby
+        outcome = nearby.near(collection, place, wishes=wishes, second_space=second_space)
+        return value_of(await outcome)
+
+    async def near_quote(self: _Client, collection: str, place: str | Spot = "home") -> NearQuote:
+        """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
+        return value_of(await self._companion.nearby.quote(collection, place))
+
+
+def _to_its_end(
+    method: Callable[Concatenate[_Client, _P], Coroutine[Any, Any, _T]],
+) -> Callable[Concatenate[BlockingClient, _P], _T]:
+    """A coroutine of AskewClient as a method that waits: the same arguments, words and value."""
+
+    @wraps(method)
+    def waits(client: BlockingClient, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return client._run(method(client, *args, **kwargs))
+
+    return waits
+
+
+class BlockingClient(_Client):
+    """The same as AskewClient, for scripts: `with BlockingClient(settings) as client:`."""
+
+    _runner: asyncio.Runner | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self._runner = asyncio.Runner()
+            self._runner.run(self._open())
+            return self
+        limit = "used without an event loop; with one, as in a notebook: async with AskewClient"
+        raise ParameterError("BlockingClient", "a running event loop", limit)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._run(self._close(kind, error, trace))
+        finally:
+            if self._runner is not None:
+                self._runner.close()
+            self._runner = None
+
+    def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        if self._runner is None:
+            coroutine.close()
+            raise _not_open()
+        return self._runner.run(coroutine)
+
+    quote = _to_its_end(AskewClient.quote)
+    ask = _to_its_end(AskewClient.ask)
+    refresh = _to_its_end(AskewClient.refresh)
+    near = _to_its_end(AskewClient.near)
+    near_quote = _to_its_end(AskewClient.near_quote)
+
+
+def _not_open() -> ParameterError:
+    return ParameterError("client", None, "open: use it in a with statement")
 
 
 def _check(name: str, value: object, kind: type, limit: str) -> None:

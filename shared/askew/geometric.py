@@ -37,10 +37,10 @@ def check_lattice(step_exponent: int, inverse_rate: int) -> None:
     """Raises ParameterError unless these are numbers of a lattice: its step, 2**-step_exponent, and
     the rate q of its noise.
     """
-    if not 0 <= step_exponent <= MAX_STEP_EXPONENT:
+    if type(step_exponent) is not int or not 0 <= step_exponent <= MAX_STEP_EXPONENT:
         limit = f"an integer from 0 to {MAX_STEP_EXPONENT}"
         raise ParameterError("step_exponent", step_exponent, limit)
-    if not 1 <= inverse_rate <= MAX_INVERSE_RATE:
+    if type(inverse_rate) is not int or not 1 <= inverse_rate <= MAX_INVERSE_RATE:
         limit = f"an integer from 1 to {MAX_INVERSE_RATE}"
         raise ParameterError("inverse_rate", inverse_rate, limit)
 
@@ -88,14 +88,22 @@ class TwoSidedGeometric:
     """The law P(n) = (1 - r) / (1 + r) * r**|n| on the integers, r = inverse_rate / (1 + same).
 
     `levels` is how many binary digits are thrown at once; it changes the work, never the law.
+    Raises ParameterError unless both are integers of at least 1.
     """
 
     inverse_rate: int
     levels: int
 
+    def __post_init__(self) -> None:
+        for name, value in (("inverse_rate", self.inverse_rate), ("levels", self.levels)):
+            if type(value) is not int or value < 1:
+                raise ParameterError(name, value, "an integer of at least 1")
+
     @classmethod
     def with_constant_work(cls, inverse_rate: int) -> TwoSidedGeometric:
         """Enough digits that going beyond them has probability at most 2**-128."""
+        if type(inverse_rate) is not int or inverse_rate < 1:
+            raise ParameterError("inverse_rate", inverse_rate, "an integer of at least 1")
         draws = WORD_BITS * log(2) / -log(inverse_rate / (inverse_rate + 1))
         return cls(inverse_rate, ceil(log2(draws)))
 

@@ -49,6 +49,7 @@ from typing import Final
 
 from askew.errors import ParameterError
 from askew.geometric import TwoSidedGeometric, check_lattice, lattice_for
+from askew.privacy import exact_rational
 from askew.randomness import Coins, RandomBits, RationalOdds
 
 GAUGE: Final = Fraction(11545, 10000)  # steps a crow's distance of s takes, at most
@@ -81,11 +82,12 @@ class HexagonalLattice:
     def for_epsilon(cls, epsilon: Fraction) -> HexagonalLattice:
         """The lattice whose epsilon per crow's kilometer is at most `epsilon`, by under 0.1 %.
 
-        Raises ParameterError outside [1/1024, 1024].
+        Raises ParameterError outside [1/1024, 1024], and for a float.
         """
-        if not Fraction(1, 1024) <= epsilon <= 1024:
-            raise ParameterError("epsilon", epsilon, "between 1/1024 and 1024 per kilometer")
-        return cls(*lattice_for(GAUGE / epsilon))
+        exact = exact_rational("epsilon", epsilon)
+        if not Fraction(1, 1024) <= exact <= 1024:
+            raise ParameterError("epsilon", exact, "between 1/1024 and 1024 per kilometer")
+        return cls(*lattice_for(GAUGE / exact))
 
     @property
     def step(self) -> Fraction:
@@ -128,7 +130,13 @@ class HexagonalLattice:
         return self.step * (i - Fraction(j, 2)), RISE * self.step * j
 
     def perturb(self, point: Plain, bits: RandomBits) -> tuple[int, int]:
-        """A noisy lattice point of a point (x, y), both coordinates rounded to the grain."""
+        """A noisy lattice point of a point (x, y), both coordinates rounded to the grain.
+
+        Raises ParameterError, which repeats no coordinate, for one that is not exact.
+        """
+        if not all(isinstance(each, (int, Fraction)) for each in point):
+            kinds = tuple(type(each).__name__ for each in point)
+            raise ParameterError("point", kinds, "ints or Fractions, such as Fraction('1.5')")
         near, move = self._round(point, bits), self._draw(bits)
         i, j = near[0] + move[0], near[1] + move[1]
         return _to_grain(i, self.grain), _to_grain(j, self.grain)

@@ -36,7 +36,7 @@ from functools import cached_property
 
 from askew.errors import ParameterError
 from askew.geometric import TwoSidedGeometric, check_lattice, lattice_for
-from askew.privacy import Reach, SignalLoss
+from askew.privacy import Reach, SignalLoss, exact_rational
 from askew.randomness import Coins, RandomBits, RationalOdds
 
 COORDINATE_LIMIT = 2**31 - 1  # the wire carries 32-bit signed integers
@@ -61,11 +61,12 @@ class Lattice:
         """The lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %.
 
         Powers of two are met exactly. step_exponent is never 0, which would take no bytes on the
-        wire. Raises ParameterError outside [1/1024, 1024].
+        wire. Raises ParameterError outside [1/1024, 1024], and for a float.
         """
-        if not Fraction(1, 1024) <= epsilon <= 1024:
-            raise ParameterError("epsilon", epsilon, "between 1/1024 and 1024")
-        return cls(*lattice_for(1 / Fraction(epsilon)))
+        exact = exact_rational("epsilon", epsilon)
+        if not Fraction(1, 1024) <= exact <= 1024:
+            raise ParameterError("epsilon", exact, "between 1/1024 and 1024")
+        return cls(*lattice_for(1 / exact))
 
     @property
     def epsilon(self) -> Fraction:
@@ -89,7 +90,8 @@ class Lattice:
     def perturb(self, point: Iterable[float | Fraction], bits: RandomBits) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point (d,), as integers; the only thing to send.
 
-        The point is finite and inside its space, which `Profile` has checked.
+        The point is inside its space, which `Profile` has checked. Raises ParameterError, which
+        repeats no coordinate, for one that is not finite.
         """
         return tuple([clamped(z) for z in self.draw(point, bits)])
 
@@ -103,7 +105,12 @@ class Lattice:
         """Randomized rounding: up with the probability of the fraction, so right on average."""
         below, odds = [], []
         for coordinate in point:
-            numerator, denominator = coordinate.as_integer_ratio()  # exact: floats are rationals
+            try:
+                numerator, denominator = (
+                    coordinate.as_integer_ratio()
+                )  # exact: floats are rationals
+            except (AttributeError, ValueError, OverflowError):  # no number, NaN, an infinity
+                raise ParameterError("point", type(coordinate), "finite numbers") from None
             whole, rest = divmod(numerator << self.step_exponent, denominator)
             below.append(whole)
             odds.append(RationalOdds(Fraction(rest, denominator)))

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from askew.enclosure import exp_minus, log_ratio
 from askew.errors import ParameterError
-from askew.privacy import Reach, SignalLoss
+from askew.privacy import Reach, SignalLoss, exact_rational
 from askew.randomness import Coins, RandomBits, RationalOdds
 from askew.sizes import MAX_BUCKETS
 
@@ -40,7 +40,8 @@ class RandomizedResponse:
     odds: Fraction
 
     def __post_init__(self) -> None:
-        if not 2 <= self.buckets <= MAX_BUCKETS:
+        exact_rational("odds", self.odds)
+        if type(self.buckets) is not int or not 2 <= self.buckets <= MAX_BUCKETS:
             raise ParameterError("buckets", self.buckets, f"an integer from 2 to {MAX_BUCKETS}")
         most = _largest_odds(Fraction(MAX_EPSILON))
         if not 1 < self.odds <= most or (self.odds * 2**ODDS_BITS).denominator != 1:
@@ -51,11 +52,12 @@ class RandomizedResponse:
     def for_epsilon(cls, buckets: int, epsilon: Fraction) -> RandomizedResponse:
         """The response whose epsilon is at most `epsilon`, with odds within 2**-30 of exp(epsilon).
 
-        Raises ParameterError outside [1/1024, 20].
+        Raises ParameterError outside [1/1024, 20], and for a float.
         """
-        if not _LEAST_EPSILON <= epsilon <= MAX_EPSILON:
-            raise ParameterError("epsilon", epsilon, f"between 1/1024 and {MAX_EPSILON}")
-        return cls(buckets, _largest_odds(epsilon))
+        exact = exact_rational("epsilon", epsilon)
+        if not _LEAST_EPSILON <= exact <= MAX_EPSILON:
+            raise ParameterError("epsilon", exact, f"between 1/1024 and {MAX_EPSILON}")
+        return cls(buckets, _largest_odds(exact))
 
     @property
     def epsilon(self) -> Fraction:

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from inspect import isawaitable, iscoroutinefunction, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
 import pytest
@@ -18,9 +19,12 @@ import askew_client
 from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportError
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
-from askew_client.views.values import Answer
+from askew_client.views.near import NearAnswer
+from askew_client.views.values import Answer, Quote
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from client.conftest import Pair
 
 SETTINGS = ClientSettings(
@@ -143,7 +147,7 @@ def test_a_rating_of_a_wrong_type_is_refused_and_not_repeated(
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
         with pytest.raises(ParameterError) as refusal:
             client.rate(label, rating)
-        assert client.companion.ratings() == ()
+        assert client.ratings() == ()
     assert refusal.value.name == name
     assert "Secret" not in str(refusal.value)
     assert "4.5" not in str(refusal.value)
@@ -154,7 +158,7 @@ def test_numbers_of_other_kinds_are_ratings(network: LocalTransport, tmp_path: P
         ratings: list[Any] = [4, np.float32(4), np.int64(4), Fraction(4)]
         for rating in ratings:
             client.rate("Film 9 (1969)", rating)
-            assert [each.rating for each in client.companion.ratings()] == [4.0]
+            assert [each.rating for each in client.ratings()] == [4.0]
 
 
 @pytest.mark.parametrize("answer", [None, "Film 9 (1969)"])
@@ -182,6 +186,62 @@ def test_a_title_that_the_catalog_does_not_have_is_told_and_kept(
         assert client.unmatched() == ("Other Film", "Secret Film")
 
 
+def reachable(start: object) -> Iterator[tuple[str, object]]:
+    """Every public attribute of an object, and of those of this program that these give."""
+    found, left = {id(start)}, [(type(start).__name__, start)]
+    while left:
+        path, value = left.pop()
+        for name in dir(value):
+            if name.startswith("_"):
+                continue
+            each = getattr(value, name)
+            yield f"{path}.{name}", each
+            ours = type(each).__module__.startswith("askew")
+            if ours and not callable(each) and id(each) not in found:
+                found.add(id(each))
+                left.append((f"{path}.{name}", each))
+
+
+def test_nothing_that_a_script_reaches_is_a_coroutine(
+    network: LocalTransport, tmp_path: Path
+) -> None:
+    """Planted bug: a `companion` that the script gets too, whose `ask` waits for an event loop."""
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        names = dict(reachable(client))
+        assert [path for path, each in names.items() if iscoroutinefunction(each)] == []
+        assert {"BlockingClient.ask", "BlockingClient.places.add"} <= names.keys()
+        found = (client.ask(), client.quote(), client.refresh(), client.budget(), client.places)
+        assert not any(map(isawaitable, found))
+    waiting = {name for name, each in vars(AskewClient).items() if iscoroutinefunction(each)}
+    assert {name for name in waiting if not name.startswith("_")} <= vars(BlockingClient).keys()
+
+
+@pytest.mark.parametrize("name", ["ask", "near", "near_quote", "quote", "refresh"])
+def test_a_script_calls_with_the_same_arguments(name: str) -> None:
+    mine, theirs = getattr(BlockingClient, name), getattr(AskewClient, name)
+    assert (signature(mine), mine.__doc__) == (signature(theirs), theirs.__doc__)
+
+
+def test_a_type_checker_knows_what_a_script_gets(network: LocalTransport, tmp_path: Path) -> None:
+    """mypy reads this: each `assert_type` fails its run where a type is lost."""
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        assert_type(client.ask(second_space=False), Answer)
+        assert_type(client.quote(), Quote)
+        with pytest.raises(AskewError):
+            assert_type(client.near("food", "home"), NearAnswer)
+
+
+async def test_a_script_inside_an_event_loop_is_told_which_client_it_wants(
+    network: LocalTransport, tmp_path: Path
+) -> None:
+    """A notebook has one. Before: a RuntimeError, and a warning of a coroutine nobody awaited."""
+    with (
+        pytest.raises(AskewError, match="async with AskewClient"),
+        BlockingClient(SETTINGS, transport=network, directory=tmp_path),
+    ):
+        pass
+
+
 async def test_it_is_told_in_an_event_loop_too(network: LocalTransport, tmp_path: Path) -> None:
     async with AskewClient(SETTINGS, transport=network, directory=tmp_path) as client:
         await client.quote()
@@ -198,9 +258,11 @@ def test_help_shows_the_classes() -> None:
     assert set(askew_client.__all__) <= set(dir(askew_client))
 
 
-def test_a_client_is_used_in_a_with_statement() -> None:
+@pytest.mark.parametrize("use", ["rate", "ask"])
+def test_a_client_is_used_in_a_with_statement(use: str, tmp_path: Path) -> None:
+    client = BlockingClient(directory=tmp_path)
     with pytest.raises(AskewError, match="with statement"):
-        AskewClient().rate("Film 9 (1969)", 5)
+        client.ask() if use == "ask" else client.rate("Film 9 (1969)", 5)
 
 
 @pytest.mark.parametrize("name", askew_client.__all__)

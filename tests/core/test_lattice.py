@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
+from askew.geometric import TwoSidedGeometric
+from askew.hexagonal import HexagonalLattice
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.privacy import Reach, SignalCharge
 from askew.randomized_response import RandomizedResponse
@@ -42,6 +47,41 @@ def test_an_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
 def test_a_lattice_out_of_range_is_refused(exponent: int, q: int) -> None:
     with pytest.raises(ParameterError):
         Lattice(exponent, q)
+
+
+INEXACT: dict[str, Callable[[], object]] = {
+    "epsilon of a lattice": lambda: Lattice.for_epsilon(0.5),  # type: ignore[arg-type]
+    "epsilon of a map": lambda: HexagonalLattice.for_epsilon(0.5),  # type: ignore[arg-type]
+    "epsilon of buckets": lambda: RandomizedResponse.for_epsilon(4, 0.5),  # type: ignore[arg-type]
+    "epsilon as text": lambda: Lattice.for_epsilon("1/2"),  # type: ignore[arg-type]
+    "odds": lambda: RandomizedResponse(4, 3.0),  # type: ignore[arg-type]
+    "buckets": lambda: RandomizedResponse(4.0, Fraction(3)),  # type: ignore[arg-type]
+    "step_exponent": lambda: Lattice(9.0, 1024),  # type: ignore[arg-type]
+    "inverse_rate": lambda: TwoSidedGeometric.with_constant_work(2.5),  # type: ignore[arg-type]
+    "levels": lambda: TwoSidedGeometric(2, 3.0),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("case", INEXACT)
+def test_a_float_is_no_number_of_exact_noise(case: str) -> None:
+    """0.1 is not the number it looks like. Before: taken, or an AttributeError or TypeError."""
+    with pytest.raises(ParameterError, match=r"an int|an integer") as refusal:
+        INEXACT[case]()
+    assert refusal.value.name == case.split(maxsplit=1)[0]
+
+
+def test_a_point_that_cannot_be_read_exactly_is_refused_and_not_repeated() -> None:
+    plane, line = HexagonalLattice.for_epsilon(Fraction(1)), Lattice.for_epsilon(Fraction(1))
+    wrong: list[tuple[HexagonalLattice | Lattice, Any]] = [
+        (plane, (1.625, 2.5)),
+        (line, [1.625, float("nan")]),
+        (line, [float("inf")]),
+        (line, ["1.625"]),
+    ]
+    for lattice, point in wrong:
+        with pytest.raises(ParameterError, match="point must be") as refusal:
+            lattice.perturb(point, SystemBits())
+        assert not {"1.625", "nan", "inf"} & set(re.split("[^a-z0-9.]+", str(refusal.value)))
 
 
 def test_the_loss_of_a_signal_is_stated_in_three_units() -> None:

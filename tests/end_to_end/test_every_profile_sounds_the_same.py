@@ -115,7 +115,7 @@ async def test_whether_a_device_asks_by_itself_is_the_same_for_all_profiles(
 ) -> None:
     """Caught here: no question where the best item is held, or was met; one because it is not."""
     server = TABLES[table]()
-    settings = replace(SETTINGS, way="", byte_budget=starter_budget(server))
+    settings = replace(SETTINGS, way="auto", byte_budget=starter_budget(server))
     assert len(await in_the_library(server, 6, tmp_path, settings)) == 1
     assert server.n_questions == 6 * QUESTIONS.get(table, 0)
 

@@ -84,7 +84,7 @@ def ask(
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
-    if flags["accept"] and config.settings.way:
+    if flags["accept"] and config.settings.way != "auto":
         raise click.UsageError("--accept takes what a server proposes, which needs --way auto")
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is

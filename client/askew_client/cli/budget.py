@@ -52,7 +52,6 @@ def budget(
     from askew_client.ledger.book import LedgerBook
     from askew_client.settings.paths import places
     from askew_client.settings.settings import slot_of
-    from askew_client.settings.sources import AUTO
 
     config = options.load(context, lifetime_cap=lifetime_cap, data=data)
     where = places(config.data)
@@ -62,7 +61,7 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.unfreeze(slot_of(today))
-    found, way = budget_of(store, today), config.settings.way or AUTO
+    found, way = budget_of(store, today), config.settings.way
     if as_json:
         options.print_json({**_as_json(found), "way": way})
     else:

@@ -23,6 +23,7 @@ from askew_client.views.rated import Title
 from askew_client.views.values import Bar, Connection, Forecast, Match, NoisePicture
 
 if TYPE_CHECKING:
+    from askew_client.places.desk import PlaceDesk
     from askew_client.views.budget import Budget
 
 
@@ -41,6 +42,19 @@ class Companion(QuestionDesk):
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
         self.nearby.configure(settings)
+
+    @property
+    def places(self) -> PlaceDesk:
+        """The named places, without the questions near them: nothing of it waits."""
+        from askew_client.places.desk import PlaceDesk
+
+        return PlaceDesk(
+            self._settings,
+            profile=self._profile,
+            signals=self._signals,
+            bits=self._bits,
+            today=self._today,
+        )
 
     # What a connected server's model makes of the profile
 

@@ -57,6 +57,11 @@ class Nearby(PlaceDesk):
         self._transport, self._now = transport, now
         self._card: MetricCard | None = None
 
+    def configure(self, settings: ClientSettings) -> None:
+        """Use other settings from now on: of positions that are yet to be drawn."""
+        self._settings = settings
+        self._signals = self._signals.with_caps(settings.caps)
+
     @property
     def card(self) -> MetricCard | None:
         """What the server said of itself, or None before there was a call."""

@@ -43,11 +43,6 @@ class PlaceDesk:
         self._settings, self._profile = settings, profile
         self._signals, self._bits, self._today = signals, bits, today
 
-    def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on: of positions that are yet to be drawn."""
-        self._settings = settings
-        self._signals = self._signals.with_caps(settings.caps)
-
     def places(self) -> tuple[PlaceView, ...]:
         """Every named place, with what every server gets of it, oldest first."""
         places = self._profile.read().places

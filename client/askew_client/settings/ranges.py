@@ -39,7 +39,7 @@ _POSITIVE: Final = (
     "timeout",
 )
 _MOST: Final = 1e24  # what a flag has digits for, and far from what overflows in a float
-WAYS: Final = ("", "whole", "shared", "signal")
+WAYS: Final = ("auto", "whole", "shared", "signal")
 # Far longer ones overflow the clocks that they are told to.
 _SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
 
@@ -87,7 +87,7 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
 
 
 def _check_ways(chosen: Mapping[str, Any]) -> None:
-    way, size = chosen.get("way", ""), chosen.get("byte_budget", 1)
+    way, size = chosen.get("way", "auto"), chosen.get("byte_budget", 1)
     if not isinstance(way, str) or way not in WAYS:
         raise ParameterError("way", way, "auto, whole, shared or signal")
     if type(size) is not int or size < 1:

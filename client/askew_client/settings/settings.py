@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from askew.break_even import DEVICE_BYTES
 from askew.errors import ParameterError
-from askew.privacy import DEVICE_REACH
+from askew.privacy import DEVICE_REACH, exact_rational
 from askew_client.settings.ranges import LEVELS, Caps, check_settings
+from askew_client.settings.sources import exact_number
 
 if TYPE_CHECKING:
     from askew.metric.map_noise import MapNoise
@@ -19,13 +20,35 @@ if TYPE_CHECKING:
 
 Level = Literal["district", "town", "county"]
 MechanismName = Literal["geo_laplace", "bucket_rr"]
-WayName = Literal["", "whole", "shared", "signal"]
+WayName = Literal["auto", "whole", "shared", "signal"]
+
+
+class ExactNumber:
+    """A setting that is an exact number, given as a Fraction, an int or text: "1.5" or "1/3"."""
+
+    def __init__(self, default: int | str) -> None:
+        self._default = Fraction(default)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, settings: object | None, owner: type) -> Fraction:
+        if settings is None:
+            return self._default
+        value: Fraction = vars(settings)[self._name]
+        return value
+
+    def __set__(self, settings: object, value: Fraction | int | str) -> None:
+        text = isinstance(value, str)
+        exact = exact_number(self._name, value) if text else exact_rational(self._name, value)
+        vars(settings)[self._name] = exact
 
 
 @dataclass(frozen=True)
 class ClientSettings:
     """How a device asks.
 
+    Exact numbers are Fractions, ints or text such as "1.5" and "1/3", and never floats.
     mechanism: geo_laplace hides a person among people like them, epsilon being per unit distance;
     bucket_rr hides them among everybody alike, epsilon being between any two people.
     epsilon: for one fresh signal. k: results per question.
@@ -46,9 +69,9 @@ class ClientSettings:
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
     which are trusted in place of the public authorities, and then on this machine too; "" trusts
     those.
-    way: how this device is served (`ways`): "" is by itself, as its own reckoning and what a card
-    proposes come to; else this way, at these settings. byte_budget: what a catalog may take that is
-    held whole. held_from: the address of a static host that has what devices hold
+    way: how this device is served (`ways`): "auto" is by itself, as its own reckoning and what a
+    card proposes come to; else this way, at these settings. byte_budget: what a catalog may take
+    that is held whole. held_from: the address of a static host that has what devices hold
     (`settings.static_host`); "" is the server itself. accept: the person's yes to one proposal that
     costs more (`settings.accepted`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
@@ -63,25 +86,25 @@ class ClientSettings:
     """
 
     mechanism: MechanismName = "geo_laplace"
-    epsilon: Fraction = Fraction(4)
+    epsilon: ExactNumber = ExactNumber(4)
     k: int = 8
-    lifetime_cap: Fraction = Fraction(192)
-    monthly_cap: Fraction = Fraction(32)
+    lifetime_cap: ExactNumber = ExactNumber(192)
+    monthly_cap: ExactNumber = ExactNumber(32)
     max_diameter: float = float(DEVICE_REACH.diameter)
     max_one_rating: float = float(DEVICE_REACH.one_rating)
     pace: float = 0.25
     timeout: float = 8.0
     authority: str = ""
-    way: WayName = ""
+    way: WayName = "auto"
     byte_budget: int = DEVICE_BYTES
     held_from: str = ""
     accept: str = ""
     region: str = ""
     level: Level = "town"
     near_k: int = 20
-    place_draw_cap: Fraction = Fraction(7, 5)
-    place_monthly_cap: Fraction = Fraction(7, 5)
-    place_lifetime_cap: Fraction = Fraction(21, 5)
+    place_draw_cap: ExactNumber = ExactNumber("1.4")
+    place_monthly_cap: ExactNumber = ExactNumber("1.4")
+    place_lifetime_cap: ExactNumber = ExactNumber("4.2")
     max_axes_diameter: float = 32.0
 
     def __post_init__(self) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Theme = Literal["dark", "light"]
 DEFAULT_SERVER = "127.0.0.1:7571"
-AUTO = "auto"  # the way, in words
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,6 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def way_name(name: str, value: object) -> str:
-    """A way, "auto" being the device's own choice, which a ClientSettings writes as ""."""
-    text = _text(name, value)
-    return "" if text == AUTO else text
-
-
 def _directory(name: str, value: object) -> Path:
     """A directory that no working folder changes, because each directory has its own budget."""
     if isinstance(value, Path):
@@ -97,11 +90,6 @@ def _directory(name: str, value: object) -> Path:
     if not place.is_absolute() or "\0" in text:
         raise ParameterError(name, value, "an absolute path, or one that begins with ~")
     return place
-
-
-def _file(name: str, value: object) -> str:
-    """A file that no working folder changes."""
-    return str(_directory(name, value))
 
 
 def _theme(name: str, value: object) -> Theme:
@@ -121,8 +109,8 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "max_one_rating": _decimal,
     "pace": _decimal,
     "timeout": _decimal,
-    "authority": _file,
-    "way": way_name,
+    "authority": _text,
+    "way": _text,
     "byte_budget": whole_number,
     "held_from": _text,
     "accept": _text,
@@ -153,6 +141,8 @@ def configured(
     for name in file:
         if name not in (*NAMES, "keys"):
             raise ParameterError("a name of a setting", name, f"one of {', '.join(NAMES)}")
+    if "authority" in file:  # which every run reads, wherever it stands
+        _directory("authority", file["authority"])
     values = dict(file)
     for name in NAMES:
         if environment.get(_variable(name)):

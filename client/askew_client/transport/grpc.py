@@ -109,8 +109,8 @@ class GrpcTransport:
 
 def _read(authority: str) -> bytes:
     try:
-        return checked_authority(Path(authority).read_bytes(), authority)
-    except OSError:
+        return checked_authority(Path(authority).expanduser().read_bytes(), authority)
+    except (OSError, RuntimeError):  # no such file, or no such home
         raise ParameterError("authority", authority, "a file that can be read") from None
 
 

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from askew.errors import ConfigError
-from askew_client.settings.sources import AUTO
 from askew_client.tui import sentences
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[s
     device.configure(after)
     changed = {name for name in typed if getattr(before, name) != getattr(after, name)}
     if file is not None and changed:
-        file.keep({name: getattr(after, name) or AUTO for name in sorted(changed)})
+        file.keep({name: getattr(after, name) for name in sorted(changed)})
     return sentences.settings_in_force(after.epsilon, after.k)
 
 
@@ -59,14 +58,13 @@ def keep_theme(file: ConfigFile | None, _: Companion, *, dark: bool) -> None:
 
 def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
     """The settings in force with these in place of theirs. Raises ParameterError."""
-    from askew_client.settings.sources import exact_number, way_name, whole_number
+    from askew_client.settings.sources import exact_number, whole_number
 
     parse: dict[str, Callable[[str, str], Any]] = {
         "epsilon": exact_number,
         "lifetime_cap": exact_number,
         "k": whole_number,
         "near_k": whole_number,
-        "way": way_name,
     }
     values: dict[str, Any] = {
         name: parse[name](name, text) if name in parse else text for name, text in typed.items()

@@ -73,7 +73,7 @@ def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
 
     Raises ParameterError for `way` whole where not every item is held within `byte_budget`.
     """
-    if settings.way:
+    if settings.way != "auto":
         return _chosen(Way(settings.way), settings, card, held)
     if held.is_whole(card, settings.byte_budget) and not card.dear:
         row = _row_of(Way.WHOLE, settings, card, held)

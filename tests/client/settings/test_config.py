@@ -46,8 +46,8 @@ def test_without_any_source_there_are_the_defaults() -> None:
         ("max_one_rating", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("pace", "0.5", "1", 2, (0.5, 1.0, 2.0)),
         ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
-        ("authority", "/a.pem", "/b.pem", "/c.pem", ("/a.pem", "/b.pem", "/c.pem")),
-        ("way", "whole", "signal", "auto", ("whole", "signal", "")),
+        ("authority", "/a.pem", "b.pem", "~/c.pem", ("/a.pem", "b.pem", "~/c.pem")),
+        ("way", "whole", "signal", "auto", ("whole", "signal", "auto")),
         ("byte_budget", 3, "4", 5, (3, 4, 5)),
         (
             "accept",

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from math import log
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
@@ -77,10 +77,11 @@ NAN, INFINITY = float("nan"), float("inf")
         {"timeout": 3600.5},
         {"mechanism": ["geo_laplace"]},
         {"mechanism": None},
-        {"epsilon": "4"},
+        {"epsilon": "four"},
+        {"epsilon": "1e9"},
         {"epsilon": 0.5},
         {"epsilon": None},
-        {"lifetime_cap": "192"},
+        {"lifetime_cap": "1/0"},
         {"lifetime_cap": 192.0},
         {"lifetime_cap": Fraction(10**400)},
         {"monthly_cap": 10**400},
@@ -90,7 +91,7 @@ NAN, INFINITY = float("nan"), float("inf")
         {"max_one_rating": True},
         {"pace": None},
         {"timeout": "5"},
-        {"way": "auto"},
+        {"way": ""},
         {"way": None},
         {"way": ["whole"]},
         {"byte_budget": 0},
@@ -113,6 +114,26 @@ def test_a_setting_out_of_range_is_refused_by_its_name(setting: dict[str, Any]) 
     with pytest.raises(ParameterError) as refusal:
         ClientSettings(**setting)
     assert refusal.value.name == name
+
+
+def test_a_program_writes_a_setting_as_the_file_does() -> None:
+    """Before: "must be auto, whole, shared or signal, got 'auto'", and no text for a number."""
+    written = ClientSettings(way="auto", epsilon="1.5", lifetime_cap="1/3", place_draw_cap=1)
+    assert written == replace(
+        ClientSettings(),
+        epsilon=Fraction(3, 2),
+        lifetime_cap=Fraction(1, 3),
+        place_draw_cap=Fraction(1),
+    )
+    assert_type(written.epsilon, Fraction)
+    assert [type(each) for each in (written.epsilon, written.place_draw_cap)] == [Fraction] * 2
+    with pytest.raises(FrozenInstanceError):
+        written.epsilon = Fraction(2)  # type: ignore[misc]
+
+
+def test_a_float_is_refused_with_what_to_write() -> None:
+    with pytest.raises(ParameterError, match=r"0\.1"):
+        ClientSettings(epsilon=0.1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(1, 3), Fraction(1024)])

@@ -26,7 +26,7 @@ DEAR = Offer(Way.SIGNAL, 4, 900, 0.9, 0.2, 0.01, "bucket_rr", Fraction(16), 2)
 @pytest.fixture
 def whole(device: Device) -> Device:
     """It goes by itself, and holds everything."""
-    device.settings = replace(SETTINGS, way="")
+    device.settings = replace(SETTINGS, way="auto")
     return device
 
 
@@ -38,7 +38,7 @@ def thin(pair: Pair, tmp_path: Path) -> Device:
     card = replace(pair.card, catalog_version=catalog.version, n_starter=4, break_even=table)
     device = Device(card, catalog, tmp_path)
     room = len(held_files(card, catalog)[Part.STARTER])
-    device.settings = replace(SETTINGS, way="", byte_budget=room)
+    device.settings = replace(SETTINGS, way="auto", byte_budget=room)
     return device
 
 

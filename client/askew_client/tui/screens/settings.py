@@ -11,7 +11,6 @@ from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widgets import Button, Input, Label, Static
 
-from askew_client.settings.sources import AUTO
 from askew_client.tui import sentences
 from askew_client.tui.keeping import raised_cap, use_settings
 from askew_client.tui.messages import ProfileView, Refused
@@ -98,7 +97,7 @@ class SettingsScreen(FrameScreen):
             return
         settings = companion.settings
         values = {
-            "way": settings.way or AUTO,
+            "way": settings.way,
             "epsilon": settings.epsilon,
             "k": settings.k,
             "cap": settings.lifetime_cap,
