@@ -31,7 +31,7 @@ class RationalNumber(click.ParamType["Fraction"]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
         """The number, or a usage error."""
-        from askew_client.settings.sources import exact_number
+        from askew_client.settings.ranges import exact_number
 
         try:
             return exact_number("it", value)

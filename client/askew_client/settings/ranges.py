@@ -6,6 +6,7 @@ What reads a setting that most people leave alone is loaded where there is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -58,6 +59,18 @@ class Caps:
     places_lifetime: Fraction = Fraction(21, 5)
     places_monthly: Fraction = Fraction(7, 5)
     places_draw: Fraction = Fraction(7, 5)
+
+
+def exact_number(name: str, value: object) -> Fraction:
+    """An exact number such as 2, 0.5 or 1/3. Raises ParameterError."""
+    # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
+    # 12 digits before and after a point become when they are written down again.
+    if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/[0-9]{1,24}", str(value)):
+        try:
+            return Fraction(str(value))
+        except ZeroDivisionError:
+            pass
+    raise ParameterError(name, value, "a number such as 2, 0.5 or 1/3")
 
 
 def check_settings(chosen: Mapping[str, Any]) -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from askew.break_even import DEVICE_BYTES
 from askew.errors import ParameterError
 from askew.privacy import DEVICE_REACH, exact_rational
-from askew_client.settings.ranges import LEVELS, Caps, check_settings
-from askew_client.settings.sources import exact_number
+from askew_client.settings.ranges import LEVELS, Caps, check_settings, exact_number
 
 if TYPE_CHECKING:
     from askew.metric.map_noise import MapNoise

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from askew.address import host_of
 from askew.errors import ParameterError
 from askew_client.settings.app_keys import chosen_keys
-from askew_client.settings.ranges import check_settings
+from askew_client.settings.ranges import check_settings, exact_number
 
 if TYPE_CHECKING:
     from askew_client.settings.settings import ClientSettings
@@ -47,18 +46,6 @@ class Config:
         from askew_client.settings.settings import ClientSettings
 
         return ClientSettings(**self.chosen)
-
-
-def exact_number(name: str, value: object) -> Fraction:
-    """An exact number such as 2, 0.5 or 1/3. Raises ParameterError."""
-    # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
-    # 12 digits before and after a point become when they are written down again.
-    if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/[0-9]{1,24}", str(value)):
-        try:
-            return Fraction(str(value))
-        except ZeroDivisionError:
-            pass
-    raise ParameterError(name, value, "a number such as 2, 0.5 or 1/3")
 
 
 def whole_number(name: str, value: object) -> int:

@@ -58,7 +58,8 @@ def keep_theme(file: ConfigFile | None, _: Companion, *, dark: bool) -> None:
 
 def _typed(device: Companion, typed: Mapping[str, str]) -> ClientSettings:
     """The settings in force with these in place of theirs. Raises ParameterError."""
-    from askew_client.settings.sources import exact_number, whole_number
+    from askew_client.settings.ranges import exact_number
+    from askew_client.settings.sources import whole_number
 
     parse: dict[str, Callable[[str, str], Any]] = {
         "epsilon": exact_number,
