@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from askew.errors import ConfigError
 from askew_client.settings.file import ConfigFile, changed_text, read_file
-from askew_client.settings.sources import configured, exact_number
+from askew_client.settings.ranges import exact_number
+from askew_client.settings.sources import configured
 
 MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
 ROOT_WRITES_EVERYWHERE = hasattr(os, "geteuid") and os.geteuid() == 0
