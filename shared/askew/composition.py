@@ -5,7 +5,6 @@ Privacy unit: one person's whole history. All rules hold for adaptively chosen m
 | rule | valid for | epsilon |
 |---|---|---|
 | `basic` | every loss | the sum |
-| `durfee_rogers` | bounded-range selections | equation 3 of Durfee, Rogers 2019 |
 | `zcdp` | bounded-range selections | rho = epsilon^2 / 8 each, converted at the end |
 
 Bounded-range: rounds of the exponential mechanism (peeling, LimitedDomain). Not permute-and-flip,
@@ -21,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, frexp, isqrt, log, log1p
+from math import ceil, frexp, log, log1p
 
-from askew.enclosure import exp_minus, log_ratio
+from askew.enclosure import log_ratio
 from askew.errors import ParameterError
 from askew.privacy import (
     ApproximateDP,
@@ -48,30 +47,6 @@ def basic(losses: Sequence[Loss]) -> ApproximateDP:
     """
     neighbors = check_losses(losses)
     return ApproximateDP(_sum(map(epsilon_of, losses)), _sum(map(delta_of, losses)), neighbors)
-
-
-def durfee_rogers(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
-    """Equation 3 of Durfee, Rogers 2019, at a delta of 2 sum of delta + slack.
-
-        k e (exp(e) - 1) / (exp(e) + 1) + e sqrt(2 k ln(1/slack))
-        k e^2 / 2 + e sqrt(k ln(1/slack) / 2)                               the lesser of the two
-
-    k = all rounds, e = the highest epsilon of any: the theorem is for one epsilon, and a selection
-    of a lower range has the higher one too. The basic sum of epsilon if that is less.
-    Each delta counts twice, as in the paper's Theorem 2. Raises ParameterError.
-    """
-    neighbors = check_losses(selections)
-    slack = check_slack(slack)
-    e = max(selection.epsilon for selection in selections)
-    k = sum(selection.rounds for selection in selections)
-    log_slack = _log_up(1 / slack)
-    halved, _ = exp_minus(ceil(e * 2**_PRECISION), _PRECISION)  # of exp(-e); rounding it down ...
-    lowest = Fraction(halved, 2**_PRECISION)
-    tanh = (1 - lowest) / (1 + lowest)  # ... rounds this up
-    first = k * e * tanh + _sqrt_up(2 * k * e * e * log_slack)
-    second = k * e * e / 2 + _sqrt_up(k * e * e * log_slack / 2)
-    least = min(basic(selections).epsilon, _round_up(min(first, second)))
-    return ApproximateDP(least, 2 * _sum(map(delta_of, selections)) + slack, neighbors)
 
 
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
@@ -220,11 +195,6 @@ def _sum(values: Iterable[Fraction]) -> Fraction:
 def _log_up(ratio: Fraction) -> Fraction:
     _, high = log_ratio(ratio.numerator, ratio.denominator, _PRECISION)
     return Fraction(high, 2**_PRECISION)
-
-
-def _sqrt_up(value: Fraction) -> Fraction:
-    scaled = ceil(value * 4**_PRECISION)
-    return Fraction(isqrt(scaled - 1) + 1 if scaled else 0, 2**_PRECISION)
 
 
 def _round_up(value: Fraction) -> Fraction:

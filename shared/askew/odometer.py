@@ -6,20 +6,21 @@ the ledger can keep both, and a refused request changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from askew.composition import (
     Loss,
+    basic,
     check_losses,
     check_magnitude,
     check_slack,
     concentrated_epsilon,
     delta_of,
-    durfee_rogers,
     epsilon_of,
     order_for,
     rho_of,
+    zcdp,
 )
 from askew.errors import BudgetExceeded, ParameterError
 from askew.privacy import (
@@ -89,15 +90,9 @@ class PrivacyBudget:
 
     Guarantee: however adaptively the charges are chosen, all that is released under a budget is
     together (epsilon, delta)-DP. `loss` on the way is information: the guarantee is the cap's.
-    Proof sketch: but for the deltas, the log ratio L of a history is a sum over charges: the added
-    ones put in at most their epsilon for certain, the bounded-range ones have, given the past,
-    moments as rho-zCDP. So for the fixed order a, exp((a - 1)(L - epsilon - a rho)) has a mean of
-    at most 1 whoever chooses when to stop, which is all that the conversion at order a needs; and
-    histories on which range_epsilon is the less have L <= the cap for certain. The best order of
-    each rho would not do: charges may be chosen by what the selections so far gave away, and the
-    order would follow. An analyst's whole session is one added loss, whatever it is interleaved
-    with (concurrent composition). Source: Feldman, Zrnic 2021 and Whitehouse et al. 2023, for
-    filters; Haney et al. 2023, for concurrent ones.
+    The best order of each rho would not do: charges may be chosen by what the selections so far
+    gave away, and the order would follow. Proof, with analysts whose sessions run at the same time:
+    docs/proofs/budget.md. Source: Feldman, Zrnic 2021 and Whitehouse et al. 2023, for filters.
     """
 
     epsilon: Fraction
@@ -157,18 +152,22 @@ class PayWhatYouGet:
     is a draw of the exponential mechanism like any other. A call may ask for k symbols only if k
     are left: it reserves them all, before the data are touched, and is settled to its length.
 
-    epsilon: per symbol; delta: per call; slack: delta' of equation 3.
+    epsilon: per symbol; delta: per call. slack: 0, and the data set composes these rounds with all
+    others that it has (`PrivacyBudget`); above 0, they are composed by themselves at this delta,
+    and what comes of it is added to the rest. The first is cheaper for several analysts, the second
+    for one under a cap without slack.
     Privacy unit: one person's whole history. Neighbors: ADD_OR_REMOVE_ONE, as of LimitedDomain.
-    Guarantee: all answers together are (epsilon*(k*), 2 l* delta + slack)-DP, with epsilon* of
-    `durfee_rogers`. Source: Durfee, Rogers 2019, Theorem 2 (whose Algorithm 2 loops for ever if
-    a call asks for more than k*; here that is refused).
+    Guarantee: all answers together lose `grant`, however the questions are chosen and whoever else
+    asks meanwhile: docs/proofs/budget.md. Source: Durfee, Rogers 2019, Algorithm 2 (which loops for
+    ever if a call asks for more than k*; here that is refused), with zCDP in place of their
+    equation 3, and each delta once.
     """
 
     k_star: int
     l_star: int
     epsilon: Fraction
     delta: Fraction
-    slack: Fraction
+    slack: Fraction = Fraction(0)
     neighbors: NeighboringRelation = ADD_OR_REMOVE_ONE
 
     def __post_init__(self) -> None:
@@ -179,14 +178,20 @@ class PayWhatYouGet:
         if self.neighbors is not ADD_OR_REMOVE_ONE:
             raise ParameterError("neighbors", self.neighbors.name, "ADD_OR_REMOVE_ONE")
         check_slack(self.delta)
-        if self.total_loss().delta >= 1:
-            raise ParameterError("delta", self.delta, "so small that 2 l* delta + slack < 1")
+        if exact_rational("slack", self.slack) != 0:
+            check_slack(self.slack)
+        if self.l_star * self.delta + self.slack >= 1:
+            raise ParameterError("delta", self.delta, "so small that l* delta + slack < 1")
+        check_losses([self.grant()])
+
+    def grant(self) -> BoundedRange | ApproximateDP:
+        """What the whole of it costs the data set: k* rounds and l* deltas, or their zCDP."""
+        rounds = BoundedRange(self.epsilon, self.k_star, self.l_star * self.delta, self.neighbors)
+        return zcdp([rounds], self.slack) if self.slack else rounds
 
     def total_loss(self) -> ApproximateDP:
-        """(epsilon*(k*), 2 l* delta + slack): what the whole of it costs the data set."""
-        symbols = BoundedRange(self.epsilon, self.k_star, Fraction(0), self.neighbors)
-        total = durfee_rogers([symbols], self.slack)
-        return replace(total, delta=2 * self.l_star * self.delta + self.slack)
+        """What the whole of it loses if nothing else is ever released of the data set."""
+        return basic([self.grant()])
 
     def answer(self, k: int) -> BoundedRange:
         """The loss of one call for k symbols: what a request must name."""

@@ -13,10 +13,9 @@ from fractions import Fraction
 
 import pytest
 
-from askew.composition import concentrated_epsilon, durfee_rogers
+from askew.composition import concentrated_epsilon
 from askew.enclosure import exp_minus, log_ratio
 from askew.exact import enclose
-from askew.privacy import ADD_OR_REMOVE_ONE, BoundedRange
 
 UNIT = Decimal(2) ** -40  # to which the rules of composition round up
 FINE = 2**240
@@ -47,33 +46,6 @@ def require_next_unit(value: Fraction, true: Decimal) -> None:
     """The true value is less than 2**-190 above a unit, so it is rounded up to the next one."""
     assert true % UNIT < Decimal(2) ** -190
     assert decimal(value) == (true // UNIT + 1) * UNIT
-
-
-# Where the second formula is the lesser and its root is what is rounded; where the logarithm is;
-# where the first formula is the lesser and the exponential is.
-EQUATION_3 = [
-    (4, Fraction(1, 1000), Fraction(1, 2)),
-    (5, Fraction(1, 777), Fraction(1, 3)),
-    (6, Fraction(1, 900), Fraction(2, 5)),
-    (10**6, Fraction(1, 50), Fraction(1, 10**9)),
-    (10**4, Fraction(2), Fraction(1, 10**9)),
-]
-
-
-@pytest.mark.parametrize(("k", "near", "slack"), EQUATION_3)
-def test_equation_3_is_rounded_up_by_the_last_bit(k: int, near: Fraction, slack: Fraction) -> None:
-    """Planted bugs: a root, a logarithm or a hyperbolic tangent rounded down at 2**-128."""
-    log_slack = -decimal(slack).ln()
-
-    def formula(e: Decimal) -> Decimal:
-        tanh = (1 - (-e).exp()) / (1 + (-e).exp())
-        first = k * e * tanh + e * (2 * k * log_slack).sqrt()
-        return min(first, k * e * e / 2 + e * (k * log_slack / 2).sqrt())
-
-    e = just_above_a_unit(formula, near)
-    value = durfee_rogers([BoundedRange(e, k, Fraction(0), ADD_OR_REMOVE_ONE)], slack).epsilon
-    assert value < k * e  # else the basic sum was looked at
-    require_next_unit(value, formula(decimal(e)))
 
 
 @pytest.mark.parametrize("order", [Fraction(65, 64), Fraction(3, 2), Fraction(100)])

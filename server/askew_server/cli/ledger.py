@@ -108,7 +108,13 @@ def show(dataset: str | None, form: str, ledger: Path, anchor: Path | None) -> N
 @click.option("--questions", required=True, type=int, help="l*: questions, in all.")
 @click.option("--epsilon", required=True, type=POSITIVE, help="Epsilon of one outcome.")
 @click.option("--delta", required=True, type=RATIONAL, help="Delta of one question.")
-@click.option("--slack", required=True, type=RATIONAL, help="Delta of their composition.")
+@click.option(
+    "--slack",
+    default="0",
+    show_default=True,
+    type=RATIONAL,
+    help="Delta of a composition of their own; 0 composes them with all else of the data set.",
+)
 @ledger_options
 def grant(
     dataset: str,
@@ -123,9 +129,14 @@ def grant(
 ) -> None:
     """Give an analyst a budget, and charge its whole loss to the data set now.
 
+    In a data set that was opened with a --slack, all analysts' outcomes and all releases compose by
+    zCDP. In one that was not, epsilons add up, unless a --slack here composes this analyst's own.
+
     \b
-    Example:
+    Examples:
       askew-server ledger grant --dataset films --principal ada --outcomes 100 \\
+        --questions 10 --epsilon 0.1 --delta 1e-9
+      askew-server ledger grant --dataset films --principal bob --outcomes 100 \\
         --questions 10 --epsilon 0.1 --delta 1e-9 --slack 1e-8
     """
     from askew_server.cli.ledger_rows import standing
@@ -135,11 +146,12 @@ def grant(
         k_star=outcomes, l_star=questions, epsilon=epsilon, delta=delta, slack=slack
     )
     with _opened(existing(ledger), anchor) as book:
+        before = book.dataset(dataset).spent
         book.grant(dataset, principal, terms)
-        total = terms.total_loss()
-        cost = losses(total.epsilon, total.delta) + ", charged now, in full"
-        granted = [("principal", principal), ("may cost", cost)]
-        click.echo(headed([*granted, *standing(book.dataset(dataset))]))
+        after = book.dataset(dataset)
+        more = losses(after.spent.epsilon - before.epsilon, after.spent.delta - before.delta)
+        granted = [("principal", principal), ("charged", f"{more} more, for all that it allows")]
+        click.echo(headed([*granted, *standing(after)]))
 
 
 @ledger.command()

@@ -66,12 +66,12 @@ def find_grant(database: sqlite3.Connection, wanted: AnalystBudget) -> AnalystBu
 
 
 def add_grant(entry: Entry, wanted: AnalystBudget) -> AnalystBudget:
-    """Charges the whole loss of the terms. Raises BudgetExceeded, LedgerError."""
+    """Charges all that the terms allow. Raises BudgetExceeded, LedgerError."""
     name, terms = wanted.dataset, wanted.terms
     held = reading.newest_terms(entry.database, name)
     if terms.neighbors is not held.neighbors:
         raise LedgerError(f"the budget of {name!r} is for {held.neighbors.name}")
-    after = held.cap.after(entry.spent_on(name), terms.total_loss())
+    after = held.cap.after(entry.spent_on(name), terms.grant())
     rationals = map(text_of, (terms.epsilon, terms.delta, terms.slack))
     sizes = (terms.k_star, terms.l_star)
     entry.insert("grants", name, wanted.principal, *sizes, *rationals)

@@ -16,7 +16,7 @@ class Rule(Enum):
 
     BASIC = "basic"
     ZCDP = "zcdp"
-    DURFEE_ROGERS = "durfee-rogers"
+    GRANTED = "granted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class ChargeRequest:
     def rule(self) -> Rule:
         """How it composes."""
         if self.principal is not None:
-            return Rule.DURFEE_ROGERS
+            return Rule.GRANTED
         return Rule.ZCDP if isinstance(self.loss, BoundedRange) else Rule.BASIC
 
 

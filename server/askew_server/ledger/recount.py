@@ -60,10 +60,10 @@ def _changes(database: sqlite3.Connection, since: int) -> dict[tuple[int, str], 
     changes = {
         (paid.charge.id, paid.charge.request.dataset): Spent().plus(paid.charge.request.loss)
         for paid in all_paid(database, since=since)
-        if paid.charge.request.rule is not Rule.DURFEE_ROGERS
+        if paid.charge.request.rule is not Rule.GRANTED
     }
     for sequence, budget in analyst_budgets(database, since=since):
-        changes[sequence, budget.dataset] = Spent().plus(budget.terms.total_loss())
+        changes[sequence, budget.dataset] = Spent().plus(budget.terms.grant())
     carried = database.execute("SELECT * FROM carried WHERE sequence > ?", (since,))
     for sequence, dataset, *columns in carried:
         changes[sequence, dataset] = spent_of(columns)

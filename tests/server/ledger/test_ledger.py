@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from askew.errors import (
     LedgerError,
     ParameterError,
 )
-from askew.odometer import Answered, PrivacyBudget
+from askew.odometer import Answered, PrivacyBudget, Spent
 from askew.privacy import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -236,7 +237,7 @@ def test_an_analyst_pays_the_data_set_once_and_answers_by_their_length(ledger: L
     budget = ledger.grant("plays", "ann", TERMS)
     assert ledger.dataset("plays").spent == TERMS.total_loss()
     charge = charged(ledger, answer("q1", 10))
-    assert charge.request.rule is Rule.DURFEE_ROGERS
+    assert charge.request.rule is Rule.GRANTED
     assert ledger.budget("ann", "plays").answered == Answered(outcomes=10, calls=1)
     release = ledger.fulfill(charge.id, b"three and a stop", outcomes=4)
     assert ledger.budget("ann", "plays").answered == Answered(outcomes=4, calls=1)
@@ -333,6 +334,19 @@ def test_a_grant_is_charged_once_and_keeps_its_terms(ledger: Ledger) -> None:
     other = type(TERMS)(**{**vars(TERMS), "k_star": 21})
     with pytest.raises(LedgerError, match="other terms"):
         ledger.grant("plays", "ann", other)
+
+
+def test_grants_without_a_slack_compose_with_all_else_of_the_data_set(ledger: Ledger) -> None:
+    """Planted bugs: a grant that the data set adds up; a recount that does."""
+    terms = replace(TERMS, slack=Fraction(0))
+    releases = BoundedRange(Fraction(1, 10), 30, Fraction(0), ADD_OR_REMOVE_ONE)
+    charged(ledger, request(loss=releases))
+    for principal in ("ann", "bob"):
+        ledger.grant("plays", principal, terms)
+        charged(ledger, request("q1", terms.answer(3), principal=principal))
+    together = Spent().plus(releases).plus(terms.grant()).plus(terms.grant())
+    assert ledger.dataset("plays").spent == CAP.loss(together, ADD_OR_REMOVE_ONE)
+    ledger.verify()
 
 
 def test_a_grant_over_the_cap_is_refused(ledger: Ledger) -> None:
