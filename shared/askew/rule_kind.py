@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-Reads = Literal["point", "bucket", "bits", "nothing"]
+Reads = Literal["point", "bucket", "nothing"]
 
 
 class RuleKind(StrEnum):
@@ -31,7 +31,6 @@ class RuleKind(StrEnum):
     POSTERIOR = "posterior", "point", True, True
     BUCKETS = "buckets", "bucket", True, True
     NAIVE = "naive", "point", False, False
-    INTEREST_BITS = "interest-bits", "bits", True, False
     OPEN = "open", "nothing", False, False
 
     def __new__(  # the defaults are for looking a row up by its name alone

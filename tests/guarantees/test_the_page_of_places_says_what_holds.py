@@ -8,10 +8,10 @@ from math import exp, log
 from pathlib import Path
 
 import pytest
+from benchmarks.places import study
 
 from askew.hexagonal import HexagonalLattice
 from askew_client.settings import ranges
-from askew_server.evaluation.places import study
 
 PAGES = Path(__file__).parents[2] / "docs"
 # Each row: level, epsilon per km, where odds change fourfold, the factor within 10 km, mean noise.

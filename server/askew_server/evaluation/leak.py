@@ -29,7 +29,6 @@ class Leak:
     posterior weight of the person.
     """
 
-    truth: str
     epsilon: float
     k: int
     dimension: int
@@ -42,10 +41,10 @@ class Leak:
 def leak(scene: Scene, signals: Signals, k: int) -> Leak:
     """The leak for some of the server's people, drawn by the scene's seed."""
     space, lattice = signals.space, signals.lattice
-    points = scene.points(space, scene.dealt.server)
+    points = scene.points(space, scene.server)
     prior = Prior(points, scene.served, scene.pool, np.ones(len(points)))
     rule = PosteriorRule(prior, scene.shared.tolist(), limit=len(prior))
-    rng = np.random.default_rng([scene.dealt.seed, 6])
+    rng = np.random.default_rng([scene.seed, 6])
     asked = rng.permutation(len(points))[:_ASKED]
     found = np.zeros((2, len(asked)))
     weight = 0.0
@@ -61,7 +60,6 @@ def leak(scene: Scene, signals: Signals, k: int) -> Leak:
         found[:, column] = best in present, best in removed
     difference = mean_of(found[0] - found[1])
     return Leak(
-        scene.name,
         signals.epsilon,
         k,
         space.dimension,

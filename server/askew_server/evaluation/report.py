@@ -6,13 +6,12 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from askew_server.evaluation.cells import Cell
 from askew_server.evaluation.leak import Leak
-from askew_server.evaluation.study import Study
+from askew_server.evaluation.study import Cell, Study
 from askew_server.training.quality import QUANTILES, Estimate
 
 _ESTIMATES = ("ratio", "gap", "over_none", "over_naive", "hit", "recall", "ndcg")
@@ -21,60 +20,46 @@ _USUAL_K = 5
 
 def as_csv(cells: Iterable[Cell]) -> str:
     """One row a cell; every estimate has a column for its standard error; unknown is empty."""
-    return csv_of([_row(cell) for cell in cells], "truth")
-
-
-def as_json(study: Study) -> str:
-    """The whole study; numbers that are not known are null."""
-    return json_of(asdict(study))
-
-
-def csv_of(rows: Sequence[Mapping[str, float | str | None]], first: str) -> str:
-    """Rows with the same headings; first: the first heading, of a table without rows."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [first], lineterminator="\n")
+    rows = [_row(cell) for cell in cells]
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["rule"], lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
-def json_of(value: Any) -> str:
-    """Plain values as text; numbers that are not known are null."""
-    return json.dumps(_plain(value), indent=1) + "\n"
+def as_json(study: Study) -> str:
+    """The whole study; numbers that are not known are null."""
+    return json.dumps(_plain(asdict(study)), indent=1) + "\n"
 
 
 def as_lines(study: Study) -> Sequence[tuple[str, ...]]:
-    """Rows of truth, epsilon, rule, epsilon per rating, and for each k the ratio, the bound of any
-    channel, and the gain over none: whatever costs the same stands together.
+    """Rows of epsilon, rule, epsilon per rating, and for each k the ratio and the gain over none:
+    whatever costs the same stands together.
     """
     ks = study.protocol.ks
     lines: dict[tuple[str, ...], list[str]] = {}
     for cell in in_order(study):
         label = cell.label
-        at = (label.truth, *_costs(cell))
-        line = lines.setdefault(at, ["" for _ in ks])
+        line = lines.setdefault(_costs(cell), ["" for _ in ks])
         gain = "" if label.rule.reads == "nothing" else f" {_signed(cell.over_none)}"
-        bound = "" if math.isnan(cell.bound) else f" of {_short(cell.bound)}"
-        line[ks.index(label.k)] = f"{_short(cell.ratio.mean)}{bound}{gain}"
+        line[ks.index(label.k)] = f"{_short(cell.ratio.mean)}{gain}"
     return [(*at, *texts) for at, texts in lines.items()]
 
 
 def measure_lines(study: Study) -> tuple[int, Sequence[tuple[str, ...]]]:
-    """One k of the study, and for it rows of truth, epsilon, rule, recall@k, nDCG@k, held-out hits
-    of the pick, coverage, Gini's coefficient, people worse and better off than without a signal,
-    and what the 5, 50 and 95 % of people gain by it.
+    """One k of the study, and for it rows of epsilon, rule, recall@k, nDCG@k, held-out hits of the
+    pick, coverage, Gini's coefficient, people worse and better off than without a signal, and what
+    the 5, 50 and 95 % of people gain by it.
     """
     k = min(study.protocol.ks, key=lambda each: abs(each - _USUAL_K))
     cells = [cell for cell in in_order(study) if cell.label.k == k]
-    return k, [(cell.label.truth, *_costs(cell)[:2], *_measures(cell)) for cell in cells]
+    return k, [(*_costs(cell)[:2], *_measures(cell)) for cell in cells]
 
 
 def in_order(study: Study) -> list[Cell]:
-    """By truth and epsilon; within them as they were played."""
-    truths = study.protocol.truths
-    return sorted(
-        study.cells, key=lambda cell: (truths.index(cell.label.truth), cell.label.epsilon)
-    )
+    """By epsilon; within it as they were played."""
+    return sorted(study.cells, key=lambda cell: cell.label.epsilon)
 
 
 def _costs(cell: Cell) -> tuple[str, str, str]:
@@ -96,18 +81,18 @@ def _measures(cell: Cell) -> Iterator[str]:
 
 
 def leak_lines(study: Study) -> Iterator[str]:
-    """What the leak test found, in mean over seeds, one line a truth and epsilon."""
-    found: dict[tuple[str, float], list[Leak]] = {}
+    """What the leak test found, in mean over seeds, one line an epsilon."""
+    found: dict[float, list[Leak]] = {}
     for leak in study.leaks:
-        found.setdefault((leak.truth, leak.epsilon), []).append(leak)
-    for (truth, epsilon), leaks in found.items():
+        found.setdefault(leak.epsilon, []).append(leak)
+    for epsilon, leaks in found.items():
         present, removed = (
             sum(estimate.mean for estimate in each) / len(leaks)
             for each in zip(*((leak.present, leak.removed) for leak in leaks), strict=True)
         )
         yield (
-            f"leak, {truth}, epsilon {epsilon:g}: a prior person's best item is in the answer for "
-            f"their point in {present:.0%}, without them in {removed:.0%}"
+            f"leak, epsilon {epsilon:g}: a prior person's best item is in the answer for their "
+            f"point in {present:.0%}, without them in {removed:.0%}"
         )
 
 
@@ -123,7 +108,6 @@ def _short(value: float) -> str:
 def _row(cell: Cell) -> dict[str, float | str | None]:
     guarantee = cell.guarantee
     row: dict[str, Any] = {
-        "truth": cell.label.truth,
         "rule": cell.label.rule,
         "epsilon": cell.label.epsilon,
         "k": cell.label.k,
@@ -132,7 +116,6 @@ def _row(cell: Cell) -> dict[str, float | str | None]:
         "epsilon_per_rating": guarantee.per_rating,
         "epsilon_per_distance": guarantee.per_distance,
         "n_clients": cell.n_clients,
-        "bound": cell.bound,
     }
     for name in _ESTIMATES:
         estimate = getattr(cell, name)

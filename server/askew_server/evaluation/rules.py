@@ -10,7 +10,6 @@ posterior  the server's people weighted by the signal's law (`askew.retrieval.po
 open       in the open, one's own best items: what there is to get
 buckets    randomized response; encoder and slates by `askew_server.training.buckets`, the number of
            buckets chosen on validation
-interest-bits  one-hot levels of interest, bit by bit (`askew_server.evaluation.interests`)
 
 Epsilons are plain, between any two people, for all of them: a mechanism whose promise grows with
 distance takes its own parameter from the diameter of its space.
@@ -18,7 +17,7 @@ distance takes its own parameter from the diameter of its space.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -30,12 +29,11 @@ from askew.randomized_response import RandomizedResponse
 from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of
 from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew.vectors import FeatureSpace
-from askew_server.evaluation.guarantee import Guarantee
-from askew_server.evaluation.scene import Scene, Slates
-from askew_server.evaluation.weighing import weighed_slates
+from askew_server.evaluation.scene import Scene, Slates, expected_of
 from askew_server.training.buckets import (
     BucketDesign,
     design_buckets,
@@ -51,8 +49,29 @@ RULES = (
     RuleKind.CODEBOOK,
     RuleKind.POSTERIOR,
     RuleKind.BUCKETS,
-    RuleKind.INTEREST_BITS,
 )
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one signal costs its sender; None throughout where none is sent.
+
+    epsilon: plain, between any two people: the currency in which mechanisms are compared.
+    per_rating: between two people who differ in one rating. per_distance: the mechanism's own
+    parameter where its promise grows with distance, and None where every pair is protected alike.
+    """
+
+    epsilon: float | None
+    per_rating: float | None
+    per_distance: float | None
+
+
+NO_SIGNAL = Guarantee(None, None, None)
+
+
+def alike(epsilon: float) -> Guarantee:
+    """Of a mechanism that protects every pair alike, who differ in one rating or in all."""
+    return Guarantee(epsilon, epsilon, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +89,8 @@ class Signals:
     def drawn(cls, scene: Scene, space: FeatureSpace, epsilon: float) -> Signals:
         """One signal of each client, simulated, of this plain epsilon."""
         lattice = Lattice.for_epsilon(Fraction(epsilon) / space.diameter)
-        rng = np.random.default_rng([scene.dealt.seed, 4])
-        points = scene.points(space, scene.dealt.clients)
+        rng = np.random.default_rng([scene.seed, 4])
+        points = scene.points(space, scene.clients)
         return cls(space, epsilon, lattice, lattice_signals(lattice, points, rng))
 
     def guarantee(self) -> Guarantee:
@@ -89,41 +108,37 @@ class Signals:
 
 def shared_slates(scene: Scene, ks: Sequence[int]) -> Slates:
     """The rule `none`."""
-    n = len(scene.dealt.clients)
+    n = len(scene.clients)
     return {k: np.tile(scene.shared[:k], (n, 1)) for k in ks}
 
 
 def naive_slates(scene: Scene, signals: Signals, ks: Sequence[int]) -> Slates:
     """The rule `naive`."""
     points = signals.coordinates * signals.lattice.step
-    expected = scene.truth.of_tastes(signals.space.encoder.decode(points.astype(np.float64)))
+    expected = expected_of(signals.space.encoder.decode(points.astype(np.float64)), scene.vectors)
     best = expected.best_slates(max(ks))
     return {k: best[:, :k] for k in ks}
 
 
 def offset_slates(scene: Scene, signals: Signals, ks: Sequence[int], kind: RuleKind) -> Slates:
-    """The rules `offsets` and `codebook`: the best free item of each probe, nearest probe first."""
-    encoder = signals.space.encoder
-    rule = OffsetRule(encoder, scene.dealt.vectors, kind)
-    return {
-        k: np.array([_filled(scene, encoder.decode(rule.probes(s, k)), k) for s in signals.each()])
-        for k in ks
-    }
+    """The rules `offsets` and `codebook`, as they serve."""
+    rule = OffsetRule(signals.space.encoder, scene.vectors, kind)
+    return {k: np.array([rule.answer(signal, k) for signal in signals.each()]) for k in ks}
 
 
 def posterior_slates(scene: Scene, signals: Signals, ks: Sequence[int]) -> Slates:
     """The rule `posterior`, the whole prior being looked at."""
-    people = scene.points(signals.space, scene.dealt.server)
+    people = scene.points(signals.space, scene.server)
     sent = signals.coordinates.tolist()
     logs = (lattice_log_likelihood(signals.lattice, each, people) for each in sent)
-    return weighed_slates(scene, people, logs, ks)
+    return _weighed(scene, people, logs, ks)
 
 
 def bucket_slates(scene: Scene, epsilon: float, k: int, sizes: Sequence[int]) -> tuple[int, Slates]:
     """The rule `buckets`: how many there are, and the slates."""
-    rng = np.random.default_rng([scene.dealt.seed, 5])
+    rng = np.random.default_rng([scene.seed, 5])
     response, design = best_design(scene, epsilon, k, sizes)
-    own = labels_of(design.buckets, scene.dealt.clients.tastes.vectors)
+    own = labels_of(design.buckets, scene.clients.tastes.vectors)
     sent = response_signals(response, own, rng)
     return response.buckets, {k: scene.pool[design.slates][sent]}
 
@@ -132,12 +147,12 @@ def best_design(
     scene: Scene, epsilon: float, k: int, sizes: Sequence[int]
 ) -> tuple[RandomizedResponse, BucketDesign]:
     """The design whose number of buckets did best for validation's people."""
-    tastes = scene.dealt.server.tastes.vectors
-    known = scene.dealt.validation.tastes.vectors
+    tastes = scene.server.tastes.vectors
+    known = scene.validation.tastes.vectors
     designs = []
     for size in sizes:
         response = RandomizedResponse.for_epsilon(size, Fraction(epsilon))
-        design = design_buckets(tastes, scene.served, response, k, seed=scene.dealt.seed)
+        design = design_buckets(tastes, scene.served, response, k, seed=scene.seed)
         offered = scene.validated.of_items(scene.pool[design.slates]).max(axis=2)  # (n, M)
         label = labels_of(design.buckets, known)
         value = response_value(label, np.maximum(offered, 0).astype(np.float64), response)
@@ -146,12 +161,19 @@ def best_design(
     return response, design
 
 
-def _filled(scene: Scene, tastes: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Exactly k items, as `OffsetRule.answer` fills them, under any truth."""
-    expected = scene.truth.of_tastes(tastes).of_items(np.arange(len(scene.dealt.vectors)))
-    chosen = np.empty(k, dtype=np.int64)
-    for number in range(k):
-        row = expected[number % len(expected)]
-        chosen[number] = row.argmax()
-        expected[:, chosen[number]] = -np.inf
-    return chosen
+def _weighed(
+    scene: Scene,
+    points: NDArray[np.float64],
+    logs: Iterable[NDArray[np.float64]],
+    ks: Sequence[int],
+) -> Slates:
+    """For each signal, by its log-likelihood given each of the server's people (m,): k items chosen
+    greedily, or the zero-information slate where that is better for them. points: (m, d).
+    """
+    prior = Prior(points, scene.served, scene.pool, np.ones(len(points)))
+    rule = PosteriorRule(prior, scene.shared.tolist(), limit=len(prior))
+    slates: dict[int, list[NDArray[np.int64]]] = {k: [] for k in ks}
+    for each in logs:
+        for k, rows in zip(ks, rule.choose(prior.posterior(each), *ks), strict=True):
+            slates[k].append(prior.items[rows])
+    return {k: np.array(found) for k, found in slates.items()}

@@ -1,30 +1,37 @@
-"""The whole protocol: seeds x truths x epsilons x rules x k, in one deterministic run."""
+"""The whole protocol: seeds x epsilons x rules x k, in one deterministic run."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.errors import ParameterError
 from askew.rule_kind import RuleKind
 from askew_server.evaluation import rules
-from askew_server.evaluation.cells import Cell, Label, Run, cell_of
-from askew_server.evaluation.channel import channel_bound
-from askew_server.evaluation.guarantee import NO_SIGNAL, Guarantee, alike
-from askew_server.evaluation.interests import PUBLISHED, BitLaw, interest_slates
 from askew_server.evaluation.leak import Leak, leak
-from askew_server.evaluation.parts import Findings, Keeper, NothingKept, Part
-from askew_server.evaluation.protocol import Protocol
-from askew_server.evaluation.rules import Signals
-from askew_server.evaluation.scene import Dealt, Scene, Slates
-from askew_server.evaluation.split import deal
+from askew_server.evaluation.rules import NO_SIGNAL, RULES, Guarantee, Signals, alike
+from askew_server.evaluation.scene import Scene, Slates
+from askew_server.evaluation.split import HELD_OUTS, HeldOut, deal
 from askew_server.ratings import RatingTable
-from askew_server.training.quality import Outcome, outcome
+from askew_server.training.buckets import SIZES
+from askew_server.training.quality import (
+    Estimate,
+    Gains,
+    Outcome,
+    coverage_of,
+    gains_of,
+    gap_of,
+    gini_of,
+    mean_of,
+    outcome,
+    ratio_of,
+)
 
+Array = NDArray[np.float64]
 _LEARNED_FOR = 5  # k of the directions: also good for 1 and 20
 _LEAK_K = 5
 Progress = Callable[[str, float], None]
@@ -32,83 +39,177 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Study:
-    """What came out. by_dimension: cells of the posterior rule at other signal dimensions. whole:
-    false where it was stopped, and cells or seeds are missing.
+class Protocol:
+    """What is compared. epsilons: plain, between any two people. sizes: numbers of buckets that
+    validation chooses from. held_out: which fifth of each person's ratings.
+    Raises ParameterError for an empty or invalid list.
     """
+
+    rules: tuple[RuleKind, ...] = RULES
+    epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
+    ks: tuple[int, ...] = (1, 5, 20)
+    seeds: tuple[int, ...] = (0, 1, 2)
+    sizes: tuple[int, ...] = SIZES
+    min_ratings: int = 20
+    held_out: HeldOut = "random"
+
+    def __post_init__(self) -> None:
+        for name in ("rules", "epsilons", "ks", "seeds", "sizes"):
+            given = getattr(self, name)
+            if not given or len(set(given)) != len(given):
+                raise ParameterError(name, given, "one or more, all different")
+        if not set(self.rules) <= set(RULES):
+            raise ParameterError("rules", self.rules, f"among {', '.join(RULES)}")
+        if self.held_out not in HELD_OUTS:
+            raise ParameterError("held_out", self.held_out, f"among {', '.join(HELD_OUTS)}")
+        if not all(1 <= k <= 64 for k in self.ks):
+            raise ParameterError("k", self.ks, "from 1 to 64")
+        if not all(1 / 64 <= epsilon <= 16 for epsilon in self.epsilons):
+            raise ParameterError("epsilons", self.epsilons, "from 1/64 to 16")
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a cell is about. epsilon: plain, between any two people, whatever the mechanism; 0 where
+    no signal is sent.
+    """
+
+    k: int
+    rule: RuleKind
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell. ratio: score of the picks over that of everybody's own best. gap: 0 for the best
+    single item for all, 1 for one's own best. over_none, over_naive: paired differences of ratios
+    to the zero-information slate and to `naive` of the same k. gains: over the zero-information
+    slate, person by person, for the one draw that each has. coverage, gini: of the picks of all
+    people of all seeds, over the whole catalog, rare items and all. size: signal dimensions, or
+    buckets, and guarantee: of the first seed.
+    """
+
+    label: Label
+    guarantee: Guarantee
+    size: int
+    n_clients: int
+    ratio: Estimate
+    gap: Estimate
+    over_none: Estimate
+    over_naive: Estimate
+    gains: Gains
+    hit: Estimate
+    recall: Estimate
+    ndcg: Estimate
+    coverage: float
+    gini: float
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One seed's part of a cell: what clients got, and what there was to get, (n,) each.
+
+    picked: the catalog's items that were picked and new, one a person who had one. n_items: of
+    the whole catalog.
+    """
+
+    got: Outcome
+    picked: NDArray[np.int64] = field(repr=False)
+    possible: Array = field(repr=False)
+    single: Array = field(repr=False)  # the best single item for everybody
+    none: Array = field(repr=False)
+    naive: Array | None = field(repr=False)
+    n_items: int
+    guarantee: Guarantee
+    size: int
+
+
+def cell_of(label: Label, runs: Iterable[Run]) -> Cell:
+    """The cell of some seeds. Clients of all seeds count alike; people who are clients in several
+    seeds make the errors a little too small.
+    """
+    runs = list(runs)
+    got = np.concatenate([run.got.score for run in runs])
+    possible = np.concatenate([run.possible for run in runs])
+    none = np.concatenate([run.none for run in runs])
+    naive = np.concatenate(
+        [np.full(len(run.possible), np.nan) if run.naive is None else run.naive for run in runs]
+    )
+    picked, catalog = np.concatenate([run.picked for run in runs]), runs[0].n_items
+    return Cell(
+        label=label,
+        guarantee=runs[0].guarantee,
+        size=runs[0].size,
+        n_clients=len(got),
+        ratio=ratio_of(got, possible),
+        gap=gap_of(got, possible, np.concatenate([run.single for run in runs])),
+        over_none=ratio_of(got - none, possible),
+        over_naive=ratio_of(got - naive, possible),
+        gains=gains_of(got, none, possible),
+        coverage=coverage_of(picked, catalog),
+        gini=gini_of(picked, catalog),
+        **{
+            name: mean_of(np.concatenate([getattr(run.got, name) for run in runs]))
+            for name in ("hit", "recall", "ndcg")
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What one seed found, or one epsilon of it, in the order in which it was found."""
+
+    runs: Sequence[tuple[Label, Run]] = field(repr=False)
+    leaks: Sequence[Leak] = ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """What came out. whole: false where it was stopped, and cells are missing."""
 
     protocol: Protocol
     source: str
     n_people: int
     n_ratings: int
     cells: tuple[Cell, ...]
-    by_dimension: tuple[Cell, ...]
     leaks: tuple[Leak, ...]
     whole: bool = True
 
 
-def study(table: RatingTable, protocol: Protocol, source: str, progress: Progress) -> Study:
-    """Run the protocol on a table of ratings. Deterministic.
+def played(table: RatingTable, protocol: Protocol, progress: Progress) -> Iterator[Findings]:
+    """What each seed finds without signals, then at each epsilon. Deterministic.
 
     Raises DataError when there are too few people or items to split.
     """
-    found = played(table, protocol, progress, NothingKept())
-    return collected(found, table, protocol, source)
-
-
-def parts_of(protocol: Protocol) -> tuple[Part, ...]:
-    """All parts, in the order of the table."""
-    return tuple(
-        part
-        for seed in protocol.seeds
-        for truth in protocol.truths
-        for part in (
-            Part(seed, truth),
-            *(Part(seed, truth, epsilon) for epsilon in protocol.epsilons),
-            Part(seed, truth, published=True),
-            Part(seed, truth, dimensions=True),
-        )
-    )
-
-
-def played(
-    table: RatingTable, protocol: Protocol, progress: Progress, kept: Keeper
-) -> Iterator[Findings]:
-    """What each part finds: now, or earlier, where it was kept. Raises DataError as `study`."""
-    kind, least = protocol.held_out, protocol.min_ratings
-    deals = lru_cache(1)(lambda seed: Dealt.of(deal(table, seed, least, kind), seed))
-    benches = lru_cache(1)(lambda seed, truth: _Bench(Scene.of(deals(seed), truth), protocol))
-    parts = parts_of(protocol)
-    for done, part in enumerate(parts):
-        found = kept.found(part)
-        if found is None:
-            progress(part.doing, done / len(parts))
-            found = benches(part.seed, part.truth).play(part)
-            kept.keep(part, found)
-        yield found
+    steps = (None, *protocol.epsilons)
+    total = len(protocol.seeds) * len(steps)
+    for at, seed in enumerate(protocol.seeds):
+        progress(f"seed {seed}: no signal", at * len(steps) / total)
+        scene = Scene.of(deal(table, seed, protocol.min_ratings, protocol.held_out), seed)
+        bench = _Bench(scene, protocol)
+        for n, epsilon in enumerate(steps):
+            if epsilon is not None:
+                progress(f"seed {seed}, epsilon {epsilon:g}", (at * len(steps) + n) / total)
+            yield bench.play(epsilon)
     progress("done", 1.0)
 
 
 def collected(
     found: Iterable[Findings], table: RatingTable, protocol: Protocol, source: str
 ) -> Study:
-    """The study of all parts, or of those that there are."""
+    """The study of all findings, or of those that there are."""
     found = list(found)
-    tables: tuple[dict[Label, list[Run]], ...] = (defaultdict(list), defaultdict(list))
+    runs: dict[Label, list[Run]] = defaultdict(list)
     for label, run in (each for findings in found for each in findings.runs):
-        tables[label.dimension > 0][label].append(run)
-    cells, by_dimension = (
-        tuple(cell_of(label, runs) for label, runs in each.items()) for each in tables
-    )
+        runs[label].append(run)
     return Study(
         protocol=protocol,
         source=source,
         n_people=table.n_people,
         n_ratings=len(table),
-        cells=cells,
-        by_dimension=by_dimension,
+        cells=tuple(cell_of(label, each) for label, each in runs.items()),
         leaks=tuple(leak for findings in found for leak in findings.leaks),
-        whole=len(found) == len(parts_of(protocol)),
+        whole=len(found) == len(protocol.seeds) * (1 + len(protocol.epsilons)),
     )
 
 
@@ -119,37 +220,30 @@ class _Bench:
         self.scene, self.protocol = scene, protocol
         self.found: list[tuple[Label, Run]] = []
         self._naive: Slates = {}
-        self._bounds: dict[tuple[float, int], float] = {}
         self.ks = tuple(k for k in protocol.ks if k <= len(scene.shared))
         self.shared = rules.shared_slates(scene, (1, *self.ks))
         self.none = {k: self._got(slates).score for k, slates in self.shared.items()}
         self.single = self.none[1]
 
-    def play(self, part: Part) -> Findings:
-        """What one part of this scene finds."""
-        self.found, self._naive, leaks = [], {}, list[Leak]()
-        if part.dimensions:
-            self.at_all_dimensions()
-        elif part.published:
-            self.as_published()
-        elif part.epsilon is None:
-            self.without_signals()
-        else:
-            leaks = self.with_signals(part.epsilon)
+    def play(self, epsilon: float | None) -> Findings:
+        """What is found without signals, or at one plain epsilon."""
+        self.found, self._naive = [], {}
+        leaks = self.without_signals() if epsilon is None else self.with_signals(epsilon)
         return Findings(self.found, leaks)
 
-    def without_signals(self) -> None:
+    def without_signals(self) -> list[Leak]:
         """The zero-information slate, and what there would be to get in the open."""
         if RuleKind.NONE in self.protocol.rules:
             shared = {k: self.shared[k] for k in self.ks}
             self._keep((RuleKind.NONE, 0.0), shared, NO_SIGNAL)
         own = self.scene.wanted.best_slates(len(self.scene.shared))
         self._keep((RuleKind.OPEN, 0.0), {k: own[:, :k] for k in self.ks}, NO_SIGNAL)
+        return []
 
     def with_signals(self, epsilon: float) -> list[Leak]:
         """Every rule that reads signals, at one plain epsilon."""
         chosen, scene, ks = self.protocol.rules, self.scene, self.ks
-        signals = self._signals(scene.dimension_for(epsilon), epsilon)
+        signals = self._signals(epsilon)
         self._naive = rules.naive_slates(scene, signals, ks)
         played: dict[RuleKind, Slates] = {}
         if RuleKind.NAIVE in chosen:
@@ -165,57 +259,23 @@ class _Bench:
         for k in ks if RuleKind.BUCKETS in chosen else ():
             size, slates = rules.bucket_slates(scene, epsilon, k, self.protocol.sizes)
             self._keep((RuleKind.BUCKETS, epsilon), slates, alike(epsilon), size)
-        self._keep_bits(BitLaw.for_epsilon(epsilon), epsilon)
         if RuleKind.POSTERIOR not in chosen:
             return []
         return [leak(scene, signals, min(_LEAK_K, len(scene.shared)))]
 
-    def as_published(self) -> None:
-        """Mechanisms of others with the parameters that they publish."""
-        self._keep_bits(PUBLISHED, round(PUBLISHED.epsilon, 1))
-
-    def _keep_bits(self, law: BitLaw, epsilon: float) -> None:
-        if RuleKind.INTEREST_BITS in self.protocol.rules:
-            slates = interest_slates(self.scene, law, self.ks)
-            cost = alike(law.epsilon)
-            self._keep((RuleKind.INTEREST_BITS, epsilon), slates, cost, law.interests)
-
-    def at_all_dimensions(self) -> None:
-        """The posterior rule at signal dimensions that need not suit the epsilon."""
-        if RuleKind.POSTERIOR not in self.protocol.rules:
-            return
-        epsilon = self.protocol.dimension_epsilon
-        for d in self.protocol.dimensions:
-            signals = self._signals(d, epsilon)
-            slates = rules.posterior_slates(self.scene, signals, self.ks)
-            self._keep((RuleKind.POSTERIOR, epsilon, d), slates, signals.guarantee(), d)
-
-    def _signals(self, dimension: int, epsilon: float) -> Signals:
-        dimension = min(dimension, self.scene.dealt.vectors.shape[1])
-        learned = self.protocol.learned
-        space = self.scene.space(dimension, epsilon, _LEARNED_FOR, learned=learned)
+    def _signals(self, epsilon: float) -> Signals:
+        dimension = self.scene.dimension_for(epsilon)
+        space = self.scene.space(dimension, epsilon, _LEARNED_FOR, learned=True)
         return Signals.drawn(self.scene, space, epsilon)
 
     def _got(self, slates: NDArray[np.int64]) -> Outcome:
-        offered = self.scene.wanted.at(slates)
-        return outcome(offered, slates, self.scene.dealt.clients.held_out)
-
-    def _bound(self, epsilon: float, k: int) -> float:
-        if not epsilon:
-            return float("nan")
-        if (epsilon, k) not in self._bounds:
-            self._bounds[epsilon, k] = channel_bound(self.scene.wanted, epsilon, k)
-        return self._bounds[epsilon, k]
+        return outcome(self.scene.wanted.at(slates), slates, self.scene.clients.held_out)
 
     def _keep(
-        self,
-        what: tuple[RuleKind, float] | tuple[RuleKind, float, int],
-        slates: Slates,
-        cost: Guarantee,
-        size: int = 0,
+        self, what: tuple[RuleKind, float], slates: Slates, cost: Guarantee, size: int = 0
     ) -> None:
         """One run for each k, under the table's label."""
-        split = self.scene.dealt.split
+        split = self.scene.split
         for k, rows in slates.items():
             got = self._got(rows)
             run = Run(
@@ -228,6 +288,5 @@ class _Bench:
                 n_items=split.n_catalog,
                 guarantee=cost,
                 size=size,
-                bound=self._bound(what[1], k),
             )
-            self.found.append((Label(self.scene.name, k, *what), run))
+            self.found.append((Label(k, *what), run))

@@ -102,5 +102,5 @@ def test_an_evaluation_says_so_and_leaves_no_figures(
 ) -> None:
     monkeypatch.setattr(scene, "factorize", too_large)
     assert run("evaluate", "--quick", "--out", tmp_path / "found") == 1
-    assert told() == f"askew-server: evaluate, 0%  seed 0, next: no signal{END}"
+    assert told() == f"askew-server: evaluate, 0%  seed 0: no signal{END}"
     assert not (tmp_path / "found" / "cells.csv").exists()

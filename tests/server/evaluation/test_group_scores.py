@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew_server.evaluation import group_scores
-from askew_server.evaluation.group_scores import GroupScores
+from askew_server.evaluation import scene
+from askew_server.evaluation.scene import GroupScores
 from askew_server.training.pool import favorites
 from askew_server.training.quality import best_slates
 
@@ -20,7 +20,7 @@ SLATES = np.random.default_rng(1).integers(ITEMS, size=(PEOPLE, 3))
 def group(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> GroupScores:
     """The same scores, at most so many at a time, or kept whole."""
     most: int = request.param
-    monkeypatch.setattr(group_scores, "AT_ONCE", most)
+    monkeypatch.setattr(scene, "AT_ONCE", most)
 
     def made(rows: slice, items: NDArray[np.int64]) -> NDArray[np.float32]:
         found = SCORES[rows][:, items]
@@ -40,14 +40,5 @@ def test_in_parts_or_whole_they_are_the_same(group: GroupScores) -> None:
     assert np.array_equal(SCORES[:, some], group.of_items(some))
     assert np.array_equal(np.take_along_axis(SCORES, SLATES, axis=1), group.at(SLATES))
     assert np.array_equal(np.maximum(SCORES.max(axis=1), 0), group.best())
-    assert np.array_equal(np.maximum(SCORES[:, 3:5].max(axis=1), 0), group.best(every[3:5]))
     assert np.array_equal(best_slates(SCORES, 4), group.best_slates(4))
     assert np.array_equal(favorites(SCORES), group.favorites())
-
-
-def test_fewer_people_or_items_have_the_same_scores(group: GroupScores) -> None:
-    items = np.array([7, 1, 20])
-    assert np.array_equal(SCORES[:, items], group.among(items).of_items(np.arange(3)))
-    assert np.array_equal(SCORES[:9, items], group.first(9).of_items(items))
-    assert len(group.first(9)) == 9
-    assert len(group.first(99)) == PEOPLE

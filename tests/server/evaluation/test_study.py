@@ -17,33 +17,28 @@ from click.testing import CliRunner
 
 from askew.errors import DataError, ParameterError
 from askew.lattice import Lattice
-from askew.retrieval import OffsetRule
 from askew.rule_kind import RuleKind
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation import rules
 from askew_server.evaluation.data import read_table
-from askew_server.evaluation.guarantee import NO_SIGNAL
 from askew_server.evaluation.pictures import draw
-from askew_server.evaluation.protocol import Protocol
 from askew_server.evaluation.report import as_csv, as_json, as_lines, measure_lines
-from askew_server.evaluation.scene import Dealt, Scene
+from askew_server.evaluation.rules import NO_SIGNAL
+from askew_server.evaluation.scene import Scene
 from askew_server.evaluation.split import deal
-from askew_server.evaluation.study import Study, study
+from askew_server.evaluation.study import Protocol, Study, collected, played
 from askew_server.ratings import RatingTable
 
 SMALL = Protocol(
-    truths=("next", "rating"),
     epsilons=(1.0, 8.0),
     ks=(1, 4),
     seeds=(0,),
-    dimensions=(1, 2),
     sizes=(2, 6),
     min_ratings=5,
-    learned=False,
 )
 # One of everything, for what must come out the same twice.
-LEAST = replace(SMALL, truths=("long-tail",), epsilons=(2.0,), ks=(3,), learned=True)
+LEAST = replace(SMALL, epsilons=(2.0,), ks=(3,))
 
 
 @cache
@@ -54,7 +49,8 @@ def small_table() -> RatingTable:
 
 
 def run(protocol: Protocol = SMALL) -> Study:
-    return study(small_table(), protocol, "simulated", lambda _, done: None)
+    found = played(small_table(), protocol, lambda _, done: None)
+    return collected(found, small_table(), protocol, "simulated")
 
 
 @cache
@@ -64,7 +60,7 @@ def once() -> Study:
 
 @cache
 def scene() -> Scene:
-    return Scene.of(Dealt.of(deal(small_table(), 0, 5), 0), "next")
+    return Scene.of(deal(small_table(), 0, 5), 0)
 
 
 def test_same_ratings_same_seeds_same_figures() -> None:
@@ -72,16 +68,14 @@ def test_same_ratings_same_seeds_same_figures() -> None:
 
 
 def test_every_cell_is_there_with_its_error() -> None:
-    labels = [(c.label.truth, c.label.rule, c.label.epsilon, c.label.k) for c in once().cells]
-    noisy = ("naive", "offsets", "codebook", "posterior", "buckets", "interest-bits")
+    labels = [(c.label.rule, c.label.epsilon, c.label.k) for c in once().cells]
+    noisy = ("naive", "offsets", "codebook", "posterior", "buckets")
     expected = {
-        (truth, rule, epsilon, k)
-        for truth in ("next", "rating")
+        (rule, epsilon, k)
         for k in (1, 4)
         for rule, epsilon in [
             ("none", 0.0),
             ("open", 0.0),
-            ("interest-bits", 29.4),
             *[(rule, epsilon) for rule in noisy for epsilon in (1.0, 8.0)],
         ]
     }
@@ -95,21 +89,17 @@ def test_every_cell_is_there_with_its_error() -> None:
 
 def test_the_zero_information_slate_gains_nothing_over_itself() -> None:
     cells = [c for c in once().cells if c.label.rule == "none"]
-    assert [(c.over_none.mean, c.over_none.error) for c in cells] == [(0.0, 0.0)] * 4
-    assert [c.gap.mean for c in cells if c.label.k == 1] == [0.0, 0.0]
+    assert [(c.over_none.mean, c.over_none.error) for c in cells] == [(0.0, 0.0)] * 2
+    assert [c.gap.mean for c in cells if c.label.k == 1] == [0.0]
 
 
 def test_in_the_open_everybody_gets_their_best() -> None:
     cells = [c for c in once().cells if c.label.rule == "open"]
-    assert [(c.ratio.mean, c.gap.mean) for c in cells] == [(1.0, 1.0)] * 4
+    assert [(c.ratio.mean, c.gap.mean) for c in cells] == [(1.0, 1.0)] * 2
 
 
 def test_a_sharper_signal_serves_better() -> None:
-    found = {
-        (c.label.rule, c.label.epsilon): c.ratio.mean
-        for c in once().cells
-        if c.label.truth == "next" and c.label.k == 4
-    }
+    found = {(c.label.rule, c.label.epsilon): c.ratio.mean for c in once().cells if c.label.k == 4}
     for rule in (RuleKind.POSTERIOR, RuleKind.BUCKETS):
         assert found[rule, 8.0] > found[rule, 1.0]
         assert found[rule, 8.0] > found[RuleKind.NONE, 0.0]
@@ -125,7 +115,7 @@ def test_every_mechanism_spends_the_same_between_any_two_people() -> None:
         assert cost.epsilon is not None
         assert cost.per_rating is not None
         assert cost.epsilon == pytest.approx(epsilon, rel=1e-3)
-        if cell.label.rule in {"buckets", "interest-bits"}:
+        if cell.label.rule == "buckets":
             assert (cost.per_distance, cost.per_rating) == (None, cost.epsilon)
         else:
             assert cost.epsilon <= epsilon
@@ -150,77 +140,48 @@ def test_naive_is_the_best_of_the_decoded_taste_at_every_k() -> None:
     points = signals.coordinates * signals.lattice.step
     tastes = space.encoder.decode(points.astype(np.float64))
     for row, taste in enumerate(tastes[:10]):
-        scores = here.dealt.vectors @ taste
+        scores = here.vectors @ taste
         assert scores[found[4][row]].tolist() == sorted(scores, reverse=True)[:4]
         assert found[1][row].tolist() == found[4][row][:1].tolist()
-
-
-def test_no_rule_exceeds_what_a_channel_can_reach() -> None:
-    """Beyond chance: people have one draw each, and the bound is of the mean over draws."""
-    known = [cell for cell in once().cells if cell.label.epsilon]
-    for cell in known:
-        assert cell.ratio.mean - 3 * cell.ratio.error <= cell.bound <= 1 + 1e-6
-    assert all(math.isnan(c.bound) for c in once().cells if not c.label.epsilon)
-    sharp = {(c.label.epsilon, c.label.k): c.bound for c in known if c.label.truth == "next"}
-    assert sharp[1.0, 1] < sharp[1.0, 4] < sharp[8.0, 4]
 
 
 def test_what_stands_together_costs_the_same() -> None:
     """Planted bug: rows in the order in which they were played."""
     rows = as_lines(once())
-    order = [(row[0], float(row[1] or 0)) for row in rows]
-    assert order == sorted(order, key=lambda each: (["next", "rating"].index(each[0]), each[1]))
-    here = [row[2] for row in rows if row[:2] == ("next", "8")]
-    assert here == ["naive", "offsets", "codebook", "posterior", "buckets", "interest-bits"]
-    by_rule = {row[2]: row for row in rows if row[:2] == ("next", "8")}
-    assert by_rule["buckets"][3] == "8"
-    assert 0 < float(by_rule["posterior"][3]) < 8
-    assert " of " in by_rule["buckets"][4]
+    order = [float(row[0] or 0) for row in rows]
+    assert order == sorted(order)
+    by_rule = {row[1]: row for row in rows if row[0] == "8"}
+    assert list(by_rule) == ["naive", "offsets", "codebook", "posterior", "buckets"]
+    assert by_rule["buckets"][2] == "8"
+    assert 0 < float(by_rule["posterior"][2]) < 8
 
 
 def test_measures_are_shown_for_one_k() -> None:
     k, rows = measure_lines(once())
     assert k == 4
     assert len(rows) == len(as_lines(once()))
-    (sharp,) = (row for row in rows if row[:3] == ("next", "8", "buckets"))
-    (cell,) = (
-        c
-        for c in once().cells
-        if (c.label.truth, c.label.epsilon, c.label.rule, c.label.k) == ("next", 8.0, "buckets", 4)
-    )
-    assert sharp[6] == f"{cell.coverage:.2%}"
-    assert sharp[8] == f"{cell.gains.worse} of {cell.n_clients}"
+    (sharp,) = (row for row in rows if row[:2] == ("8", "buckets"))
+    wanted = (8.0, "buckets", 4)
+    (cell,) = (c for c in once().cells if (c.label.epsilon, c.label.rule, c.label.k) == wanted)
+    assert sharp[5] == f"{cell.coverage:.2%}"
+    assert sharp[7] == f"{cell.gains.worse} of {cell.n_clients}"
     assert 0 < cell.gains.worse < cell.gains.better
 
 
 def test_in_the_open_nobody_is_worse_off_and_a_slate_has_k_items() -> None:
     """Planted bug: recall of the ten best items at k = 1."""
-    found = {
-        c.label.k: c for c in once().cells if (c.label.rule, c.label.truth) == ("open", "next")
-    }
+    found = {c.label.k: c for c in once().cells if c.label.rule == "open"}
     assert {cell.gains.worse for cell in found.values()} == {0}
     assert found[1].recall.mean < found[4].recall.mean
     assert found[1].ndcg.mean == found[1].hit.mean
-
-
-def test_the_offset_rules_are_the_ones_that_serve() -> None:
-    """Played for any truth here; for this one `OffsetRule.answer` must say the same."""
-    here = scene()
-    space = here.space(2, 4.0, 4, learned=False)
-    signals = rules.Signals.drawn(here, space, 4.0)
-    for name in (RuleKind.OFFSETS, RuleKind.CODEBOOK):
-        slates = rules.offset_slates(here, signals, [4], name)[4]
-        serving = OffsetRule(space.encoder, here.dealt.vectors, name)
-        for slate, signal in zip(slates[:20], signals.each(), strict=False):
-            assert tuple(sorted(slate.tolist())) == serving.answer(signal, 4)
 
 
 def test_points_are_what_devices_say() -> None:
     """Planted bug: points from the unclipped taste."""
     here = scene()
     space = here.space(2, 4.0, 4, learned=True)
-    group = here.dealt.clients
-    contributions = space.encoder.contributions(here.dealt.vectors)
+    group = here.clients
+    contributions = space.encoder.contributions(here.vectors)
     likes = group.tastes.people.likes
     rows = [likes.indices[likes.indptr[i] : likes.indptr[i + 1]] for i in range(len(group))]
     expected = np.array([space.encoder.encode(contributions[row]) for row in rows])
@@ -229,9 +190,7 @@ def test_points_are_what_devices_say() -> None:
 
 def test_an_answer_leaks_less_without_the_person_than_with() -> None:
     leaks = once().leaks
-    assert [(leak.truth, leak.epsilon) for leak in leaks] == [
-        (truth, epsilon) for truth in ("next", "rating") for epsilon in (1, 8)
-    ]
+    assert [leak.epsilon for leak in leaks] == [1, 8]
     sharp = leaks[1]
     assert sharp.difference.mean == pytest.approx(sharp.present.mean - sharp.removed.mean)
     assert sharp.difference.mean > 0.01  # d = 2 at epsilon 8: few others are near
@@ -242,7 +201,7 @@ def test_csv_has_a_row_a_cell_and_json_no_nan() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(found.cells))))
     assert len(rows) == len(found.cells)
     unmatched = {(row["rule"], row["epsilon"]) for row in rows if row["over_naive"] == ""}
-    assert unmatched == {("none", "0"), ("open", "0"), ("interest-bits", "29.4")}
+    assert unmatched == {("none", "0"), ("open", "0")}
     text = as_json(found)
     assert "NaN" not in text
     assert len(json.loads(text)["cells"]) == len(found.cells)
@@ -258,7 +217,7 @@ def test_pictures_are_the_same_bytes_twice(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         draw(once(), tmp_path / name)
-    for name in ("epsilon.svg", "k.svg", "dimension.svg"):
+    for name in ("epsilon.svg", "k.svg"):
         first = (tmp_path / "a" / name).read_bytes()
         assert first == (tmp_path / "b" / name).read_bytes()
         assert b"no signal" in first or b"<svg" in first
@@ -267,7 +226,6 @@ def test_pictures_are_the_same_bytes_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"truths": ("future",)},
         {"rules": ()},
         {"seeds": (1, 1)},
         {"ks": (65,)},
@@ -308,7 +266,7 @@ def test_objects_in_an_archive_are_never_unpickled(tmp_path: Path) -> None:
 def test_the_command_writes_figures_and_prints_them(tmp_path: Path) -> None:
     ratings = saved(tmp_path / "r.npz", small_table())
     out = tmp_path / "figures"
-    options = ["--quick", "--truths", "next", "--rules", "none,posterior", "-k", "1,3"]
+    options = ["--quick", "--rules", "none,posterior", "-k", "1,3"]
     done = CliRunner().invoke(
         cli,
         ["evaluate", "--ratings", str(ratings), "--out", str(out), *options],
@@ -320,7 +278,6 @@ def test_the_command_writes_figures_and_prints_them(tmp_path: Path) -> None:
         "study.json",
         "epsilon.svg",
         "k.svg",
-        "dimension.svg",
     }
     assert "posterior" in done.output
     assert "400 people" in done.output
@@ -328,7 +285,7 @@ def test_the_command_writes_figures_and_prints_them(tmp_path: Path) -> None:
 
 def test_the_command_holds_out_the_latest_where_there_are_times(tmp_path: Path) -> None:
     ratings = saved(tmp_path / "r.npz", small_table())
-    options = ["--quick", "--truths", "next", "--rules", "none", "-k", "1", "--epsilons", "1"]
+    options = ["--quick", "--rules", "none", "-k", "1", "--epsilons", "1"]
     asked = ["evaluate", "--ratings", str(ratings), "--held-out", "latest", *options]
     refused = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "refused")])
     assert "not every rating has a time" in str(refused.exception)

@@ -10,6 +10,19 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from benchmarks.places import report, theory
+from benchmarks.places.grounds import LINE, RING, Country, Market, PlaceRun, Road
+from benchmarks.places.report import best_lines
+from benchmarks.places.study import (
+    SERVED,
+    PlaceCell,
+    PlaceLabel,
+    PlacesProtocol,
+    PlacesStudy,
+    cell_of,
+    studied,
+)
+from benchmarks.places.theory import DISUTILITIES, mean_disutility, on_line, on_ring
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
@@ -19,15 +32,6 @@ from askew.placement import Laplace, place
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Query
 from askew_server.demo.towns import german_towns
-from askew_server.evaluation.places import agreement, goals
-from askew_server.evaluation.places.agreement import DISUTILITIES, mean_disutility, on_line, on_ring
-from askew_server.evaluation.places.axis import LINE, RING, Road
-from askew_server.evaluation.places.bench import SERVED
-from askew_server.evaluation.places.cells import PlaceCell, PlaceLabel, PlaceRun, cell_of
-from askew_server.evaluation.places.country import Country
-from askew_server.evaluation.places.market import Market
-from askew_server.evaluation.places.report import best_lines
-from askew_server.evaluation.places.study import PlacesProtocol, PlacesStudy, studied
 from askew_server.retrieval.near import near_rule_of
 
 SMALL = PlacesProtocol(
@@ -163,7 +167,7 @@ def test_other_results_than_the_optimal_ones_would_not_agree(
         placed.of = lambda *law: 1.5 * true(*law)
         return rule
 
-    monkeypatch.setattr(agreement, "near_rule_of", planted)
+    monkeypatch.setattr(theory, "near_rule_of", planted)
     assert mean_disutility(*line_of_5()) > 1.01 * optimum
 
 
@@ -207,7 +211,7 @@ def test_the_same_options_give_the_same_cells_in_other_processes_too() -> None:
 
 
 def goal(cells: list[PlaceCell], word: str) -> bool:
-    (met,) = [each.met for each in goals.verdicts(cells) if word in each.goal]
+    (met,) = [each.met for each in report.verdicts(cells) if word in each.goal]
     return met
 
 

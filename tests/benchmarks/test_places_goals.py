@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.places.report import verdicts
+from benchmarks.places.study import PlacesProtocol, studied
+from benchmarks.places.theory import DISUTILITIES, KS, on_line
 
 from askew_server.demo.towns import german_towns
-from askew_server.evaluation.places.agreement import DISUTILITIES, KS, on_line
-from askew_server.evaluation.places.goals import verdicts
-from askew_server.evaluation.places.study import PlacesProtocol, studied
 
 PEOPLE, DRAWS = 2_000, 5
 GOALS = {"items": (100_000,), "levels": ("town",), "ks": (20,)}
