@@ -1,5 +1,5 @@
 # make demo      one private exchange, end to end
-# make test      every check that a change must pass
+# make test      every check that a change must pass; TESTS="tests/core ..." for some
 # make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
 # make figures   pictures of placement, into build/figures
@@ -32,21 +32,23 @@ demo: $(STAMP)
 # and each would compile our modules anew. Threads of BLAS would wait for each other's cores.
 QUICK = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1
 # Files of tests lie in memory where there is plenty of it: ledgers wait for the disk 30,000 times.
-MEMORY = $(shell findmnt -rnbo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
-  awk '$$1 > 4e9 && !/noexec/ {print "PYTEST_DEBUG_TEMPROOT=/dev/shm"; exit}')
+MEMORY = $(shell $(PYTHON) -c 'import os; path = "/dev/shm"; of = os.statvfs(path); \
+  large = of.f_bavail * of.f_frsize > 4e9 and not of.f_flag & os.ST_NOEXEC; \
+  print("PYTEST_DEBUG_TEMPROOT=" + path if large and os.access(path, os.W_OK) else "")' 2>/dev/null)
 
 # Three, since tests wait as well: for servers and disks. The order of files is kept: those with many
 # tests are not those that take long.
 WORKERS = -n 3 --dist loadfile --no-loadscope-reorder
 
 test: check
-	$(QUICK) $(MEMORY) $(BIN)/python -m pytest $(WORKERS) -rs
+	$(QUICK) $(MEMORY) $(BIN)/python -m pytest $(WORKERS) -rs $(TESTS)
 
 # With them, java and PostgreSQL, `make test` counts on real engines; see .ci/run.
 engines: $(VENV)/.engines
 
 $(VENV)/.engines: requirements-engines.lock $(STAMP)
-	$(call add,requirements-engines.lock)
+	@echo "Adding requirements-engines.lock to $(VENV), once; it takes some minutes ..."
+	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) -r requirements-engines.lock)
 	@touch $@
 
 audit: $(STAMP)
@@ -173,34 +175,33 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
+# What an installer says goes to a file of the environment $(1), and is shown where it fails.
+quietly = @{ $(2); } >>$(1)/install.log 2>&1 || { cat $(1)/install.log >&2; exit 1; }
+
 # Makes the environment $(1) from the lock file $(2): by uv where it is, else by pip, with or without
 # the interpreter's own ensurepip.
+define environment
+@echo "Setting up $(1) from $(2), once; it takes about a minute ..."
+@mkdir -p $(1) && : >$(1)/install.log
+$(call quietly,$(1),$(call empty,$(1)))
+$(call quietly,$(1),$(call installer,$(1)) $(LOCKED) -r $(2))
+endef
+
+LOCKED = --require-hashes
+INSTALL = $(call installer,$(VENV))
 ifdef UV
-define environment
-@$(UV) venv -q --allow-existing --python $(PYTHON) $(1)
-@$(UV) pip install -q --python $(1)/bin/python --require-hashes -r $(2)
-endef
-define add
-@$(UV) pip install -q --python $(BIN)/python --require-hashes -r $(1)
-endef
-PIP_INSTALL = $(UV) pip install -q --python $(BIN)/python
+empty = $(UV) venv -q --allow-existing --python $(PYTHON) $(1)
+installer = $(UV) pip install -q --python $(1)/bin/python
 else
-define environment
-@$(PYTHON) -m venv $(1) 2>/dev/null || $(PYTHON) -m venv --without-pip $(1)
-@$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(1)/bin/python install -q pip
-@$(1)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(2)
-endef
-define add
-@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(1)
-endef
-PIP_INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check
+empty = { $(PYTHON) -m venv $(1) || $(PYTHON) -m venv --without-pip $(1); } && \
+  { $(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(1)/bin/python install pip; }
+installer = $(1)/bin/python -m pip install -q --disable-pip-version-check
 endif
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Askew needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
-	@echo "Setting up $(VENV), once; it takes about a minute ..."
 	$(call environment,$(VENV),requirements.lock)
-	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	$(call quietly,$(VENV),$(INSTALL) --no-deps --no-build-isolation -e .)
 	@touch $@
 
 # Dependencies, with a hash for every file. Needs uv.
