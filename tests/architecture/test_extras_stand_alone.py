@@ -204,13 +204,24 @@ def imported(node: ast.AST) -> Iterator[str]:
         yield from imported(child)
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+def used(tree: ast.Module) -> set[str]:
+    """All optional packages that a module imports anywhere."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return {name for node in imports for name in optional(node)}
+
+
 def unguarded(source: str, is_test: bool) -> list[str]:
     """Optional packages without which a module cannot be imported, or a test fails.
 
     A test that imports one in a function says at the top of its module, or of the test, what it
     needs: else it fails where others are skipped.
     """
-    tree = ast.parse(source)
+    tree = parsed(source)
     if not is_test:
         return sorted({*imported(tree)})
     asked = {
@@ -221,8 +232,7 @@ def unguarded(source: str, is_test: bool) -> list[str]:
         for argument in call.args
         if isinstance(argument, ast.Constant)
     }
-    used = {name for node in ast.walk(tree) for name in optional(node)}
-    return sorted({*imported(tree)} | used - asked)
+    return sorted({*imported(tree)} | used(tree) - asked)
 
 
 SOURCES = [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py"))]
@@ -266,13 +276,12 @@ def test_a_package_that_may_be_missing_is_seen(
 
 def test_mypy_says_the_same_without_the_packages_that_may_be_missing() -> None:
     """Planted bug: chdb left out: `make test` stopped where it was not installed."""
-    trees = [ast.parse(path.read_text("utf-8")) for path in SOURCES]
-    used = {name for tree in trees for node in ast.walk(tree) for name in optional(node)}
+    found = set().union(*(used(parsed(path.read_text("utf-8"))) for path in SOURCES))
     missing = {
         module.removesuffix(".*")
         for override in SETTINGS["tool"]["mypy"]["overrides"]
         if override.get("ignore_missing_imports")
         for module in override["module"]
     }
-    assert {"chdb", "pyspark"} < used
-    assert used - missing == set()
+    assert {"chdb", "pyspark"} < found
+    assert found - missing == set()
