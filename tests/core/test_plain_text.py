@@ -68,12 +68,21 @@ def test_marks_that_scripts_need_are_taken() -> None:
     assert len(PackedItems("\n".join(titles), [0] * 5, [0] * 5, [()])) == 5
 
 
+PARTS = st.tuples(
+    st.text("a \u0301\u0316\u0344\u0f73\ufdfa\u1f82\uff9e\u00a8", min_size=1, max_size=9),
+    st.sampled_from([1, 2, 60, MAX_TEXT]),
+)
+
+
 @settings(max_examples=400, deadline=None)
-@given(st.text("a \u0301\u0316\u0344\u0f73\ufdfa\u1f82\uff9e\u00a8", max_size=MAX_TEXT))
-def test_a_title_that_is_taken_takes_steps_in_proportion_to_its_length(text: str) -> None:
+@given(st.lists(PARTS, min_size=1, max_size=3))
+def test_a_title_that_is_taken_takes_steps_in_proportion_to_its_length(
+    parts: list[tuple[str, int]],
+) -> None:
     """A search for the dearest title that is legal. Planted bug: rows of marks as long as a title,
     480 of which took 100 times as long as any other title.
     """
+    text = "".join([part * times for part, times in parts])[:MAX_TEXT]
     if has_few_marks(text):
         steps = work(text) / (1 + len(text))
         target(steps)

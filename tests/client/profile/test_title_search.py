@@ -178,7 +178,10 @@ def plain_get(items: list[Item], key: str) -> int | None:
     keys = [(title_key(item.title), title_key(item.label)) for item in items]
     labels = [at for at, (_, label) in enumerate(keys) if label == key]
     if labels:
-        return labels[0]
+        by_year = [
+            [at for at in labels if (items[at].year is None) == none] for none in (True, False)
+        ]
+        return min(min(each, key=lambda at: items[at].label) for each in by_year if each)
     titles = [at for at, (title, _) in enumerate(keys) if title == key]
     if len(titles) == 1:
         return titles[0]
@@ -200,27 +203,22 @@ TITLES = st.lists(
 @given(
     items=st.lists(st.builds(Item, TITLES, st.sampled_from([None, 9, 12])), min_size=1, max_size=9),
     typed=TITLES,
-    one_hash=st.booleans(),
 )
 def test_an_index_finds_what_looking_at_every_title_finds(
-    pair: Pair, items: list[Item], typed: str, one_hash: bool
+    pair: Pair, items: list[Item], typed: str
 ) -> None:
-    """Planted bugs: half a hash taken for a title; a year that is part of a title taken off it; an
-    item that was met, in front of one with its title and year that is held.
+    """Planted bugs: a year that is part of a title taken off it; an item that was met, in front of
+    one with its title and year that is held; titles of one article for those of another.
     """
     catalog = replace(pair.catalog, items=(*items, *pair.catalog.items[len(items) :]))
-    with pytest.MonkeyPatch.context() as patch:
-        if one_hash:
-            patch.setattr("askew.titles._hash", lambda key: 7)
-            patch.setattr("askew.titles._FEW", 1000)
-        index, held = TitleIndex(catalog), catalog.first(1 + len(items) // 2)
-        grown = TitleIndex(held).with_more(catalog)
-        assert (grown._numbers, grown._hashes) == (index._numbers, index._hashes)
-        for text in (typed, *(item.label for item in items), *(item.title for item in items)):
-            key = title_key(text)
-            assert index.get(key) == plain_get([*catalog.items], key)
-            labels = [item.label for item in catalog.items]
-            assert index.of_label(text) == (labels.index(text) if text in labels else None)
+    index, held = TitleIndex(catalog), catalog.first(1 + len(items) // 2)
+    grown = TitleIndex(held).with_more(catalog)
+    assert (grown._numbers, grown._entries) == (index._numbers, index._entries)
+    for text in (typed, *(item.label for item in items), *(item.title for item in items)):
+        key = title_key(text)
+        assert index.get(key) == plain_get([*catalog.items], key)
+        labels = [item.label for item in catalog.items]
+        assert index.of_label(text) == (labels.index(text) if text in labels else None)
 
 
 class Watched(UserList[Item]):
@@ -234,9 +232,9 @@ class Watched(UserList[Item]):
 
 
 @pytest.mark.parametrize("years", [[*range(1, 4001)], [1979] * 4000])
-def test_a_title_that_a_whole_catalog_has_takes_a_few_looks(pair: Pair, years: list[int]) -> None:
-    """Planted bug: all items of a title looked at. By the time from a reply to the next call, a
-    server that gives one title to all items would be told who rated it.
+def test_a_title_that_a_whole_catalog_has_takes_no_look(pair: Pair, years: list[int]) -> None:
+    """And no item to be matched. Planted bug: items of a title looked at. By the time that takes, a
+    server that gives a title to all items, dear to be made a key of, would be told who rated it.
     """
     items = Watched([*(Item("Alien", year) for year in years), Item("The Alien"), Item("Moon")])
     vectors = np.zeros((len(items), pair.catalog.vectors.shape[1]), np.float32)
@@ -254,7 +252,7 @@ def test_a_title_that_a_whole_catalog_has_takes_a_few_looks(pair: Pair, years: l
     for key, item in wanted.items():
         items.looks = 0
         assert index.get(key) == item
-        assert items.looks < 60
+        assert items.looks == 0
     assert index.of_label("Alien (1979)") == years.index(1979)
     assert index.of_label("The Alien") == 4000
     assert index.of_label("ALIEN (1979)") is None
