@@ -2,12 +2,8 @@
 # make test      every check that a change must pass; TESTS="tests/core ..." for some
 # make audit     the exhaustive proofs by enumeration, minutes long, which make test leaves out
 # make engines   also installs the drivers of Spark, PostgreSQL and ClickHouse, for their tests
-# make figures   pictures of placement, into build/figures
-# make bench     our speed beside the peers' and the floor (COUNTS="a.npy b.npy" adds real data)
-# make bench-start-up  CPU of commands that show what is stored or help, and of questions
-# make bench-server  answers of a running server beside an echo of their size
-# make overload  ten times more questions than a server can answer; make abuse: hostile callers
-# make bench-scale  selection from ten million items: time and peak memory of every mechanism
+# make bench     our speed beside the peers' and the floor; NAME=list names the measurements
+# make count     the size of this project
 # make audit-dependencies  asks whether a locked dependency has a known fault
 # make sbom      what a server is made of, as CycloneDX, into build/
 # make test-lowest  the tests that touch dependencies, with the oldest that pyproject.toml allows;
@@ -54,125 +50,19 @@ $(VENV)/.engines: requirements-engines.lock $(STAMP)
 audit: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -rs -m audit --durations=0 --durations-min=1
 
-figures: $(STAMP)
-	@$(BIN)/python benchmarks/placement_figures.py
-
-# Every part runs, whatever one before it says; it fails in the end if any did.
+# One measurement by its name, with its arguments: make bench NAME=near ARGS=1e7. Without a name, all
+# of the usual ones; NAME=list lists them.
 bench: $(STAMP)
-	@failed=; for part in placement selection device gaps near ledger start-up counting releases \
-	  reading training forecast search; do \
-	  $(MAKE) --no-print-directory bench-$$part || failed="$$failed $$part"; done; \
-	test -z "$$failed" || { echo "beyond a limit, or broken:$$failed" >&2; exit 1; }
+	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
 
-bench-scale: $(STAMP)
-	@$(BIN)/python -m benchmarks.selection_scale
+# The size of this project, beside its goals.
+count: $(STAMP)
+	@$(BIN)/python -m benchmarks.count
 
-bench-placement: $(STAMP)
-	@$(BIN)/python benchmarks/placement_speed.py
-
-bench-selection: $(STAMP)
-	@$(BIN)/python -m benchmarks.selection $(COUNTS)
-
-bench-device: $(STAMP)
-	@$(BIN)/python benchmarks/device_step.py
-
-# What a choice of epsilon and k would give, played on the device: beside one product. Half a minute.
-bench-forecast: $(STAMP)
-	@$(BIN)/python -m benchmarks.forecast_speed
-
-bench-gaps: $(STAMP)
-	@$(BIN)/python benchmarks/call_gaps.py
-
-# What is lost when servers stop, die, are replaced or change their models. Two minutes.
-bench-restarts: $(STAMP)
-	@$(BIN)/python benchmarks/restarts.py
-
-# Questions near a place, 10^6 items; ROWS=1e7 adds as many within 4 GiB.
-bench-near: $(STAMP)
-	@$(BIN)/python benchmarks/near.py $(ROWS)
-
-# A stored release over gRPC beside an echo of its size.
-bench-releases: $(STAMP)
-	@$(BIN)/python benchmarks/stored_releases.py
-
-# What counts, a log and pages of metrics cost a server, a minute and a half.
-bench-observing: $(STAMP)
-	@$(BIN)/python -m benchmarks.observing_cost
-
-# Answers of a running server beside an echo of their size, 3 minutes; ROWS="films places" for some.
-bench-server: $(STAMP)
-	@$(BIN)/python -m benchmarks.server_speed $(ROWS)
-
-# What answers made beforehand take and lose, 3 minutes; MODEL=... RATINGS=... for people who rated.
-bench-tables: $(STAMP)
-	@$(BIN)/python -m benchmarks.table_loss $(MODEL) $(RATINGS)
-
-# The same echo on two versions of grpcio; VERSIONS="1.84 1.85" for others.
-bench-grpcio: $(STAMP)
-	@$(BIN)/python -m benchmarks.grpcio_versions $(VERSIONS)
-
-# How soon commands of both programs begin, beside an empty program of Python.
-bench-start-up: $(STAMP)
-	@$(BIN)/python -m benchmarks.start_up
-
-# Charges beside SQLite's own commits; on another disk than /tmp: FOLDER=...
-bench-ledger: $(STAMP)
-	@$(BIN)/python -m benchmarks.ledger_speed $(FOLDER)
-
-# 25 million made-up ratings to a model, within 150 s of CPU and 4 GB; RATINGS=1e8 within 12 GB.
-bench-training: $(STAMP)
-	@$(BIN)/python -m benchmarks.training_scale $(RATINGS)
-
-# Ratings as codes, of csv, gzip, parquet and a folder, beside a bare sum and peers; ROWS=2.5e7 for more.
-bench-reading: $(STAMP)
-	@$(BIN)/python -m benchmarks.reading_speed $(ROWS)
-
-# 10^5 to 10^7 events on every engine beside its bare query; ROWS=1e8 within 4 GiB, in minutes.
-bench-counting: $(STAMP)
-	@$(BIN)/python -m benchmarks.counting $(ROWS)
-
-# A device beside a server of a million items: bytes on the wire, and memory. Two minutes, 2 GiB.
-bench-thin: $(STAMP)
-	@$(BIN)/python benchmarks/thin_device.py
-
-# A key press in a search of 10^5 and 10^6 titles, and a device's memory: 3 minutes; TITLES=1e5.
-bench-search: $(STAMP)
-	@$(BIN)/python -m benchmarks.device_search $(TITLES)
-
-# What is answered in time at ten times what a server can answer. A minute and a half.
-overload: $(STAMP)
-	@$(BIN)/python -m benchmarks.overload
-
-# Who is answered beside hostile callers, and what memory they take. Two minutes.
-abuse: $(STAMP)
-	@$(BIN)/python -m benchmarks.abuse
-
-# What a server takes to start, and holds in memory: MODELS="posterior:1e5 codebook:1e6" for some.
-bench-start: $(STAMP)
-	@$(BIN)/python benchmarks/server_start.py $(MODELS)
-
-# The shipped codebooks, from their seeds: about 45 minutes on one core.
-codebooks: $(STAMP)
-	$(BIN)/python benchmarks/fit_codebooks.py
-
-# Those for maps: three minutes.
-map-codebooks: $(STAMP)
-	$(BIN)/python benchmarks/fit_map_codebooks.py
-
-# What `askew tui --demo` plays with, from what `askew-server serve --demo` serves.
-demo-model: $(STAMP)
-	$(BIN)/python benchmarks/write_demo_model.py
-
-check: lint types imports proto-check
-
-lint: $(STAMP)
+check: $(STAMP) proto-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-
-types: $(STAMP)
 	$(BIN)/mypy shared client server tests benchmarks deploy
-
-imports: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 # What an installer says goes to a file of the environment $(1), and is shown where it fails.
@@ -267,10 +157,6 @@ sbom: .venv-tools/.installed
 # Needs `make engines` for the licenses of their drivers.
 licenses: $(STAMP)
 	@$(BIN)/python deploy/licenses.py $(LOCKS)
-
-# How many requests and machines a number of devices comes to.
-capacity: $(STAMP)
-	@$(BIN)/python deploy/capacity.py
 
 # The tests that touch what dependencies give, in an environment of its own: some ten minutes.
 ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \

@@ -1,4 +1,4 @@
-"""A key press in the search of a device that holds 10^5 or 10^6 titles. `make bench-search`.
+"""A key press in the search of a device that holds 10^5 or 10^6 titles.
 
     .venv/bin/python -m benchmarks.device_search [TITLES ...]
 

@@ -1,4 +1,4 @@
-"""What a call costs by the version of grpcio: the same echo, side by side. `make bench-grpcio`.
+"""What a call costs by the version of grpcio: the same echo, side by side.
 
     python -m benchmarks.grpcio_versions [VERSION ...]      # 1.78 and 1.85 without
 

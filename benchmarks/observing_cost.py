@@ -1,4 +1,4 @@
-"""What it costs a server to be observed. `make bench-observing`, a minute and a half.
+"""What it costs a server to be observed.
 
     python -m benchmarks.observing_cost [ROUNDS]
 

@@ -1,4 +1,4 @@
-"""Draws the pictures of placement into build/figures. `make figures`; needs the extra `plots`.
+"""Draws the pictures of placement into build/figures. Needs the extra `plots`.
 
 offsets.png      densities and offsets, k = 5, epsilon 0.3, 0.5, 1 (figure 2 of Goel et al.)
 ring.png         noise and results on the circle, epsilon 3/8 and 1 (figure 4)

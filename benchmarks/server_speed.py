@@ -1,4 +1,4 @@
-"""What an answer costs a running server, beside an echo of as many bytes. `make bench-server`.
+"""What an answer costs a running server, beside an echo of as many bytes.
 
     python -m benchmarks.server_speed [ROW ...]     # of SCENES; all of them without
 

@@ -1,4 +1,4 @@
-"""How long a server takes to start, and what it holds in memory: `make bench-start`.
+"""How long a server takes to start, and what it holds in memory.
 
     .venv/bin/python benchmarks/server_start.py [RULE:ITEMS ...]
 

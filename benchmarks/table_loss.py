@@ -1,4 +1,4 @@
-"""What answers made beforehand take, and what people lose by them. `make bench-tables`.
+"""What answers made beforehand take, and what people lose by them.
 
     python -m benchmarks.table_loss [MODEL RATINGS]
 

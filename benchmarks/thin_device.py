@@ -1,4 +1,4 @@
-"""A thin device and a server of a million items: bytes on the wire, and memory. `make bench-thin`.
+"""A thin device and a server of a million items: bytes on the wire, and memory.
 
     .venv/bin/python benchmarks/thin_device.py [ITEMS]
 

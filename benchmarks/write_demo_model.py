@@ -1,4 +1,4 @@
-"""What devices hold of the demo's model, for the app, which has no server: `make demo-model`."""
+"""What devices hold of the demo's model, for the app, which has no server."""
 
 from __future__ import annotations
 

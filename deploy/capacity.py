@@ -2,8 +2,9 @@
 
     python deploy/capacity.py [MICROSECONDS]
 
-MICROSECONDS: CPU of one question, as `make bench-server` measures it; 568 by default, which the
-demo's films by `codebook` took before their answers were tabulated, on one core of a 2026 server.
+MICROSECONDS: CPU of one question, as `make bench NAME=serving` measures it; 568 by default, what
+the demo's films by `codebook` took before their answers were tabulated, on one core of a 2026
+server.
 """
 
 from __future__ import annotations

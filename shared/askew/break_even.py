@@ -26,7 +26,7 @@ DEVICE_BYTES: Final = 4_000_000
 """The largest file that a device holds by default: what is whole within it needs no signal."""
 STARTER_BYTES: Final = 800_000
 """The file of the starter items, where the whole is larger than that: a device holds and ranks as
-many within 100 MB of memory (`make bench-thin`).
+many within 100 MB of memory (`make bench NAME=thin`).
 """
 
 

@@ -69,7 +69,9 @@ async def simulated_companion(settings: ClientSettings) -> AsyncIterator[Compani
 
 
 def simulated_model() -> tuple[ModelCard, Catalog]:
-    """What `askew-server serve --demo` lets devices hold; `make demo-model` wrote it, in base64."""
+    """What `askew-server serve --demo` lets devices hold, in base64: by
+    `python -m benchmarks.write_demo_model`.
+    """
     text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
     file = base64.b64decode(text)
     Head.of(file).check(file[HEAD_BYTES:])

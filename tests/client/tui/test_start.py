@@ -91,7 +91,7 @@ async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
 
 
 def test_the_simulated_model_is_what_the_demo_server_serves() -> None:
-    """`make demo-model` writes it again; digits may differ from machine to machine."""
+    """`python -m benchmarks.write_demo_model` writes it again; digits may differ by machine."""
     card, catalog = simulated_model()
     served = demo_model()
     assert catalog.items == served.catalog.items

@@ -1,0 +1,101 @@
+"""Every measurement by its name, each in a process of its own:.
+
+    python -m benchmarks                     those of `make bench`, one after the other
+    python -m benchmarks list                all names
+    python -m benchmarks NAME [ARGUMENT ..]  one of them
+
+All of them run, whatever one before it says; what was beyond a goal, or broken, is named in the
+end, and the exit status is 1. What each printed lies in build/bench/NAME.txt.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+OUT = Path("build/bench")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module of this package, what it measures and takes, and whether `make bench` runs it."""
+
+    module: str
+    about: str
+    usual: bool = False
+
+
+PARTS = {
+    "placement": Part("placement_speed", "how long a placement takes", usual=True),
+    "selection": Part("selection", "mechanisms beside peers; files of counts", usual=True),
+    "device": Part("device_step", "a device's own work on one question", usual=True),
+    "gaps": Part("call_gaps", "what the time between a device's calls tells", usual=True),
+    "near": Part("near", "a question near a place; a number of items", usual=True),
+    "ledger": Part("ledger_speed", "charges beside SQLite; a folder", usual=True),
+    "start-up": Part("start_up", "CPU of commands from start to end", usual=True),
+    "counting": Part("counting", "engines beside their bare query; events", usual=True),
+    "releases": Part("stored_releases", "a stored release beside an echo", usual=True),
+    "reading": Part("reading_speed", "ratings as codes; a number of rows", usual=True),
+    "training": Part("training_scale", "made-up ratings to a model; their number", usual=True),
+    "forecast": Part("forecast_speed", "what a choice would give, on a device", usual=True),
+    "search": Part("device_search", "a key press in a search; titles", usual=True),
+    "scale": Part("selection_scale", "selection from ten million items"),
+    "restarts": Part("restarts", "what is lost when servers stop or change, 2 min"),
+    "observing": Part("observing_cost", "counts, logs and metrics, 90 s"),
+    "serving": Part("server_speed", "answers beside an echo, 3 min; rows"),
+    "tables": Part("table_loss", "answers made beforehand, 3 min; a model, ratings"),
+    "grpcio": Part("grpcio_versions", "the same echo on versions of grpcio"),
+    "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
+    "overload": Part("overload", "ten times what a server can answer, 90 s"),
+    "abuse": Part("abuse", "callers beside hostile ones, 2 min"),
+    "start": Part("server_start", "what a server takes to start; RULE:ITEMS"),
+    "step": Part("server_step", "one answer by a rule with a prior"),
+    "places": Part("places.report", "rules of maps, lines and rings; --quick"),
+}
+
+
+def run(name: str, arguments: list[str]) -> bool:
+    """Whether it kept its goals. What it prints is shown and kept."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", f"benchmarks.{PARTS[name].module}", *arguments]
+    with (
+        (OUT / f"{name}.txt").open("w", encoding="utf-8") as kept,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            kept.write(line)
+    return process.returncode == 0
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["list"]:
+        for name, part in PARTS.items():
+            print(f"{name:10} {'*' * part.usual:1} {part.about}")
+        print("*: what `make bench` runs")
+        return 0
+    if arguments and arguments[0] not in PARTS:
+        print(f"no measurement is named {arguments[0]!r}: one of {', '.join(PARTS)}")
+        return 2
+    names = arguments[:1] or [name for name, part in PARTS.items() if part.usual]
+    report: list[str] = []
+    failed: list[str] = []
+    for name in names:
+        began = time.monotonic()
+        kept = run(name, arguments[1:])
+        failed += [name] * (not kept)
+        report.append(
+            f"{name:10} {time.monotonic() - began:6.0f} s  {'kept' if kept else 'FAILED'}"
+        )
+    print(*report, sep="\n")
+    if failed:
+        print(f"beyond a goal, or broken: {' '.join(failed)}", file=sys.stderr)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+"""The size of this project, beside what it is to come to. `make count`."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).parents[1]
+TREES = ("shared/askew", "client/askew_client", "server/askew_server")
+
+
+def modules(folder: str) -> list[Path]:
+    """Hand-written modules of a folder."""
+    found = (ROOT / folder).rglob("*.py")
+    return sorted(path for path in found if "wire/v1" not in path.as_posix())
+
+
+def lines(paths: list[Path]) -> int:
+    return sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
+
+
+def rooms(tree: str) -> int:
+    """Folders and modules at the first level of a package."""
+    return sum(
+        path.is_dir() or path.suffix == ".py"
+        for path in (ROOT / tree).iterdir()
+        if not path.name.startswith("__")
+    )
+
+
+def repeated_classes() -> int:
+    """Names that several public classes have."""
+    where: dict[str, int] = defaultdict(int)
+    for tree in TREES:
+        for path in modules(tree):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    where[node.name.lstrip("_")] += 1
+    return sum(count > 1 for count in where.values())
+
+
+def options(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Every long option of a program, those of all its commands."""
+    for each in command.params:
+        if isinstance(each, click.Option):
+            yield max(each.opts, key=len)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from options(below, context)
+
+
+def words(paths: list[Path]) -> int:
+    return sum(len(path.read_text(encoding="utf-8").split()) for path in paths)
+
+
+def main() -> int:
+    from askew_client.cli.main import cli as device
+    from askew_server.cli.main import cli as server
+    from askew_server.serving.configuration.keys import KEYS
+
+    source = [path for tree in TREES for path in modules(tree)]
+    of_device, of_server = (
+        len(set(options(each, click.Context(each)))) for each in (device, server)
+    )
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    documents = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    rows = (
+        ("lines of shared, client and server", lines(source), 50_000),
+        ("modules of them", len(source), 350),
+        ("lines, with benchmarks", lines(source) + lines(modules("benchmarks")), 57_000),
+        *(
+            (f"first level of {tree}", rooms(tree), most)
+            for tree, most in zip(TREES, (13, 15, 14), strict=True)
+        ),
+        ("class names that mean several things", repeated_classes(), 5),
+        ("options of askew", of_device, 28),
+        ("options of askew-server", of_server, 90),
+        ("settings of a server", len(KEYS), 50),
+        ("make targets", len(re.findall(r"^[a-z-]+:", makefile, re.MULTILINE)), 18),
+        ("lines of tests", lines(modules("tests")), 58_000),
+        ("words of README", words([ROOT / "README.md"]), 650),
+        ("words of all documents", words(documents), 26_000),
+    )
+    print(f"{'':42} {'is':>8} {'at most':>8}")
+    for name, found, most in rows:
+        print(f"{name:42} {found:>8,} {most:>8,}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
