@@ -31,6 +31,7 @@ def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterato
         place.engine,
         memory_limit=place.memory_limit,
         temp_directory=place.temp_directory,
+        multi_line=place.multi_line,
         progress=progress,
     )
     try:

@@ -21,7 +21,10 @@ FORMATS = ("table", "json", "csv")
 DEFAULT_ENGINE = "duckdb:"
 
 # The options that say where things are.
-PLACES = ("ledger", "anchor", "engine", "memory_limit", "temp_directory", "bounding_key")
+PLACES = (
+    *("ledger", "anchor", "bounding_key"),
+    *("engine", "memory_limit", "temp_directory", "multi_line"),
+)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -36,6 +39,7 @@ class Workplace:
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
     temp_directory: Path | None = None
+    multi_line: bool = False
 
     @property
     def anchor_path(self) -> Path:
@@ -141,7 +145,10 @@ def engine_options(command: _Command) -> _Command:
             "here.",
         ),
         click.option("--memory-limit", help='DuckDB\'s, such as "4GB".'),
-        click.option("--temp-directory", type=path, help="Where DuckDB puts what is beyond it."),
+        click.option("--temp-directory", type=path, help="Where copies and what is beyond it lie."),
+        click.option(
+            "--multi-line", is_flag=True, help="Fields in quotes of a csv may span lines."
+        ),
         click.option(
             "--bounding-key",
             type=path,

@@ -22,7 +22,7 @@ from askew_server.cli.engine import EventCounter, opened_engine
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in
-from askew_server.counting import ContributionBound, CountingTask, Engine
+from askew_server.counting import KEY_BYTES, ContributionBound, CountingTask, Engine
 from askew_server.counting.bounding import require_countable, uncounted_events
 from askew_server.counting.engines.address import public_address
 from askew_server.counting.key_store import stored_key
@@ -111,6 +111,7 @@ def run(
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
         n_items = require_countable(engine, plan.task, plan.least_items)
+        engine.mark(plan.source.events, bytes(KEY_BYTES))  # a line that hides others stops it here
         steps.pause()
         output.say(headed(plan_in_words(plan, data, n_items)) + "\n")
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0)

@@ -103,6 +103,7 @@ def _place(chosen: Configuration) -> Workplace:
         engine=analysts.engine,
         memory_limit=analysts.memory_limit,
         temp_directory=analysts.temp_directory,
+        multi_line=analysts.multi_line,
     )
 
 
@@ -121,7 +122,9 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     """The desk of analysts, checked as far as that goes without reading events."""
     from askew.randomness import SystemBits
     from askew_server.cli.engine import EventCounter, opened_engine
+    from askew_server.counting import KEY_BYTES
     from askew_server.counting.bounding import require_countable
+    from askew_server.counting.engines import is_text_file
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import Ledger
     from askew_server.release.analyst_desk import AnalystDesk
@@ -132,6 +135,9 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     book.dataset(dataset)
     engine = stack.enter_context(opened_engine(place))
     require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
+    if is_text_file(offer.source.events):
+        with opened_engine(place) as once:  # its own engine: what it looks through is all it counts
+            once.mark(offer.source.events, bytes(KEY_BYTES))
     count = EventCounter(engine, stored_key(place.bounding_key_path))
     return AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
 

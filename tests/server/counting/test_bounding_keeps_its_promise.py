@@ -38,7 +38,8 @@ shared = settings(
 @pytest.fixture
 def count() -> Iterator[Count]:
     """Every count of some events, under a bound."""
-    engine = DuckDBEngine(threads=1)
+    engine = DuckDBEngine()
+    engine.execute("SET threads = 1")
     column = "unnest(from_json(${}, '[\"VARCHAR\"]')) AS {}"
     columns = ", ".join(column.format(name, name) for name in ("unit", "item"))
 

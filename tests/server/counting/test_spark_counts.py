@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from server.counting.parquet import Columns, write_parquet, write_parquet_of_byt
 from server.counting.reference import KEY, reference_counts
 from server.counting.release_contract import Place, ReleaseContract, files, program
 
+from askew.errors import DataError
 from askew_server.counting import Engine, TopCounts, count_top
 from askew_server.counting.bounding import _secret, require_countable, uncounted_events
 from askew_server.counting.engines.duckdb import DuckDBEngine
@@ -47,9 +50,47 @@ class TestSparkCounts(CountingContract):
 
     def test_a_csv_is_read_as_duckdb_reads_it(self, spark: SparkEngine, tmp_path: Path) -> None:
         path = tmp_path / "log.csv"
-        path.write_text('unit,item\n01,1.0\n#a, b \n"x,""y""","two\nlines"\nNULL,true\n\\,a\n')
+        path.write_text('unit,item\n01,1.0\n#a, b \n"x,""y""","one line"\nNULL,true\n\\,a\n')
         duck = DuckDBEngine()
         assert self.events(spark, path) == self.events(duck, path)
+
+    @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+    def test_files_that_change_while_they_are_counted_are_not_counted(
+        self, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        """After all that Spark's engine looks at, and before its first row. Planted bug: no second
+        look at the files."""
+        path, result = tmp_path / name, spark._statements.result
+        path.write_text("unit,item\np,a\n")
+        if name == "log.parquet":
+            write_parquet(path, {"unit": ["p"], "item": ["a"]})
+
+        def appended(statement: Callable[[], object]) -> object:
+            os.utime(path, ns=(1, 1))
+            if name == "log.csv":
+                with path.open("a") as file:
+                    file.write("q,b\n")
+            return result(statement)
+
+        monkeypatch.setattr(spark._statements, "result", appended)
+        with pytest.raises(DataError, match="it was changed while it was read"):
+            count_top(spark, task(str(path)), KEY)
+        monkeypatch.undo()
+        assert count_top(spark, task(str(path)), KEY).items[0] == "a"
+
+    @pytest.mark.parametrize("multi_line", [False, True])
+    def test_a_quote_that_is_not_closed_is_an_error_that_names_its_line(
+        self,
+        spark: SparkEngine,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        multi_line: bool,
+    ) -> None:
+        path = tmp_path / "log.csv"
+        path.write_text('unit,item\np,a\nq,"b\nr,c\n')
+        monkeypatch.setattr(spark, "_multi_line", multi_line)
+        with pytest.raises(DataError, match=r"log\.csv, line 3: a quote is not closed"):
+            count_top(spark, task(str(path)), KEY)
 
     @pytest.mark.parametrize("ends", ["\n", "\r\n"])
     def test_a_return_in_a_field_of_a_csv_is_a_character_of_it(

@@ -28,6 +28,7 @@ class Explaining:
     def __init__(self, engine: SparkEngine) -> None:
         self.table, self.columns, self._engine = engine.table, engine.columns, engine
         self.broken_lines, self.close = engine.broken_lines, engine.close
+        self.mark = engine.mark
 
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None

@@ -59,6 +59,9 @@ class Typed:
     def execute(self, *_: object) -> list[tuple[object, ...]]:
         raise AssertionError("a row was asked for")
 
+    def mark(self, *_: object) -> None:
+        """A table."""
+
     def broken_lines(self, *_: object) -> int:
         return 0
 

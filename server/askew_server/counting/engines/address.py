@@ -22,9 +22,11 @@ def open_engine(
     *,
     memory_limit: str | None = None,
     temp_directory: Path | None = None,
+    multi_line: bool = False,
     progress: Progress | None = None,
 ) -> Engine:
-    """The engine at an address; memory_limit, temp_directory and progress are DuckDB's alone.
+    """The engine at an address; memory_limit and progress are DuckDB's alone, temp_directory and
+    multi_line (whether fields of csv files may span lines) also Spark's.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -45,12 +47,15 @@ def open_engine(
                 Path(rest) if rest else None,
                 memory_limit=memory_limit,
                 temp_directory=temp_directory,
+                multi_line=multi_line,
                 progress=progress,
             )
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine
 
-            return SparkEngine(rest or "local[*]")
+            return SparkEngine(
+                rest or "local[*]", temp_directory=temp_directory, multi_line=multi_line
+            )
         case "postgresql" | "postgres":
             from askew_server.counting.engines.postgres import PostgresEngine
 

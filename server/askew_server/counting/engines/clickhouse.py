@@ -63,6 +63,9 @@ class ClickHouseEngine:
         with self._failures_named("ClickHouse"):
             return [*self._client.query(sql, parameters=dict(parameters or {})).result_rows]
 
+    def mark(self, _name: str, _key: bytes, /) -> None:
+        """None: a table does not tell whether it has changed."""
+
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because no text file is read."""
         return 0

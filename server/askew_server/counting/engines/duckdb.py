@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import shutil
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +18,36 @@ from askew_server.counting.engines import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.csv_header import columns_of
-from askew_server.counting.engines.csv_returns import (
+from askew_server.counting.engines.csv_copies import (
     MARK,
     MARKED_MARK,
     MARKED_RETURN,
     RETURN,
-    CsvCopies,
+    check_lines,
+    copies_of,
     unmarked,
 )
+from askew_server.counting.engines.csv_header import columns_of
 from askew_server.counting.engines.duckdb_failures import duckdb_failures
+from askew_server.counting.engines.files import (
+    FileState,
+    are_as_they_were,
+    changed,
+    mark_of,
+    states_of,
+)
+from askew_server.counting.engines.private_folder import PrivateFolder
 from askew_server.stoppable import Progress, of_duckdb
+
+_LOOKS = 3  # at files that others replace
 
 
 class DuckDBEngine:
     """A connection of our own; a database file is opened for reading only.
 
     memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
-    temp_directory  where that is; else .tmp in the working folder, or beside the database file.
-    threads         at most so many; all cores if None.
+    temp_directory  where a `PrivateFolder` is made for that, and for copies of csv files.
+    multi_line      whether fields of csv files may span lines; else one that does is an error.
     progress        told how much of a long statement is done.
     """
 
@@ -46,7 +59,7 @@ class DuckDBEngine:
         *,
         memory_limit: str | None = None,
         temp_directory: Path | None = None,
-        threads: int | None = None,
+        multi_line: bool = False,
         progress: Progress | None = None,
     ) -> None:
         settings: dict[str, str | bool | int | float | list[str]] = {
@@ -56,14 +69,14 @@ class DuckDBEngine:
             # The order of the events means nothing, and keeping it costs memory.
             "preserve_insertion_order": False,
         }
-        chosen = {
-            "memory_limit": memory_limit,
-            "temp_directory": None if temp_directory is None else str(temp_directory),
-            "threads": threads,
-        }
-        settings |= {name: value for name, value in chosen.items() if value is not None}
+        if memory_limit is not None:
+            settings["memory_limit"] = memory_limit
         self._views: dict[str, str] = {}
-        self._copies = CsvCopies(temp_directory)
+        self._looked_through: dict[str, tuple[FileState, ...]] = {}
+        self._multi_line = multi_line
+        self._folder = PrivateFolder(temp_directory)
+        self._copies = self._folder.path / "copies"
+        settings["temp_directory"] = str(self._folder.path / "spilled")
         with duckdb_failures("DuckDB"):
             self._connection = duckdb.connect(
                 ":memory:" if database is None else database,
@@ -81,7 +94,7 @@ class DuckDBEngine:
             return table_parts(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with duckdb_failures(name):
-            self._view(name, self._read(name))
+            self._view(name, self._read(name, self._files(name)))
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
@@ -93,72 +106,111 @@ class DuckDBEngine:
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it."""
+        """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it.
+
+        Files are read as they are now, or as they were looked through: csv files from a copy, and
+        others again where they were replaced meanwhile. Raises DataError where they never are
+        still.
+        """
         values = dict(parameters or {})
-        try:
-            for name, view in self._views.items():
-                if is_text_file(name) and view in sql:
-                    self._settle(name)
-            with duckdb_failures(", ".join(self._views) or "DuckDB"):
-                found = self._statements.result(
-                    lambda: self._connection.execute(sql, values).fetchall()
-                )
-            self._progress(1.0)
-        finally:
-            self._copies.close()
+        asked = [name for name, view in self._views.items() if view in sql]
+        with duckdb_failures(", ".join(self._views) or "DuckDB"):
+            for _ in range(_LOOKS):
+                try:
+                    seen = {name: self._settle(name) for name in asked}
+                    found = self._statements.result(
+                        lambda: self._connection.execute(sql, values).fetchall()
+                    )
+                finally:
+                    shutil.rmtree(self._copies, ignore_errors=True)
+                moved = [name for name, files in seen.items() if not are_as_they_were(files)]
+                if not moved:
+                    self._progress(1.0)
+                    return found
+        raise changed(moved[0])
+
+    def mark(self, name: str, key: bytes, /) -> bytes | None:
+        """What tells one content of files from another. From now on it is what is counted, with
+        nothing that is written later.
+        """
+        if not is_file(name):
+            return None
+        states = states_of(self._files(name))
+        multi_line = self._multi_line
+        if is_text_file(name):
+            found = mark_of(states, key, partial(check_lines, multi_line=multi_line))
+        else:
+            found = mark_of(states, key)
+        if not are_as_they_were(states, may_grow=is_text_file(name)):
+            raise changed(name)
+        self._looked_through[name] = states
         return found
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """Lines of a csv file that have too few fields, are too long or are not UTF-8."""
+        """Lines of a csv file that have too few fields or no end, are too long or not UTF-8."""
         if not is_text_file(name):
             return 0
         with duckdb_failures(name):
-            files = self._files(name)
-            lines = self._read_csv(
-                self._copies.of(files) or files,
-                rejects_table="askew_broken_lines",
-                rejects_scan="askew_scans",
-            )
-            # DuckDB looks at no field that nobody asks for.
-            asked = lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)")
-            self._statements.result(asked.fetchall)
+            try:
+                copies, cut = self._copied(name)
+                lines = self._read_csv(
+                    copies, rejects_table="askew_broken_lines", rejects_scan="askew_scans"
+                )
+                # DuckDB looks at no field that nobody asks for.
+                asked = lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)")
+                self._statements.result(asked.fetchall)
+            finally:
+                shutil.rmtree(self._copies, ignore_errors=True)
             [[broken]] = self.execute(
                 "SELECT COUNT(DISTINCT (file_id, line)) FROM askew_broken_lines"
             )
             self.execute("DROP TABLE askew_broken_lines")
             self.execute("DROP TABLE askew_scans")
-        return int(str(broken))
+        return int(str(broken)) + cut
 
     def close(self) -> None:
         """Stops what is asked, by whatever thread, and closes the connection."""
         self._statements.stop()
         self._connection.close()
-        self._copies.close()
+        self._folder.close()
 
-    def _settle(self, name: str) -> None:
-        """Has the view of csv files read them as they are now; copies, where a field has a return.
-        When rows are asked for, and not when the view is made: that is before the charge.
+    def _settle(self, name: str) -> tuple[FileState, ...]:
+        """Has the view of files read them as they are; the files that must keep still until it is
+        read. When rows are asked for, and not when the view is made: that is before the charge.
         """
-        with duckdb_failures(name):
-            files = self._files(name)
-            copies = self._copies.of(files)
-            self._view(name, _unmarked(self._read_csv(copies)) if copies else self._read_csv(files))
+        if is_text_file(name):
+            self._view(name, _unmarked(self._read_csv(self._copied(name)[0])))
+            return ()
+        states = self._states(name)
+        self._view(name, self._read(name, tuple(each.path for each in states)))
+        return states
+
+    def _copied(self, name: str) -> tuple[tuple[str, ...], int]:
+        self._copies.mkdir(exist_ok=True)
+        folder = self._copies / self._views.get(name, "other")
+        folder.mkdir()
+        return copies_of(name, self._states(name), folder, multi_line=self._multi_line)
+
+    def _states(self, name: str) -> tuple[FileState, ...]:
+        return self._looked_through.get(name) or states_of(self._files(name))
 
     def _view(self, name: str, rows: duckdb.DuckDBPyRelation) -> None:
         # Not create_view: its view would be written into the database file.
         sql = f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {rows.sql_query()}"
         self._connection.execute(sql)
 
-    def _read(self, name: str) -> duckdb.DuckDBPyRelation:
+    def _read(self, name: str, files: tuple[str, ...]) -> duckdb.DuckDBPyRelation:
         if is_text_file(name):
-            return self._read_csv(self._files(name))
-        return self._connection.read_parquet(pattern_of(name), hive_partitioning=False)
+            return self._read_csv(files)
+        paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
+        return self._connection.read_parquet(paths, hive_partitioning=False)
 
     def _files(self, name: str) -> tuple[str, ...]:
-        [*found] = self.execute("SELECT file FROM glob($path)", {"path": pattern_of(name)})
+        asked = {"path": pattern_of(name)}
+        found = self._connection.execute("SELECT file FROM glob($path)", asked).fetchall()
         if not found:
             raise DataError(f"{name}: there is no such file")
-        return tuple(str(file) for [file] in found)
+        return tuple(sorted(str(file) for [file] in found))
 
     def _read_csv(self, files: tuple[str, ...], **rejects: Any) -> duckdb.DuckDBPyRelation:
         """Csv files, of which only the header lines are read until their rows are asked for.

@@ -60,6 +60,9 @@ class PostgresEngine:
         with self._failures_named("PostgreSQL"):
             return [*self._awake().execute(sql, values)]
 
+    def mark(self, _name: str, _key: bytes, /) -> None:
+        """None: a table does not tell whether it has changed."""
+
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because no text file is read."""
         return 0

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askew_server.counting.engines import driver, failures_named, is_file, no_rows, table_parts
+from askew_server.counting.engines import (
+    driver,
+    failures_named,
+    is_file,
+    is_text_file,
+    no_rows,
+    table_parts,
+)
+from askew_server.counting.engines.csv_copies import check_lines
+from askew_server.counting.engines.files import (
+    FileState,
+    are_as_they_were,
+    changed,
+    local_files,
+    mark_of,
+    opened_bytes,
+    states_of,
+)
+from askew_server.counting.engines.private_folder import PrivateFolder
 from askew_server.stoppable import Stoppable
 
 if TYPE_CHECKING:
@@ -37,16 +56,29 @@ class SparkEngine:
 
     master    "local[2]", "spark://host:7077", "yarn" ... Files must be where its workers see them.
     settings  further properties ("spark.executor.memory": "8g").
+    temp_directory  where local mode has a `PrivateFolder` for what does not fit.
+    multi_line      whether fields of csv files of this machine may span lines; else such a field is
+                    an error. Files elsewhere are not looked through.
     """
 
     dialect = "spark"
 
     def __init__(
-        self, master: str = "local[*]", *, settings: Mapping[str, str] | None = None
+        self,
+        master: str = "local[*]",
+        *,
+        settings: Mapping[str, str] | None = None,
+        temp_directory: Path | None = None,
+        multi_line: bool = False,
     ) -> None:
         sql = driver("pyspark.sql", "spark")
+        self._folder: PrivateFolder | None = None
+        self._multi_line = multi_line
         builder = sql.SparkSession.builder.master(master).appName("askew-counting")
-        ours = _OURS | (_ALONE if master.startswith("local") else {})
+        ours = dict(_OURS)
+        if master.startswith("local"):
+            self._folder = PrivateFolder(temp_directory)
+            ours |= _ALONE | {"spark.local.dir": str(self._folder.path)}
         for name, value in {**ours, **(settings or {})}.items():
             builder = builder.config(name, value)
         self._failures: tuple[type[Exception], ...] = (
@@ -60,17 +92,18 @@ class SparkEngine:
             self._session: SparkSession = builder.getOrCreate()
         self._statements = Stoppable(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
+        self._looked_through: dict[str, tuple[FileState, ...]] = {}
 
     def table(self, name: str) -> tuple[str, ...]:
-        """The identifiers of a table; a file is given a temporary view."""
+        """The identifiers of a table; a file is given a temporary view, each time anew: Spark keeps
+        which files there were, and how long.
+        """
         if not is_file(name):
             return table_parts(name)
-        if name not in self._views:
-            view = f"askew_file_{len(self._views) + 1}"
-            with self._failures_named(name):
-                self._read(name).createOrReplaceTempView(view)
-            self._views[name] = view
-        return (self._views[name],)
+        view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
+        with self._failures_named(name):
+            self._read(name).createOrReplaceTempView(view)
+        return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table with their types."""
@@ -84,11 +117,29 @@ class SparkEngine:
         rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
         """
         values = dict(parameters or {})
+        asked = [name for name, view in self._views.items() if view in sql]
+        seen = {name: self._states(name) for name in asked}
         with self._failures_named("Spark"):
             found = self._statements.result(
                 lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
             )
             self._session.sql("SELECT 1")
+        moved = [name for name, files in seen.items() if not are_as_they_were(files)]
+        if moved:
+            raise changed(moved[0])
+        return found
+
+    def mark(self, name: str, key: bytes, /) -> bytes | None:
+        """What tells one content of this machine's files from another; None for other files, and
+        for tables. Files that change after it are not counted.
+        """
+        files = local_files(name) if is_file(name) else ()
+        if not files:
+            return None
+        states = states_of(files)
+        look = partial(check_lines, multi_line=self._multi_line) if is_text_file(name) else None
+        found = mark_of(states, key, look)
+        self._looked_through[name] = states
         return found
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
@@ -100,6 +151,21 @@ class SparkEngine:
         with suppress(*self._failures):
             self._statements.stop()
             self._session.stop()
+        if self._folder is not None:
+            self._folder.close()
+
+    def _states(self, name: str) -> tuple[FileState, ...]:
+        """This machine's files, as they were looked through or are now; csv files are looked
+        through now if they were not.
+        """
+        if name in self._looked_through:
+            return self._looked_through[name]
+        states = states_of(local_files(name))
+        if is_text_file(name):
+            for state in states:
+                with opened_bytes(state) as file:
+                    check_lines(state, file, multi_line=self._multi_line)
+        return states
 
     def _read(self, name: str) -> DataFrame:
         # A file that is there is no pattern, whatever characters its name has.

@@ -180,8 +180,14 @@ _NAMED = (
     Key(
         "analysts.temp_directory",
         File(),
-        "Where DuckDB puts what is beyond it.",
+        "Where copies and what is beyond it lie.",
         ("--temp-directory",),
+    ),
+    Key(
+        "analysts.multi_line",
+        Switch(),
+        "Fields in quotes of a csv may span lines.",
+        ("--multi-line",),
     ),
     Key(
         "analysts.bounding_key",

@@ -66,6 +66,7 @@ class Analysts:
     engine: str = field(default="duckdb:", repr=False)  # may hold a password
     memory_limit: str | None = None
     temp_directory: Path | None = None
+    multi_line: bool = False
     bounding_key: Path | None = None
 
     def __post_init__(self) -> None:

@@ -1,0 +1,85 @@
+"""A folder for what does not fit and for copies of events: this account's alone, for one process.
+
+It is removed when it is let go of, and by the next one that is made in the same place where a
+process died: each holds a lock on its own, which ends with its process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import weakref
+from pathlib import Path
+
+from askew.errors import DataError
+
+_PREFIX = "askew-count-"
+_TRIES = 10  # against others who remove what they find without a lock
+
+
+class PrivateFolder:
+    """A new folder of mode 0700. Raises DataError where none can be made."""
+
+    def __init__(self, within: Path | None = None) -> None:
+        """within: where it is made, or TMPDIR, or /var/tmp, which is a disk where /tmp is not."""
+        place = within or _usual_place()
+        try:
+            _remove_left_behind(place)
+            self.path, held = _made(place)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DataError(f"{place}: no folder for temporary files there ({reason})") from None
+        self._remove = weakref.finalize(self, _let_go, self.path, held)
+
+    def close(self) -> None:
+        """Removes it with all that is in it; a second call does nothing."""
+        self._remove()
+
+
+def _usual_place() -> Path:
+    named = os.environ.get("TMPDIR")
+    place = Path(named or "/var/tmp")  # noqa: S108 (only a folder of our own is made there)
+    return place if os.access(place, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+
+def _made(place: Path) -> tuple[Path, int]:
+    for _ in range(_TRIES):
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        held = _locked(path)
+        if held is not None:
+            return path, held
+    raise OSError(None, "others remove it at once")
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor that holds the lock of a folder that is still there, or None."""
+    try:
+        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.stat().st_ino == os.fstat(held).st_ino:
+            return held
+    except OSError:
+        pass
+    os.close(held)
+    return None
+
+
+def _remove_left_behind(place: Path) -> None:
+    for path in place.glob(f"{_PREFIX}*"):
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            continue
+        held = _locked(path)
+        if held is not None:
+            _let_go(path, held)
+
+
+def _let_go(path: Path, held: int) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    os.close(held)
