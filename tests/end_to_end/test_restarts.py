@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from askew.editions import PERIOD, edition_of
+from askew.held_file import Part
 from askew.lattice import Lattice
 from askew.signal import Query, Signal
+from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as transport
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
@@ -27,6 +30,7 @@ from askew_server.model.mondays import text_of_edition, today
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2
+DEVICES_WAIT = retries.PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +184,73 @@ async def test_processes_that_reload_die_or_are_replaced_lose_no_question(
         await server.says("every process was replaced")
         await devices.get()
         assert not set(second) & set(server.children)
+
+
+async def test_a_process_that_hangs_loses_no_question(
+    folder: Path, model: ItemModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the patience that devices have. Planted bug: it is left as it is, and nearly half of all
+    connections wait for it.
+    """
+    monkeypatch.setattr(retries, "PATIENCE", DEVICES_WAIT)
+    async with (
+        running("--models", folder, "--port", 0, "--processes", 2) as server,
+        asking(server.port, model) as devices,
+    ):
+        first = server.children
+        os.kill(first[1], signal.SIGSTOP)
+        await server.says("process 1 does not answer and is started again")
+        await server.says("process 1 answers again")
+        await devices.get()
+        assert first[0] in server.children
+        assert first[1] not in server.children
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("where", ["a full disk", "a pipe that nobody reads", "a closed pipe"])
+async def test_output_that_goes_nowhere_ends_nothing(
+    processes: int, where: str, folder: Path
+) -> None:
+    """Planted bugs: a line that waits for a reader; one that fails and ends the process."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = ("serve", "--models", folder, "--port", port, "--processes", processes)
+    with outlet(where) as output:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "askew_server", *map(str, words)),
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as network:
+                await wait_until_healthy(network.channel, patience=PATIENCE)
+                for _ in range(3):
+                    process.send_signal(signal.SIGHUP)  # lines for nobody
+                    assert await network.held(edition_of(today()), Part.WHOLE, 0)
+        finally:
+            process.terminate()
+        assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+
+
+@contextmanager
+def outlet(kind: str) -> Iterator[int]:
+    """Where nothing can be written."""
+    if kind == "a full disk":
+        with Path("/dev/full").open("wb") as full:
+            yield full.fileno()
+        return
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb", buffering=0) as pipe, os.fdopen(reading, "rb") as end:
+        if kind == "a closed pipe":
+            end.close()
+        else:
+            os.set_blocking(writing, False)
+            with suppress(BlockingIOError):
+                while os.write(writing, bytes(4096)):
+                    pass
+            os.set_blocking(writing, True)
+        yield pipe.fileno()
 
 
 async def test_a_server_that_stops_and_starts_again_loses_no_question(

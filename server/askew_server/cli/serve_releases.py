@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -73,6 +74,7 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
     import asyncio
 
     from askew_server.published.reader import ReleaseReader
+    from askew_server.serving.observing.event_log import write_line
     from askew_server.serving.running.process import serve
     from askew_server.serving.running.watched import observer_of
     from askew_server.serving.services.popularity import PopularityService
@@ -81,7 +83,7 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
 
     def announce(bound: int) -> None:
         served = "releases, and answers to analysts" if analysts.token_key else "releases"
-        click.echo(f"listening on {chosen.server.host}:{bound}, {served}")
+        write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
 
     with ExitStack() as stack:
         place = _place(chosen)

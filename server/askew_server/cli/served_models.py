@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from askew.editions import FIRST
 from askew.errors import ArtifactError, ParameterError
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.model.mondays import dated, text_of_edition, today, versions_in
 from askew_server.serving.configuration.served import Models as Chosen
+from askew_server.serving.observing.event_log import write_line
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
@@ -107,7 +107,7 @@ class Reading:
             model = _popular_first(of_tastes(model), *self.popular)
         serving = serving_of(model, directory, since)
         give_back_now()
-        serving.refresh(lambda line: click.echo(line, err=True))
+        serving.refresh(lambda line: write_line(sys.stderr, line))
         self.words[since] = model.words
         return serving
 
@@ -116,11 +116,8 @@ def warn_of_silence(holder: SnapshotHolder) -> None:
     """Say so where the first version is still to come."""
     if not holder.in_force:
         first = text_of_edition(holder.versions[0].since)
-        click.echo(
-            f"askew-server: no model is in force before {first}; until then every "
-            "device is refused",
-            err=True,
-        )
+        words = f"no model is in force before {first}; until then every device is refused"
+        write_line(sys.stderr, f"askew-server: {words}")
 
 
 def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> ItemModel:
@@ -130,10 +127,15 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> Item
 
     release = release_from_bytes(reader.named(charge))
     card, catalog, missed = with_popularity(model.card, model.catalog, release)
-    click.echo(
-        f"cold start: release {charge}, {len(release.items) - missed} items; "
-        f"{missed} are not in the catalog",
-        err=True,
+    if missed == len(release.items):
+        raise ParameterError(
+            "--popularity",
+            charge,
+            f"a release of items of this model: none of its {missed} is in the catalog",
+        )
+    words = (
+        f"release {charge}, {len(release.items) - missed} items; {missed} are not in the catalog"
     )
+    write_line(sys.stderr, f"cold start: {words}")
     # Slates of buckets were never worth less than the shared slate that there was: choose again.
     return replace(model, card=card, catalog=catalog, slates=None)

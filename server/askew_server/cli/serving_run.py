@@ -9,8 +9,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-
 from askew_server.cli.options import existing
 from askew_server.serving.configuration.configuration import Configuration
 
@@ -34,6 +32,7 @@ def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -
         Several.of_config(chosen.server, sys.argv[1:], with_parent=with_parent).become()
     from askew_server.cli.served_models import models_of, warn_of_silence
     from askew_server.retrieval.snapshot import SnapshotHolder
+    from askew_server.serving.running.child import BEAT
 
     reader = _reader(chosen)
     charge = chosen.releases.popularity
@@ -41,7 +40,8 @@ def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -
     models, reading = models_of(chosen.models, popular)
     holder = SnapshotHolder(*(serving.snapshot for serving in models.servings.values()))
     warn_of_silence(holder)
-    asyncio.run(_serve(chosen, (models, holder, reading), reader, with_parent))
+    beat = None if child is None else BEAT
+    asyncio.run(_serve(chosen, (models, holder, reading), reader, with_parent, beat))
 
 
 async def _serve(
@@ -49,8 +49,10 @@ async def _serve(
     read: tuple[Models, SnapshotHolder, Reading],
     reader: ReleaseReader | None,
     with_parent: bool,
+    beat: float | None,
 ) -> None:
     from askew_server.model.mondays import today
+    from askew_server.serving.observing.event_log import write_line
     from askew_server.serving.running.model_watch import ModelWatch
     from askew_server.serving.running.process import serve
     from askew_server.serving.running.watched import observer_of
@@ -65,13 +67,15 @@ async def _serve(
     watch = ModelWatch(models, holder, retrieval.make_ready, observer, today)
 
     def announce(bound: int) -> None:
-        click.echo(f"listening on {chosen.server.host}:{bound}, {reading.in_words()}")
+        words = f"listening on {chosen.server.host}:{bound}, {reading.in_words()}"
+        write_line(sys.stdout, words)
 
     await serve(
         [*services, retrieval],
         chosen.server,
         announce,
         with_parent=with_parent,
+        beat=beat,
         beside=watch.run,
         observer=observer,
     )

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import pytest
 
-from askew_server.serving.running import supervisor
+from askew_server.serving.running import child, supervisor
 from askew_server.serving.running.supervisor import Supervisor, pause_after
 
 _Value = TypeVar("_Value")
@@ -45,6 +45,8 @@ if os.path.exists(folder + "/gate" + number):
     open(folder + "/gate" + number).read()
 tell("answers")
 print("process", number, "answers", flush=True)
+signal.signal(signal.SIGALRM, lambda *_: os.write(1, b"\\n"))
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)  # a sign of life
 sys.stdin.read()
 end()
 """
@@ -109,6 +111,22 @@ async def stage(folder: Path, processes: int = 2, grace: float = PATIENCE) -> As
         yield played
     finally:
         await played.close()
+
+
+async def test_one_that_shows_no_sign_of_life_is_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a process that stands still is one that lives."""
+    monkeypatch.setattr(child, "BEAT", 0.5)
+    async with stage(folder) as play:
+        first, second = await play.started(2)
+        os.kill(first, signal.SIGSTOP)
+        (new,) = await play.started(1)
+        assert new not in {first, second}
+        line = await within(play.said.get())
+        assert line == "process 0 does not answer and is started again"
+        with pytest.raises(ProcessLookupError):
+            os.kill(first, 0)
 
 
 async def test_it_is_said_once_and_only_when_all_answer(folder: Path) -> None:
@@ -251,7 +269,7 @@ def test_the_pauses_before_another_start_grow_to_half_a_minute() -> None:
 
 PARENT = """
 import asyncio, sys
-from askew_server.serving.running import supervisor
+from askew_server.serving.running import child, supervisor
 from askew_server.serving.running.supervisor import Supervisor
 played, folder = sys.argv[1:]
 def command(number):

@@ -35,10 +35,15 @@ class Connections:
         """Connections with a call under way."""
         return len(self._calls)
 
+    @property
+    def busy(self) -> set[str]:
+        """Connections with a call under way, without quotes."""
+        return {unquote(each) for each in self._calls}
+
     def enter(self, peer: str) -> None:
         """A call begins. Raises Overloaded where its connection has too many; it is not counted."""
         count = self._calls.get(peer, 0)
-        if count >= self._most and not self._spares(peer):
+        if count >= self._most and not self.spares(peer):
             raise Overloaded("too many calls of one connection")
         self._calls[peer] = count + 1
 
@@ -58,7 +63,8 @@ class Connections:
         self._unread += size
         return size
 
-    def _spares(self, peer: str) -> bool:
+    def spares(self, peer: str) -> bool:
+        """Whether a connection is a proxy's."""
         address = unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]").partition("%")[0]
         try:
             return any(ip_address(address) in network for network in self._spared)

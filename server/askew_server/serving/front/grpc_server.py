@@ -24,6 +24,7 @@ from askew_server.serving.front.admission import Admission
 from askew_server.serving.front.channel_options import options_of
 from askew_server.serving.front.connections import Connections
 from askew_server.serving.front.credentials import Certificates, credentials_of
+from askew_server.serving.front.descriptors import Shares
 from askew_server.serving.front.health import Health
 from askew_server.serving.front.heap import give_back
 from askew_server.serving.observing.counts import MethodCounts
@@ -63,7 +64,7 @@ class RunningServer:
         self._observer.callers = lambda: self.connections.peers
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
-        self._giving_back: asyncio.Task[None] | None = None
+        self._beside: tuple[asyncio.Task[None], ...] = ()
         self._turn: float | None = None  # of this process's threads, before it served
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
@@ -85,13 +86,18 @@ class RunningServer:
         self._turn = sys.getswitchinterval()
         sys.setswitchinterval(TURN)
         await self._server.start()
-        self._giving_back = asyncio.create_task(give_back())
+        here = self.connections
+        shares = Shares(self.port, self._config.limits.connections, lambda: here.busy, here.spares)
+        self._beside = (
+            asyncio.create_task(give_back()),
+            asyncio.create_task(shares.run(self._observer.connections_closed)),
+        )
         await self.health.ready()
 
     async def stop(self, grace: float | None = None) -> None:
         """Turn new calls away, finish those under way within `grace` seconds."""
-        if self._giving_back is not None:
-            self._giving_back.cancel()
+        for task in self._beside:
+            task.cancel()
         self.health.stop()
         await self._server.stop(self._config.grace if grace is None else grace)
         for admission in self.admissions.values():

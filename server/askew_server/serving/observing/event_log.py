@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import select
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -15,6 +17,25 @@ from askew_server.serving.observing.events import EVENTS, Level, allowed
 
 _QUIET = 60.0  # seconds between two lines alike of an event that callers can bring about
 _Key = tuple[object, ...]
+
+
+def write_line(stream: TextIO, line: str) -> None:
+    """A line for whoever reads it. A full disk, or a pipe that is full or closed, loses the line,
+    ends nothing and holds nothing up.
+    """
+    data = f"{line}\n"
+    with contextlib.suppress(OSError, ValueError):
+        try:
+            handle = stream.fileno()
+        except OSError:  # no file at all
+            stream.write(data)
+            return
+        # Past the stream, which would try again later what it could not write. A pipe that can be
+        # written to takes a page at once.
+        looked = select.poll()
+        looked.register(handle, select.POLLOUT)
+        if looked.poll(0):
+            os.write(handle, data.encode(errors="replace"))
 
 
 class EventLog:
@@ -39,7 +60,7 @@ class EventLog:
 
     def tell(self, name: str, **fields: object) -> None:
         """Write an event of the list. Raises nothing for the sake of a line: neither for a field
-        that it may not have, nor for a disk that is full.
+        that it may not have, nor for a stream that takes none.
         """
         event = EVENTS[name]
         if self._stream is None or event.level < self._least:
@@ -52,9 +73,7 @@ class EventLog:
             ):
                 return
             head = {"time": _shown(now), "level": event.level.name.lower(), "event": name}
-            with contextlib.suppress(OSError, ValueError):
-                self._stream.write(self._line(head | self._process | kept) + "\n")
-                self._stream.flush()
+            write_line(self._stream, self._line(head | self._process | kept))
 
     def _due(self, key: _Key, kept: dict[str, object], now: float) -> bool:
         """Whether the last line alike is long ago. Then says how many were left out since."""

@@ -92,6 +92,10 @@ class Observer:
         told = of_error(error) if error is not None else {"error": "refused"}
         self.log.tell("swap_refused", reason=_line(reason), error=told["error"])
 
+    def connections_closed(self, count: int) -> None:
+        """So many were beyond their address' share."""
+        self.log.tell("connections_closed", count=count)
+
     def certificates_refused(self, reason: str) -> None:
         """Files of certificates changed and are no use; what was shown goes on being shown.
 

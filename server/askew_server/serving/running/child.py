@@ -8,6 +8,12 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from typing import Self
 
+BEAT = 0.7
+"""Seconds between two signs of life. After five without one a process is killed, so that whoever
+waits for it may still ask again: a device does so for 5 seconds.
+"""
+_SILENT = 5
+
 
 class DidNotStart(Exception):
     """A process ended before it answered. code: of its end."""
@@ -18,13 +24,14 @@ class DidNotStart(Exception):
 
 
 class Child:
-    """A process that says on its standard output, in a line, that it answers, and that ends when
-    its standard input closes: so it ends whatever way its parent does.
+    """A process that says on its standard output, in a line, that it answers, and then every BEAT
+    that it lives, and that ends when its standard input closes: so it ends whatever way its parent
+    does. hung: whether it was killed because it showed no sign of life.
     """
 
     def __init__(self, process: Process, line: str) -> None:
         self._process = process
-        self.line = line
+        self.line, self.hung = line, False
 
     @classmethod
     async def started(cls, command: Sequence[str]) -> Self:
@@ -48,9 +55,19 @@ class Child:
         return cls(process, line.decode(errors="replace").rstrip("\n"))
 
     async def ended(self) -> int:
-        """How it ended, when it did."""
-        while await _stream(self._process).read(1 << 16):
-            pass  # or it would wait for a reader
+        """How it ended, when it did, or was killed for showing no sign of life."""
+        silent = 0
+        while silent < _SILENT:
+            try:
+                # Short waits: where this process stood still too, one of them fails and no more.
+                async with asyncio.timeout(BEAT):
+                    if not await _stream(self._process).read(1 << 16):
+                        return await self._process.wait()
+                silent = 0
+            except TimeoutError:
+                silent += 1
+        self.hung = True
+        self._send(signal.SIGKILL)
         return await self._process.wait()
 
     def reload(self) -> None:

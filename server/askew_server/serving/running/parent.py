@@ -1,8 +1,10 @@
-"""Ends with the process that started this one."""
+"""What a process owes to the one that started it: it ends with it, and shows that it lives."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
 
 from askew.errors import ParameterError
@@ -19,3 +21,13 @@ async def when_input_closes(stop: asyncio.Event) -> None:
         await asyncio.get_running_loop().connect_read_pipe(Watch, sys.stdin)
     except ValueError:
         raise ParameterError("--with-parent", "this standard input", "used with a pipe") from None
+
+
+async def show_life(every: float) -> None:
+    """A byte to the parent, again and again, by the loop that answers calls; until cancelled."""
+    handle = sys.stdout.fileno()
+    os.set_blocking(handle, False)  # a parent that does not read holds nobody up
+    while True:
+        with contextlib.suppress(OSError):
+            os.write(handle, b"\n")
+        await asyncio.sleep(every)

@@ -6,11 +6,13 @@ import asyncio
 import gc
 import signal
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 
 from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.front.descriptors import connections_within
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.observer import Observer
-from askew_server.serving.running.parent import when_input_closes
+from askew_server.serving.running.parent import show_life, when_input_closes
 from askew_server.serving.running.watched import watched
 from askew_server.serving.services.call import Service
 
@@ -24,15 +26,21 @@ async def serve(  # noqa: PLR0913 (each by its name)
     announce: Callable[[int], None],
     *,
     with_parent: bool,
+    beat: float | None = None,
     beside: Beside | None = None,
     observer: Observer | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until standard input closes if `with_parent` is set.
 
-    announce(port) is called once, when the server answers. SIGHUP wakes what runs beside, and ends
+    beat: seconds between two signs of life to the parent, if it looks for them. announce(port) is
+    called once, when the server answers. SIGHUP wakes what runs beside, and ends
     nothing where nothing does; nor does SIGUSR1. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
+    connections = connections_within(config.limits.connections)
+    if connections < config.limits.connections:
+        observer.log.tell("connections_limited", count=connections)
+        config = replace(config, limits=replace(config.limits, connections=connections))
     server = RunningServer(services, config, observer)
     stop, wake = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -45,6 +53,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         announce(server.port)
+        alive = None if beat is None else loop.create_task(show_life(beat))
         observer.log.tell("ready", port=server.port, metrics_port=pages)
         if with_parent:
             await when_input_closes(stop)
@@ -53,6 +62,8 @@ async def serve(  # noqa: PLR0913 (each by its name)
         if task is not None:
             task.cancel()
         await server.stop()
+        if alive is not None:
+            alive.cancel()
     observer.log.tell("stopped")
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from askew.errors import AccessError, AskewError
+from askew_server.serving.observing.event_log import write_line
 from askew_server.serving.running.parent import when_input_closes
 from askew_server.serving.running.port import ReservedPort
 from askew_server.serving.running.supervisor import Supervisor
@@ -90,7 +91,7 @@ class Several:
             return [*_PYTHON, "-m", "askew_server", *self.command, *own]
 
         keeper = Supervisor(of_number, self.processes, self.grace + _MARGIN, _say)
-        return await keeper.run(lambda line: print(line, flush=True), stop)  # noqa: T201
+        return await keeper.run(lambda line: write_line(sys.stdout, line), stop)
 
 
 def main(words: Sequence[str]) -> int:
@@ -113,9 +114,8 @@ def _reserved(host: str, port: int, flag: str) -> contextlib.closing[ReservedPor
 
 
 def _say(line: str) -> None:
-    """A line for the operator; a disk that is full ends nothing."""
-    with contextlib.suppress(OSError, ValueError):
-        print(f"askew-server: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    """A line for the operator."""
+    write_line(sys.stderr, f"askew-server: {line}")
 
 
 def _why_not(error: OSError | UnicodeError, flag: str) -> str:

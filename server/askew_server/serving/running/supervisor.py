@@ -110,7 +110,8 @@ class Supervisor:
             self._alive.discard(child)
             async with place.turn:
                 if place.child is child:
-                    self._say(f"process {place.number} ended with {code} and is started again")
+                    how = "does not answer" if child.hung else f"ended with {code}"
+                    self._say(f"process {place.number} {how} and is started again")
                     failures = failures + 1 if monotonic() - began < _LONG else 0
                     await self._restart(place, failures)
 
