@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from askew.errors import OutOfRange, ParameterError, PlaceError
 from askew.lattice import Lattice
@@ -45,26 +46,31 @@ class AxisErrand:
         if diameter > most:
             limit = f"at most this device's limit, {most:g}, in the server's units of distance"
             raise ParameterError("the diameter of the axes", diameter, limit)
-        values = tuple([_within(axis, self.spot.values[axis.name]) for axis in space.axes])
+        point = tuple([axis.folded(self.spot.values[axis.name]) for axis in space.axes])
         lattice = Lattice.for_epsilon(settings.epsilon)
         try:
             space.check_lattice(lattice)
         except OutOfRange as error:
             raise ParameterError("epsilon", settings.epsilon, f"one for which {error}") from None
-        return AxisAsker(space, lattice, values, self.handle, settings.near_k, collection)
+        return AxisAsker(space, lattice, point, self.handle, settings.near_k, collection)
 
 
 @dataclass(frozen=True)
 class AxisAsker:
-    """A point on a server's axes, within their ends, that asks about a collection."""
+    """A point on a server's axes, within their ends and exact, that asks about a collection."""
 
     space: AxisSpace
     lattice: Lattice
-    true: tuple[float, ...] = field(repr=False)
+    point: tuple[Fraction, ...] = field(repr=False)
     handle: str = field(repr=False)
     k: int
     collection: str
     unit = "units of distance"
+
+    @property
+    def true(self) -> tuple[float, ...]:
+        """The point, to be shown and ranked by."""
+        return tuple(map(float, self.point))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -83,7 +89,7 @@ class AxisAsker:
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh noisy point."""
-        drawn = self.space.perturb(self.true, self.lattice, bits)
+        drawn = self.space.perturb(self.point, self.lattice, bits)
         return Signal(self.space_version, self.lattice, drawn)
 
     def check(self, signal: Signal) -> None:
@@ -118,13 +124,6 @@ class AxisAsker:
             fresh=fresh,
             slot=slot,
         )
-
-
-def _within(axis: Axis, value: float) -> float:
-    """A value as the axis has it: beyond the ends, round a ring or at the nearest end of a line."""
-    if axis.wraps and not axis.low <= value <= axis.high:
-        value = axis.low + (value - axis.low) % (axis.high - axis.low)
-    return min(max(value, axis.low), axis.high)
 
 
 def _apart(axis: Axis, here: float, there: float) -> float:

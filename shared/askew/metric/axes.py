@@ -30,6 +30,7 @@ from askew.randomness import RandomBits
 from askew.sizes import MAX_AXES, VERSION_BYTES
 
 MAX_SIZE = 2**20  # units of distance
+MAX_BOUND = 2.0**42  # of the axis' unit: milliseconds since 1970 have 41 bits
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Axis:
         numbers = (self.low, self.high, self.scale)
         if not all(isfinite(n) for n in numbers) or not (self.low < self.high and self.scale > 0):
             raise OutOfRange("an axis", "from low to high > low, with a positive scale")
+        if max(map(abs, numbers)) > MAX_BOUND or self.scale < 1 / MAX_BOUND:
+            raise OutOfRange("the numbers of an axis", "at most 2**42, and its scale from 2**-42")
         if self.size > MAX_SIZE:
             raise OutOfRange("an axis's size", f"at most {MAX_SIZE} units of distance")
         if self.wraps and (2 * self.size).denominator != 1:
@@ -69,7 +72,17 @@ class Axis:
         """The largest distance between two of its values."""
         return self.size / 2 if self.wraps else self.size
 
-    def coordinate(self, value: float) -> Fraction:
+    def folded(self, value: float) -> Fraction:
+        """A finite value as the axis has it: beyond the ends, round a ring, or at the nearest end
+        of a line. Exact: a rounding before the noise would be told with it, and a server that sets
+        the ends could make it as large as it likes.
+        """
+        low, high = Fraction(self.low), Fraction(self.high)
+        if self.wraps and not low <= value <= high:
+            return low + (Fraction(value) - low) % (high - low)
+        return min(max(Fraction(value), low), high)
+
+    def coordinate(self, value: float | Fraction) -> Fraction:
         """A value in units of distance. Raises PlaceError for one outside, without naming it."""
         if not (isfinite(value) and self.low <= value <= self.high):
             limit = f"from {self.low:.15g} to {self.high:.15g} {self.unit}"
@@ -137,7 +150,7 @@ class AxisSpace:
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
     def perturb(
-        self, values: Sequence[float], lattice: Lattice, bits: RandomBits
+        self, values: Sequence[float | Fraction], lattice: Lattice, bits: RandomBits
     ) -> tuple[int, ...]:
         """The noisy lattice coordinates of a point, wrapped after the noise on rings.
 

@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import pytest
 from client.places.conftest import BERLIN, MUNICH, SETTINGS, Device
+from hypothesis import given
+from hypothesis import strategies as st
 from small_map import DAY, ROAD, NearServer, made_card
 
 from askew.errors import AskewError, Malformed, OutOfRange, ParameterError, PlaceError, SecondSpace
@@ -365,6 +367,23 @@ def test_a_value_on_a_ring_is_the_drawn_one_to_its_last_digit(value: float) -> N
     ring = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, True, 30.0),))
     errand = AxisErrand(AxisValues({"bearing": value}), "")
     assert errand.on(ring, "places", SETTINGS).true == (value,)
+
+
+@given(st.floats(-1e9, 1e9), st.integers(-(2**42), 2**42 - 24), st.booleans())
+def test_a_value_is_folded_exactly_whatever_ends_a_server_sets(
+    hour: float, low: int, wraps: bool
+) -> None:
+    """What is perturbed is a whole number of turns from the value. Planted bug: a turn in floats,
+    whose rounding a server makes as large as its ends: hours near 3.6e16 are told by eights.
+    """
+    axis = Axis("hour", "h", float(low), low + 24.0, wraps, 1.0)
+    errand = AxisErrand(AxisValues({"hour": hour}), "")
+    [exact] = errand.on(AxisSpace((axis,)), "places", SETTINGS).point
+    assert axis.low <= exact <= axis.high
+    if wraps:
+        assert ((Fraction(hour) - exact) / 24).denominator == 1
+    else:
+        assert exact in {Fraction(hour), Fraction(axis.low), Fraction(axis.high)}
 
 
 async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: Device) -> None:
