@@ -101,7 +101,7 @@ def test_the_formula_keeps_the_promise_with_no_slack_at_all(q: int) -> None:
 
 
 class WrapsBefore(Axis):
-    def coordinate(self, value: float) -> Fraction:
+    def coordinate(self, value: float | Fraction) -> Fraction:
         return super().coordinate(value) % self.size
 
     def sent(self, noisy: int, lattice: Lattice) -> int:
