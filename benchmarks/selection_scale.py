@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
-    GammaCounts,
     Joint,
     LaplaceCounts,
     LaplaceLimitedDomain,
@@ -63,7 +62,6 @@ MECHANISMS: dict[str, Selects] = {
     "OneShot, Laplace": OneShot(k=K, epsilon=1, neighbors=ONE, noise="laplace"),
     "ConcentratedPeeling": ConcentratedPeeling(k=K, epsilon=1, delta=DELTA, neighbors=ONE),
     "LaplaceCounts": LaplaceCounts(k=K, epsilon=1, neighbors=ONE, max_items_per_unit=10),
-    "GammaCounts": GammaCounts(k=K, epsilon=1, neighbors=ONE),
     "LimitedDomain": LimitedDomain(k=K, kbar=2 * K, epsilon=1, delta=DELTA, neighbors=ONE),
     "LaplaceLimitedDomain": LaplaceLimitedDomain(
         k=K, kbar=2 * K, epsilon=1, delta=DELTA, neighbors=ONE, max_items_per_unit=10

@@ -22,7 +22,6 @@ from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
-    GammaCounts,
     Joint,
     LaplaceCounts,
     LaplaceLimitedDomain,
@@ -196,7 +195,6 @@ def test_fewer_items_than_k_are_refused(n_items: int | None) -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        GammaCounts(k=2, epsilon=1, **ONE),
         Lipschitz(k=2, epsilon=1, **ONE),
         Joint(k=2, epsilon=1, truncation=2, **ONE),
         Canonical(k=2, epsilon=1, gamma=0, **ONE),

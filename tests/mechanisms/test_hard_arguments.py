@@ -14,7 +14,6 @@ from askew.exact import Chunk
 from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
-    GammaCounts,
     Joint,
     LaplaceLimitedDomain,
     LimitedDomain,
@@ -24,7 +23,6 @@ from askew.mechanisms import (
     Peeling,
     PermuteAndFlip,
     PNFJoint,
-    noisy_counts,
 )
 from askew.mechanisms.noise import Noisy, Uniform
 from askew.mechanisms.sequence_losses import SequenceLosses
@@ -174,16 +172,6 @@ def test_nothing_that_describes_counts_prints_them() -> None:
     assert not any("777" in repr(each) for each in shown)
 
 
-def test_the_float_path_keeps_to_the_sizes_that_its_claim_is_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(noisy_counts, "_FLOAT_ITEMS", 3)
-    mechanism = GammaCounts(k=1, epsilon=1, neighbors=ONE)
-    assert mechanism.select([HUGE, -HUGE, 0], bits=SystemBits()) == (0,)
-    with pytest.raises(ParameterError, match="float64"):
-        mechanism.select([1, 2, 3, 4], bits=SystemBits())
-
-
 BEYOND = (Fraction(10**400), 2**1024, 10**5000, 2**256 + 1, Fraction(1, 10**400))
 
 
@@ -199,7 +187,6 @@ def test_an_epsilon_that_no_float_holds_is_refused_with_its_limit(epsilon: Fract
         lambda: Peeling(k=2, epsilon=epsilon, neighbors=ONE),
         lambda: PermuteAndFlip(k=2, epsilon=epsilon, neighbors=ONE),
         lambda: ConcentratedPeeling(k=2, epsilon=epsilon, neighbors=ONE, delta=Fraction(1, 9)),
-        lambda: GammaCounts(k=2, epsilon=epsilon, neighbors=ONE),
         lambda: limited(epsilon=epsilon),
     ):
         with pytest.raises(ParameterError, match=r"epsilon must be from 2\*\*-256 to 2\*\*256"):

@@ -20,14 +20,22 @@ from askew.mechanisms.tally import Tally, tally
 from askew.privacy import ADD_OR_REMOVE_ONE
 
 RANDOM = np.random.default_rng(7)
-VIEWS = {
-    "dense": (tally(RANDOM.geometric(0.02, 600), 1), 12, Fraction(1, 4)),
-    "tied": (tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2)),
-    "wide": (tally(RANDOM.integers(0, 2**44, 60), 1), 6, Fraction(1, 2**41)),
-    "small epsilon": (tally(RANDOM.geometric(0.02, 600), 1), 12, Fraction(1, 100)),
-    "two values": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1)),
-    "all alike": (tally([4] * 9, 1), 3, Fraction(1)),
-    "a cliff": (tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5)),
+View = tuple[Tally, int, Fraction, int | None]
+DENSE = tally(RANDOM.geometric(0.02, 600), 1)
+WIDE = tally(RANDOM.integers(0, 2**44, 60), 1)
+VIEWS: dict[str, View] = {
+    "dense": (DENSE, 12, Fraction(1, 4), None),
+    "tied": (tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2), None),
+    "wide": (WIDE, 6, Fraction(1, 2**41), None),
+    "small epsilon": (DENSE, 12, Fraction(1, 100), None),
+    "two values": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1), None),
+    "all alike": (tally([4] * 9, 1), 3, Fraction(1), None),
+    "a cliff": (tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5), None),
+    "truncated": (DENSE, 12, Fraction(1, 4), 30),
+    # Between two losses: the last step ends before the next begins.
+    "truncated in a step": (WIDE, 6, Fraction(1, 2**41), 2**42 + 1),
+    "truncated on a cliff": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1, 8), 2),
+    "truncated beyond": (DENSE, 12, Fraction(1, 4), 10**9),
 }
 Halves = Callable[[Segment, float, int], bool]
 CUTS: dict[str, Halves] = {
@@ -39,11 +47,11 @@ KINDS = pytest.mark.parametrize("kind", VIEWS)
 
 
 def classes_of(kind: str) -> JointClasses:
-    view, k, rate = VIEWS[kind]
-    return JointClasses(SequenceLosses(view, k), rate, None)
+    view, k, rate, truncation = VIEWS[kind]
+    return JointClasses(SequenceLosses(view, k), rate, truncation)
 
 
-def plain_steps(view: Tally, k: int) -> dict[int, int]:
+def plain_counts(view: Tally, k: int) -> dict[int, int]:
     """N at every e where it rises, by counting alone; the last is where all items qualify."""
     tops = view.top(k).tolist()
     losses = {top - value for top in tops for value in view.values.tolist()}
@@ -55,6 +63,14 @@ def plain_steps(view: Tally, k: int) -> dict[int, int]:
         if count != next(reversed(steps.values()), 0):
             steps[e] = count
     return steps
+
+
+def plain_steps(kind: str) -> dict[int, int]:
+    """Those that a mechanism draws from: all beyond a truncation lose as much as it says."""
+    view, k, _, truncation = VIEWS[kind]
+    steps = plain_counts(view, k)
+    last = max(steps) if truncation is None else min(truncation, max(steps))
+    return {e: count for e, count in steps.items() if e < last} | {last: steps[max(steps)]}
 
 
 def listed(listing: Listing) -> dict[int, float]:
@@ -72,7 +88,7 @@ def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
     classes = classes_of(kind)
     listing = classes.listing(1e6)
     found = listed(listing)
-    expected = plain_steps(*VIEWS[kind][:2])
+    expected = plain_steps(kind)
     *begins, last = expected
     assert [*found] == [*begins, ALL]
     assert last == classes.end
@@ -97,7 +113,7 @@ def test_what_is_left_out_weighs_no_more_than_is_said(
     if left_out:
         assert isfinite(listing.log_rest)
         assert log(left_out) - 401 * log(2) <= listing.log_rest
-    pieces = len(plain_steps(*VIEWS[kind][:2]))
+    pieces = len(plain_steps(kind))
     assert Fraction(left_out, sum(every.values())) <= pieces * exp(-depth)
 
 
@@ -134,8 +150,8 @@ def test_the_same_uniform_falls_to_the_same_step_however_much_is_listed(
 
 @KINDS
 def test_edges_count_what_reaches_them_and_the_next_rise_is_the_next(kind: str) -> None:
-    view, k, _ = VIEWS[kind]
-    losses, steps = SequenceLosses(view, k), plain_steps(view, k)
+    view, k, *_ = VIEWS[kind]
+    losses, steps = SequenceLosses(view, k), plain_counts(view, k)
     begins = [*steps]
     pairs = [int(top - value) for top in losses.tops for value in view.values]
     for e in begins[:40] + begins[-5:]:
@@ -150,9 +166,9 @@ def test_edges_count_what_reaches_them_and_the_next_rise_is_the_next(kind: str) 
 @KINDS
 def test_how_many_sequences_a_segment_holds_is_as_wrong_as_it_says(kind: str) -> None:
     """Also one whose share of all is far below what the difference of two floats could tell."""
-    view, k, _ = VIEWS[kind]
+    view, k, *_ = VIEWS[kind]
     losses = SequenceLosses(view, k)
-    begins = [*plain_steps(view, k)]
+    begins = [*plain_counts(view, k)]
     for low, high in [*pairwise(begins), (0, begins[-1] + 1)]:
         segment = Segment(losses.edge(low), losses.edge(high))
         size = losses.count(high - 1) - losses.count(low - 1)

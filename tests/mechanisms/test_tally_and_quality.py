@@ -13,7 +13,6 @@ from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
     ConcentratedPeeling,
-    GammaCounts,
     Joint,
     LaplaceCounts,
     LimitedDomain,
@@ -51,7 +50,6 @@ ALL = [
     LimitedDomain(k=3, kbar=4, epsilon=1, delta=Fraction(1, 100), neighbors=ONE),
     ConcentratedPeeling(k=3, epsilon=1, delta=Fraction(1, 100), neighbors=ONE),
     LaplaceCounts(k=3, epsilon=1, neighbors=ONE, max_items_per_unit=2),
-    GammaCounts(k=3, epsilon=1, neighbors=ONE),
 ]
 FAR_APART = [0, 10**9, 5, 3 * 10**9, 2 * 10**9, 1]
 
@@ -100,12 +98,6 @@ class TestEveryMechanism:
     def test_a_float_epsilon_is_refused_with_advice(self, mechanism: Canonical) -> None:
         with pytest.raises(ParameterError, match=r"Fraction\(1, 10\), not 0.1"):
             type(mechanism)(**{**vars(mechanism), "epsilon": 0.5})
-
-
-def test_a_float_path_does_not_claim_pure_privacy() -> None:
-    slack = Fraction(1, 10**9)
-    expected = ApproximateDP(1 + slack, slack, REPLACE_ONE)
-    assert expected == GammaCounts(k=1, epsilon=1, neighbors=REPLACE_ONE).privacy_loss()
 
 
 def test_fractions_are_scores_of_a_stated_sensitivity() -> None:

@@ -9,14 +9,13 @@ from askew.mechanisms.joint import Joint, PNFJoint
 from askew.mechanisms.laplace_domain import LaplaceLimitedDomain
 from askew.mechanisms.limited_domain import LimitedDomain, Selection
 from askew.mechanisms.lipschitz import Lipschitz, OneShot
-from askew.mechanisms.noisy_counts import ConcentratedPeeling, GammaCounts, LaplaceCounts
+from askew.mechanisms.noisy_counts import ConcentratedPeeling, LaplaceCounts
 from askew.mechanisms.optimal_threshold import OptimalThreshold
 from askew.mechanisms.peeling import Peeling, PermuteAndFlip
 
 __all__ = [
     "Canonical",
     "ConcentratedPeeling",
-    "GammaCounts",
     "Joint",
     "LaplaceCounts",
     "LaplaceLimitedDomain",

@@ -167,7 +167,8 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
     """The ranks, from 0, of a uniform sequence of loss exactly e.
 
     Position j is the first at which the shortfall is e: the positions before it have
-    t_r(e-1) - r choices, it has those with shortfall e, the ones after it t_r(e) - r.
+    t_r(e-1) - r choices, it has those with shortfall e, the ones after it t_r(e) - r. At e = 0
+    the first has none before it, so that all but its own product are 0.
     """
     before, now = losses.choices(e - 1).tolist(), losses.choices(e).tolist()
     after = [1]
@@ -177,7 +178,7 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
     head, sizes = 1, []
     for r in range(losses.k):
         sizes.append(head * (now[r] - before[r]) * after[r])
-        head *= max(before[r] - r, 0)
+        head *= before[r] - r
     mark, first = draws.below(sum(sizes)), 0
     while mark >= sizes[first]:
         mark -= sizes[first]

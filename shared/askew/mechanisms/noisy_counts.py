@@ -1,6 +1,6 @@
 """Baselines: what the papers compare with. Each is private; none is the best choice for counts.
 
-Permute-and-flip peeling, the fourth baseline, is `PermuteAndFlip`.
+Permute-and-flip peeling, the third baseline, is `PermuteAndFlip`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
-
 from askew.composition import epsilon_per_round
-from askew.errors import ParameterError
 from askew.exact import Draws
 from askew.mechanisms.order_statistics import highest
 from askew.mechanisms.parameters import (
@@ -21,7 +18,6 @@ from askew.mechanisms.parameters import (
     check_positive,
     check_positive_int,
     check_probability,
-    halved,
     one_way,
 )
 from askew.mechanisms.peeling import Peeling
@@ -31,8 +27,6 @@ from askew.mechanisms.urn import items_of_groups
 from askew.mechanisms.value_classes import ValueClasses
 from askew.privacy import ApproximateDP, BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
-
-_FLOAT_ITEMS = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,46 +135,3 @@ class LaplaceCounts:
         """As `select`, from a tally and a source of exact draws."""
         classes = ValueClasses(tally, self.rate)
         return items_of_groups(highest(classes, "laplace", self.k, draws), tally, draws)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GammaCounts:
-    """The k highest counts after l-infinity noise: ranked item ids. **A float path.**
-
-        noise = R * V / rate,    R ~ Gamma(d + 1),    V uniform in [-1, 1]^d
-        rate = 2 * epsilon (ADD_OR_REMOVE_ONE),    epsilon (REPLACE_ONE)
-
-    Density ~ exp(-rate * linf norm). Under ADD_OR_REMOVE_ONE counts change by 0..1 one way, which
-    after a common shift of 1/2, invisible in an order, is a change of 1/2 in l-infinity.
-    Privacy unit: one person's whole history. Guarantee: (epsilon + 1e-9, 1e-9)-DP: float64 noise,
-    bits from the source given; at most 2**24 items; counts more than 2**40 below the highest
-    are taken for 2**40 below, which moves no count by more than neighbors differ.
-    Complexity: O(d log d). Source: Steinke, Ullman 2017; Gillenwater et al. 2022.
-    """
-
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
-
-    def __post_init__(self) -> None:
-        check_k(self.k)
-        check_positive("epsilon", self.epsilon)
-        check_neighbors(self.neighbors)
-
-    def privacy_loss(self) -> ApproximateDP:
-        """(epsilon + 1e-9, 1e-9), because its arithmetic is float64."""
-        slack = Fraction(1, 10**9)
-        return ApproximateDP(Fraction(self.epsilon) + slack, slack, self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
-        """The selected item ids, best first."""
-        view = tally(counts, self.k)
-        d = len(view)
-        if d > _FLOAT_ITEMS:
-            limit = f"at most {_FLOAT_ITEMS} items, for float64 noise"
-            raise ParameterError("counts", f"{d} items", limit)
-        uniform = (bits.words(2 * d + 1).astype(np.float64) + 0.5) * 2.0**-64
-        radius = -np.log(uniform[: d + 1]).sum() / (2 * float(halved(self.epsilon, self.neighbors)))
-        behind = np.maximum(view.counts - view.values[0], -(1 << 40))
-        noisy = behind + radius * (2 * uniform[d + 1 :] - 1)
-        return tuple(np.argsort(-noisy, kind="stable")[: self.k].tolist())

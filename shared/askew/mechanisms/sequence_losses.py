@@ -71,8 +71,8 @@ class SequenceLosses:
         return choices
 
     def count(self, e: int) -> int:
-        """N(e), exactly."""
-        return prod(np.maximum(self.choices(e) - self._positions, 0).tolist())
+        """N(e), exactly; below a loss of 0 the first position has no choice, so it is 0."""
+        return prod((self.choices(e) - self._positions).tolist())
 
     def count_all(self) -> int:
         """d! / (d - k)!, exactly."""

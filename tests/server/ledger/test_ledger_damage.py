@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from mounts import mounted
 from server.ledger.forging import rewrite
 from server.ledger.scenes import (
     ENVIRONMENT,
@@ -125,12 +126,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of half a megabyte."""
     place = tmp_path / "disk"
     place.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
-    mounted = subprocess.run(["mount", *options], capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a file system of its own needs root: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    with mounted(place, "-t", "tmpfs", "-o", "size=512k", "tmpfs"):
+        yield place
 
 
 def spend_until_full(ledger: Ledger, size: int) -> tuple[int, int, str]:

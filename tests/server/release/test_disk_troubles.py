@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from mounts import read_only
 from server.release.test_crashes import ledger_of, make_folder
 
 from askew_server.ledger import Ledger
@@ -81,20 +82,9 @@ def test_a_full_disk_is_one_line_and_charges_nothing(folder: Path) -> None:
     assert standing(folder) == (2, 2, 2 * ONE)
 
 
-@pytest.fixture
-def read_only(folder: Path) -> Iterator[Path]:
-    """The same folder, on a file system that is mounted read-only."""
-    bind = ["mount", "--bind", str(folder), str(folder)]
-    made = subprocess.run(bind, capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"a mount of its own needs root: {made.stderr.strip()}")
-    subprocess.run(["mount", "-o", "remount,ro,bind", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def test_a_read_only_folder_is_one_line(read_only: Path) -> None:
-    line = refusal(release(read_only))
+def test_a_read_only_folder_is_one_line(folder: Path) -> None:
+    with read_only(folder):
+        line = refusal(release(folder))
     assert "read-only" in line.lower()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from mounts import read_only
 
 from askew.analyst import TopKQuestion
 from askew.errors import LedgerError, NotFound
@@ -137,15 +137,8 @@ def test_a_copy_in_a_read_only_folder_can_be_read(
     place = tmp_path / "read-only"
     place.mkdir()
     (place / "ledger.sqlite").write_bytes(paths[0].read_bytes())
-    for options in (["--bind", place, place], ["-o", "remount,ro,bind", place]):
-        mount = ["mount", *map(str, options)]
-        made = subprocess.run(mount, capture_output=True, text=True, check=False)
-        if made.returncode:
-            pytest.skip(f"a mount of its own needs root: {made.stderr.strip()}")
-    try:
+    with read_only(place):
         page = ReleaseReader(place / "ledger.sqlite").page("", 0, 10)
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
     assert len(page.summaries) == len(published)
 
 
