@@ -90,6 +90,7 @@ def start() -> Iterator[Start]:
         out, err = running.communicate(timeout=PATIENCE)
         assert (running.returncode, out) == (0, ""), err
         assert "failed" not in err
+        assert "leaked" not in err  # by nanobind, of what was frozen
 
 
 def call(port: int, method: str, request: bytes, token: str | None = None) -> bytes:

@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_map import DAY, ROAD, NearServer, made_card
 
-from askew.errors import AskewError, Malformed, OutOfRange, ParameterError, PlaceError, SecondSpace
+from askew.errors import (
+    AskewError,
+    Malformed,
+    OutOfRange,
+    ParameterError,
+    PlaceError,
+    SecondSpace,
+    StaleSpace,
+)
 from askew.listing import Listing
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.position import Position
@@ -237,7 +245,7 @@ async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
     device.server.spoil = HOSTILE[case]
     outcome = await device.nearby.near("places")
     assert isinstance(outcome, Setback)
-    assert isinstance(outcome.error, Malformed | OutOfRange)
+    assert isinstance(outcome.error, Malformed | OutOfRange | StaleSpace)
     assert len(device.server.requests) == 1
 
 

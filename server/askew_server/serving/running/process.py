@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from askew_server.serving.configuration.server import ServerConfig
@@ -48,8 +49,7 @@ async def serve(  # noqa: PLR0913 (each by its name)
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
     loop.add_signal_handler(signal.SIGUSR1, lambda: None)  # a supervisor's; others may get it too
-    async with watched(server, config, observer) as pages:
-        _settle()
+    async with watched(server, config, observer) as pages, _settled():
         await server.start()
         task = None if beside is None else loop.create_task(beside(wake))
         announce(server.port)
@@ -67,7 +67,14 @@ async def serve(  # noqa: PLR0913 (each by its name)
     observer.log.tell("stopped")
 
 
-def _settle() -> None:
-    """Models stay: no collection looks through their objects again, with all calls waiting."""
+@asynccontextmanager
+async def _settled() -> AsyncIterator[None]:
+    """Models stay: no collection looks through their objects again, with all calls waiting. In the
+    end they are collected: nanobind would print pages of what DuckDB never gave back.
+    """
     gc.collect()
     gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
