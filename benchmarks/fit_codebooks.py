@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.placement.lloyd import assign, fit, sample, spread_out
+from askew.placement.codebook import assign, fit, sample, spread_out
 from askew.placement.noise import Laplace, Norm
 
 SEED = 20240714

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.placement.disutility import Identity
+from askew.placement.codebook import Points, fit, spread_out
 from askew.placement.hexagonal import FILE, LARGEST, expected_cost, nearest_first, sample
-from askew.placement.lloyd import Points, fit, spread_out
+from askew.placement.problem import Identity
 
 SEED = 20261122
 SAMPLES = 50_000

@@ -18,8 +18,12 @@ import numpy as np
 from askew.placement import Cap, Disutility, Identity, Laplace, Log1p, Power, Saturating, place
 from askew.placement.codebook import shipped_sizes
 from askew.placement.hexagonal import place_on_map, sample
-from askew.placement.ring import laplace_on_ring, place_on_ring
-from askew.placement.wrapped import WrappedLaplace, place_on_wrapped_line
+from askew.placement.ring import (
+    WrappedLaplace,
+    laplace_on_ring,
+    place_on_ring,
+    place_on_wrapped_line,
+)
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

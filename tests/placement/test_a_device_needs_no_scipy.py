@@ -12,7 +12,7 @@ import numpy as np
 from askew.placement import *
 from askew.placement.facility import choose_items
 from askew.placement.hexagonal import place_on_map
-from askew.placement.wrapped import place_on_wrapped_line
+from askew.placement.ring import place_on_wrapped_line
 for h in (Identity(), Power(0.3), Saturating(2.0), Log1p(1.0), Cap(1.0), Threshold(1.0),
           Expm1(0.1), np.sqrt):
     place(Laplace(1.0), h, 6)

@@ -12,9 +12,9 @@ import pytest
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.placement import Expm1, Gaussian, Identity, Laplace, LaplaceMixture, OnGrid, Power, place
-from askew.placement.geographic import noise_for, noise_on_lattice
 from askew.placement.noise import Norm
 from askew.placement.ring import place_on_ring
+from askew.placement.theory import noise_for, noise_on_lattice
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])

@@ -22,8 +22,8 @@ from askew.placement import (
     Uniform,
     place,
 )
-from askew.placement.increasing import Array
 from askew.placement.noise import LineNoise
+from askew.placement.problem import Array
 
 TWINS: list[Disutility] = [
     Identity(), Power(0.1), Power(0.5), Power(3.0), Saturating(1.0), Cap(0.7), Cap(2.0), Expm1(0.4),

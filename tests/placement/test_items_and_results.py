@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.placement import Identity, Laplace, place, snap
+from askew.placement.codebook import sample
 from askew.placement.facility import choose_items, cost_table, greedy, settle
-from askew.placement.lloyd import sample
-from askew.placement.unrestricted import expected_disutility, results_for
+from askew.placement.theory import expected_disutility, results_for
 
 NOISE = Laplace(1.0, 3)
 RNG = np.random.default_rng(7)

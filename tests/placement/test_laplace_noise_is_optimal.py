@@ -11,8 +11,7 @@ import pytest
 
 from askew.errors import InfiniteCost, ParameterError
 from askew.placement import Identity, Laplace, place
-from askew.placement.geographic import noise_for, noise_on_lattice
-from askew.placement.lattice_program import line_shape, on_line
+from askew.placement.theory import line_shape, noise_for, noise_on_lattice, on_line
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

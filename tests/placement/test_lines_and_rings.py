@@ -15,8 +15,7 @@ from askew.lattice import Lattice
 from askew.metric.axes import Axis, AxisSpace
 from askew.placement import Disutility, Identity, Laplace, Power, Threshold, place
 from askew.placement.axes import place_on_axes
-from askew.placement.ring import place_on_ring
-from askew.placement.wrapped import WrappedLaplace, place_on_wrapped_line
+from askew.placement.ring import WrappedLaplace, place_on_ring, place_on_wrapped_line
 
 Array = NDArray[np.float64]
 

@@ -25,8 +25,7 @@ from askew.placement import (
     Uniform,
     place,
 )
-from askew.placement.log_concave import shoot
-from askew.placement.quantile_rules import paper_quantiles, root_density_rule
+from askew.placement.log_concave import paper_quantiles, root_density_rule, shoot
 
 GAUSSIAN_COSTS = {
     1: 0.7978845608028654, 3: 0.33970675563922426, 4: 0.2657655080729853,
@@ -145,7 +144,7 @@ def test_heavy_tailed_noise_gets_its_asymmetric_optimum(
 @pytest.mark.parametrize("h", [Identity(), Power(0.5), Saturating(1.0), Threshold(0.25)])
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_grid_program_brackets_the_laplace_optimum(h: Disutility, k: int) -> None:
-    from askew.placement.global_search import place_anywhere
+    from askew.placement.search import place_anywhere
 
     exact = place(Laplace(1.0), h, k).cost
     found = place_anywhere(LaplaceMixture([1.0], [1.0]), h, k)

@@ -22,7 +22,7 @@ from askew.placement import (
     Threshold,
     place,
 )
-from askew.placement.laplace_steps import legendre
+from askew.placement.laplace_line import legendre
 
 FEW = settings(max_examples=40, deadline=None)
 EPSILON = st.floats(0.05, 20)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from askew.placement import lattice_program
+from askew.placement import theory
 from askew.placement.ring import laplace_on_ring, place_on_ring
 
 ROWS = [  # epsilon, optimum, peak, result, Laplace
@@ -41,7 +41,7 @@ def test_laplace_noise_is_not_optimal_on_a_circle() -> None:
 @pytest.mark.parametrize("epsilon", [0.375, 1.0, 1.5])
 def test_the_linear_program_converges_to_the_exact_family(epsilon: float) -> None:
     errors = [
-        abs(lattice_program.on_ring(epsilon, 2, nodes).cost - place_on_ring(epsilon).cost)
+        abs(theory.on_ring(epsilon, 2, nodes).cost - place_on_ring(epsilon).cost)
         for nodes in (24, 72)
     ]
     assert errors[1] < errors[0] / 4
@@ -51,8 +51,8 @@ def test_the_linear_program_converges_to_the_exact_family(epsilon: float) -> Non
 @pytest.mark.parametrize(("k", "nodes"), [(1, 8), (2, 8), (2, 10)])
 def test_averaging_over_rotations_loses_nothing(k: int, nodes: int) -> None:
     """The program over all people and all k-sets equals the one over a single noise law."""
-    whole = lattice_program.whole_ring(1.0, k, nodes)
-    assert whole == pytest.approx(lattice_program.on_ring(1.0, k, nodes).cost, rel=1e-8)
+    whole = theory.whole_ring(1.0, k, nodes)
+    assert whole == pytest.approx(theory.on_ring(1.0, k, nodes).cost, rel=1e-8)
 
 
 @pytest.mark.parametrize("circumference", [0.01, 1.0, 700.0])

@@ -12,28 +12,30 @@ serves Laplace noise on the line and in space; other laws import scipy when they
 What answers a signal with them is in `askew.retrieval`.
 """
 
-from askew.placement.answer import Certificate, Placement
-from askew.placement.disutility import (
+from askew.placement.facility import snap
+from askew.placement.noise import (
+    Gaussian,
+    Laplace,
+    LaplaceMixture,
+    Logistic,
+    OnGrid,
+    Symmetric,
+    Uniform,
+)
+from askew.placement.problem import (
     Cap,
+    Certificate,
     Disutility,
     Expm1,
     Identity,
+    Increasing,
     Log1p,
+    Placement,
     Power,
     Saturating,
     Threshold,
 )
-from askew.placement.increasing import Increasing
-from askew.placement.mixtures import LaplaceMixture, OnGrid
-from askew.placement.noise import (
-    Gaussian,
-    Laplace,
-    Logistic,
-    Symmetric,
-    Uniform,
-)
 from askew.placement.rule import place
-from askew.placement.snap import snap
 
 __all__ = [
     "Cap",

@@ -28,12 +28,10 @@ from numpy.typing import NDArray
 
 from askew.lattice import Lattice
 from askew.metric.axes import AxisSpace
-from askew.placement.answer import Certificate, Placement
-from askew.placement.disutility import Disutility, Identity
-from askew.placement.increasing import disutility_of
 from askew.placement.noise import Laplace
+from askew.placement.problem import Certificate, Disutility, Identity, Placement, disutility_of
+from askew.placement.ring import place_on_wrapped_line
 from askew.placement.rule import place
-from askew.placement.wrapped import place_on_wrapped_line
 
 Array = NDArray[np.float64]
 Rings = tuple[float, ...]

@@ -27,13 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.hexagonal import GAUGE, NEIGHBORS, RISE
-from askew.placement.answer import Certificate, Placement, check_k, check_positive
-from askew.placement.codebook import Codebook, packaged, slope_of
-from askew.placement.disutility import Disutility, Identity
-from askew.placement.increasing import Increasing
+from askew.placement.codebook import Codebook, Points, assign, fit, packaged, slope_of, spread_out
 from askew.placement.laplace_line import place_on_laplace_line
-from askew.placement.lloyd import Points, assign, fit, spread_out
 from askew.placement.many_dimensions import volume_bound
+from askew.placement.problem import (
+    Certificate,
+    Disutility,
+    Identity,
+    Increasing,
+    Placement,
+    check_k,
+    check_positive,
+)
 
 Array = NDArray[np.float64]
 

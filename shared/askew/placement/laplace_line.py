@@ -1,4 +1,43 @@
-"""Laplace noise on the line, any increasing h: a recurrence of monotone roots, exact for every k.
+"""One step of the Laplace recurrence for each named disutility, at unit epsilon.
+
+With A(s) = int_0^s e^-t dh(t) and G(s) = int_0^s e^t dh(t), a step solves G(sigma) = D and goes on
+with D' = A(sigma); D starts at A(infinity). All integrals here have positive integrands and are
+summed without cancellation, so every step keeps its relative precision; and since 1 / D grows by
+nearly the same amount each time, early errors fade instead of adding up.
+
+Where h is smooth, Newton works in the unknown h(sigma): dG / dh = e^sigma grows, so G is convex in
+it, and since G >= h the start h = D lies on the safe side. It falls to the root without a bracket.
+
+Numpy only.
+
+The Laplace recurrence for any increasing callable h, known only by its values.
+
+By parts, both integrals of the recurrence need h alone:
+
+    A(s) = h(s) e^-s + int_0^s h e^-t dt        G(s) = h(s) e^s - int_0^s h e^t dt >= h(s)
+
+Both integrals are tabulated once on panels of (0, T): dyadic toward 0 and 700 at most, each split
+until Gauss-Legendre rules agree or the panel is as narrow as a float allows, so that corners and
+jumps of h end in panels of no weight. A step is then a search in the table and a bracketed root
+inside one panel. The cost corrects itself for the rest of the root, which at a jump of h is not
+small: A(s) + e^{-2s} (D - G(s)) and h(s) + e^-s (D - G(s)) hold for any s on the jump.
+
+Numpy only.
+
+Laplace noise on the line, h(t) = t: closed forms, exact for every k.
+
+Points are quantiles of a Laplace law of half the rate (density proportional to sqrt(f)). With
+gaps outward from the middle,
+
+    odd  k = 2b - 1:  0 and +-y_i,  y_i = (2 / epsilon) ln(b / (b - i)),            i = 1..b-1
+                      cost 1 / (b epsilon)
+    even k = 2m:      +-y_i,        y_i = (1 / epsilon) ln(m (m + 1) / (m + 1 - i)**2),  i = 1..m
+                      cost ln(1 + 1 / m) / epsilon
+
+Source: Goel et al., section 3 (odd k); the even case solves the first cell, int_0^s (s - t) e^-t dt
++ e^-s D_m, at e^s = 1 + 1 / m, and continues with the odd recurrence. O(k).
+
+Laplace noise on the line, any increasing h: a recurrence of monotone roots, exact for every k.
 
 At unit epsilon, with A(s) = int_0^s e^-t dh(t) and G(s) = int_0^s e^t dh(t):
 
@@ -18,27 +57,378 @@ O(k); lengths scale as 1 / epsilon.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.placement import line
-from askew.placement.answer import Certificate, Placement, check_k
-from askew.placement.disutility import (
+from askew.errors import InfiniteCost
+from askew.placement.problem import (
     Cap,
+    Certificate,
     Disutility,
     Expm1,
     Identity,
+    Increasing,
     Log1p,
+    Placement,
     Power,
     Saturating,
     Threshold,
+    check_k,
 )
-from askew.placement.increasing import Increasing
-from askew.placement.laplace_callable import CallableSteps
-from askew.placement.laplace_steps import Step, Steps, steps_of
+
+_NEWTON_TURNS = 200
+
+
+class Step(NamedTuple):
+    """A half-gap sigma, the cost `beyond` of a half-line with one more point, the cost `first` of a
+    first cell that ends at sigma, and what is left of G(sigma) - D.
+    """
+
+    sigma: float
+    beyond: float
+    first: float
+    residual: float
+
+
+class Steps(ABC):
+    """The recurrence for one disutility."""
+
+    total: float  # A(infinity): the cost of k = 1
+
+    @abstractmethod
+    def step(self, cost: float) -> Step:
+        """The step from D = cost."""
+
+
+@dataclass(frozen=True)
+class SaturatingSteps(Steps):
+    """h = 1 - exp(-t / c), both integrals elementary."""
+
+    scale: float
+
+    @property
+    def total(self) -> float:  # type: ignore[override]
+        """1 / (1 + c)."""
+        return 1 / (1 + self.scale)
+
+    def step(self, cost: float) -> Step:
+        """Sigma = log(1 + D (c - 1)) c / (c - 1), and D at c = 1."""
+        c = self.scale
+        sigma = cost if c == 1 else math.log1p(cost * (c - 1)) * c / (c - 1)
+        beyond = -math.expm1(-(1 + 1 / c) * sigma) / (1 + c)
+        reached = sigma if c == 1 else math.expm1((1 - 1 / c) * sigma) / (c - 1)
+        return Step(sigma, beyond, -math.expm1(-sigma / c), reached - cost)
+
+
+@dataclass(frozen=True)
+class Expm1Steps(Steps):
+    """h = exp(a t) - 1, a < 1."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        if self.rate >= 1:
+            raise InfiniteCost("rate / epsilon", self.rate, "below 1 for a finite expected cost")
+
+    @property
+    def total(self) -> float:  # type: ignore[override]
+        """A / (1 - a)."""
+        return self.rate / (1 - self.rate)
+
+    def step(self, cost: float) -> Step:
+        """Sigma = log(1 + (1 + a) D / a) / (1 + a)."""
+        a = self.rate
+        sigma = math.log1p((1 + a) * cost / a) / (1 + a)
+        beyond = -a * math.expm1((a - 1) * sigma) / (1 - a)
+        reached = a * math.expm1((1 + a) * sigma) / (1 + a)
+        return Step(sigma, beyond, math.expm1(a * sigma), reached - cost)
+
+
+@dataclass(frozen=True)
+class PowerSteps(Steps):
+    """h = t ** p. G is a Kummer function and A an incomplete gamma function, both as power series
+    of positive terms: G = p s**p sum s**n / (n! (p + n)), A = s**p e**-s sum s**n / (p + 1)_n.
+    """
+
+    exponent: float
+
+    def __post_init__(self) -> None:
+        if self.exponent > 170:
+            raise InfiniteCost("exponent", self.exponent, "at most 170, or the cost overflows")
+
+    @property
+    def total(self) -> float:  # type: ignore[override]
+        """Gamma(p + 1)."""
+        return math.gamma(self.exponent + 1)
+
+    def step(self, cost: float) -> Step:
+        """Newton in h(sigma)."""
+        p = self.exponent
+        value, residual = _convex_root(
+            lambda y: (y * self._growth(y ** (1 / p)), math.exp(y ** (1 / p))), cost
+        )
+        sigma = value ** (1 / p)
+        # The root's own rest enters twice over: the cost is flat where the step is exact.
+        beyond = value * self._decay(sigma) - math.exp(-2 * sigma) * residual
+        return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
+
+    def _growth(self, s: float) -> float:
+        """G(s) / s**p."""
+        p, n, power, total = self.exponent, 0, 1.0, 0.0
+        while power > 1e-18 * total:
+            total += power * p / (p + n)
+            n += 1
+            power *= s / n
+        return total
+
+    def _decay(self, s: float) -> float:
+        """A(s) / s**p."""
+        p, n, term, total = self.exponent, 0, 1.0, 0.0
+        while term > 1e-18 * total:
+            total += term
+            n += 1
+            term *= s / (p + n)
+        return total * math.exp(-s)
+
+
+@dataclass(frozen=True)
+class Log1pSteps(Steps):
+    """h = log(1 + t / c). With v = h(t), dh is dv and t = c (e^v - 1): Gauss-Legendre in v."""
+
+    scale: float
+
+    @property
+    def total(self) -> float:  # type: ignore[override]
+        """e^c E_1(c)."""
+        return scaled_exponential_integral(self.scale)
+
+    def step(self, cost: float) -> Step:
+        """Newton in h(sigma)."""
+        value, residual = _convex_root(self._growth, cost)
+        sigma = self.scale * math.expm1(value)
+        nodes, weights = legendre(48)
+        decayed = np.exp(-self.scale * np.expm1(value * nodes))
+        beyond = value * float(weights @ decayed) - math.exp(-2 * sigma) * residual
+        return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
+
+    def _growth(self, value: float) -> tuple[float, float]:
+        nodes, weights = legendre(48)
+        grown = np.exp(self.scale * np.expm1(value * nodes))
+        return value * float(weights @ grown), math.exp(self.scale * math.expm1(value))
+
+
+@lru_cache(maxsize=8)
+def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return (nodes + 1) / 2, weights / 2
+
+
+def scaled_exponential_integral(c: float) -> float:
+    """e^c E_1(c) = int_0^inf e^-t / (c + t) dt, c > 0: a series up to 2, then a continued fraction.
+
+    Source: Abramowitz and Stegun 5.1.11 and 5.1.22.
+    """
+    if c <= 2:
+        total, term, n = 0.0, 1.0, 0
+        while abs(term) > 1e-18:
+            n += 1
+            term *= -c / n
+            total -= term / n
+        return math.exp(c) * (total - math.log(c) - 0.5772156649015328606)
+    fraction = 0.0
+    for n in range(200, 0, -1):
+        fraction = n * n / (c + 2 * n + 1 - fraction)
+    return 1 / (c + 1 - fraction)
+
+
+def _convex_root(
+    function: Callable[[float], tuple[float, float]], target: float
+) -> tuple[float, float]:
+    """The x <= target at which a convex function >= x, given with its derivative, meets target;
+    and what is left there.
+    """
+    x = target
+    best = math.inf
+    for _ in range(_NEWTON_TURNS):
+        reached, slope = function(x)
+        residual = reached - target
+        if abs(residual) >= best or residual == 0:
+            break
+        best = abs(residual)
+        x -= residual / slope
+    reached, _ = function(x)
+    return x, reached - target
+
+
+def steps_of(h: Power | Saturating | Log1p | Expm1) -> Steps:
+    """The recurrence of a named disutility. Raises InfiniteCost where no cost is finite."""
+    match h:
+        case Power():
+            return PowerSteps(h.exponent)
+        case Saturating():
+            return SaturatingSteps(h.scale)
+        case Log1p():
+            return Log1pSteps(h.scale)
+        case Expm1():
+            return Expm1Steps(h.rate)
+
 
 Array = NDArray[np.float64]
+
+_NODES = 20
+_FARTHEST = 700.0  # e^-700 is near the smallest float
+_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-60, 6), [128.0, 256.0, 512.0, _FARTHEST]])
+_GROWTH_LIMIT = 300.0  # e^t h(t) may overflow beyond; no half-gap of a finite cost is that wide
+_SPLITS = 48
+_ROOT_TURNS = 100
+_ROOT_REST = 8e-15  # a few roundings of G; the cost is flat here, so its own error is the square
+
+
+class CallableSteps(Steps):
+    """The recurrence for a callable, at unit epsilon. Raises InfiniteCost where D_1 diverges."""
+
+    def __init__(self, h: Increasing) -> None:
+        self._h = h
+        nodes, weights = legendre(_NODES)
+        # One call of h gives the integral over a panel and the value at its end.
+        self._nodes, self._weights = np.append(nodes, 1.0), np.append(weights, 0.0)
+        edges = _refined(h)
+        falling = _panel_integrals(h, edges, -1.0)
+        self._falling = np.concatenate([[0.0], np.cumsum(falling)])
+        self.total = float(self._falling[-1])
+        self._refuse_divergence(edges, falling)
+        edges = edges[edges <= _GROWTH_LIMIT]
+        values = h(edges)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rising = np.concatenate([[0.0], np.cumsum(_panel_integrals(h, edges, 1.0))])
+            reached = values * np.exp(edges) - rising
+        enough = int(np.argmax(~(reached < self.total)))
+        kept = slice(0, enough + 1)
+        self._edges, self._rising = edges[kept].tolist(), rising[kept].tolist()
+        # Rounding may not break the order that the search relies on.
+        self._reached = np.maximum.accumulate(reached[kept]).tolist()
+
+    def step(self, cost: float) -> Step:
+        """A search in the table, then a bracketed root within one panel."""
+        panel = max(bisect_left(self._reached, cost) - 1, 0)
+        left = self._edges[panel]
+        right = self._edges[min(panel + 1, len(self._edges) - 1)]
+        sigma, value, reached = self._root(panel, left, right, cost)
+        inside = self._h(left + (sigma - left) * self._nodes)
+        inside = inside * np.exp((left - sigma) * self._nodes)
+        falling = float(self._falling[panel])
+        falling += (sigma - left) * exp(-left) * float(self._weights @ inside)
+        residual = reached - cost
+        beyond = value * exp(-sigma) + falling - exp(-2 * sigma) * residual
+        first = value - exp(-sigma) * residual
+        on_jump = abs(residual) > 1e-9 * cost
+        return Step(sigma, beyond, first, 0.0 if on_jump else residual)
+
+    def _root(
+        self, panel: int, left: float, right: float, cost: float
+    ) -> tuple[float, float, float]:
+        """The s in [left, right] where G meets the cost (Illinois), with h(s) and G(s)."""
+        low, high = self._reached[panel] - cost, self._reached[min(panel + 1, self._last)] - cost
+        side = 0
+        s, value, reached = right, *self._at(panel, left, right)
+        for _ in range(_ROOT_TURNS):
+            if right - left <= 4e-16 * right or high <= low:
+                break
+            s = right - high * (right - left) / (high - low)
+            if not left < s < right:
+                s = (left + right) / 2
+            value, reached = self._at(panel, self._edges[panel], s)
+            rest = reached - cost
+            if abs(rest) <= _ROOT_REST * cost:
+                break
+            # The end that stays twice loses half its weight, or the other would creep.
+            if rest > 0:
+                low = low / 2 if side > 0 else low
+                right, high, side = s, rest, 1
+            else:
+                high = high / 2 if side < 0 else high
+                left, low, side = s, rest, -1
+        return s, value, reached
+
+    @property
+    def _last(self) -> int:
+        return len(self._edges) - 1
+
+    def _at(self, panel: int, left: float, s: float) -> tuple[float, float]:
+        values = self._h(left + (s - left) * self._nodes)
+        rising = (s - left) * float(self._weights @ (values * np.exp((s - left) * self._nodes)))
+        value = float(values[-1])
+        return value, value * exp(s) - self._rising[panel] - exp(left) * rising
+
+    def _refuse_divergence(self, edges: Array, panels: Array) -> None:
+        farthest = panels[edges[:-1] >= 512.0].sum()
+        if not np.isfinite(self.total) or farthest > 1e-13 * self.total:
+            raise InfiniteCost(
+                "disutility", self._h.function, "of finite expected cost: E h(|noise|) diverges"
+            )
+
+
+def _panel_integrals(h: Increasing, edges: Array, sign: float) -> Array:
+    """int h(t) e^{sign t} over each panel; graded toward 0 in the first, for roots like t^0.1."""
+    nodes, weights = legendre(_NODES)
+    width = np.diff(edges)[:, None]
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        t = edges[:-1, None] + width * nodes
+        integrals = np.asarray(width[:, 0] * ((h(t) * np.exp(sign * t)) @ weights))
+        t = edges[1] * nodes**4
+        integrals[0] = edges[1] * (weights * 4 * nodes**3) @ (h(t) * np.exp(sign * t))
+    return integrals
+
+
+def _refined(h: Increasing) -> Array:
+    """Panel edges fine enough for both integrals."""
+    edges = _EDGES
+    total = abs(float(np.nansum(_panel_integrals(h, edges, -1.0))))
+    for _ in range(_SPLITS):
+        middles = (edges[:-1] + edges[1:]) / 2
+        whole = _panel_integrals(h, edges, -1.0)
+        halves = _panel_integrals(h, np.sort(np.concatenate([edges, middles])), -1.0)
+        with np.errstate(invalid="ignore"):
+            rest = np.abs(whole - halves[0::2] - halves[1::2])
+        size = np.maximum(np.abs(whole), 1e-4 * total)
+        # NaN, where h overflows, asks for no split: the divergence is reported by its own name.
+        coarse = (rest > 1e-15 * size) & (np.diff(edges) > 1e-14 * edges[1:])
+        coarse[0] = False
+        if not coarse.any():
+            break
+        edges = np.sort(np.concatenate([edges, middles[coarse]]))
+    return edges
+
+
+def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
+    """The optimal offsets, ascending, shape (k,), in units of distance."""
+    check_k(k)
+    half = (k + 1) // 2
+    i = np.arange(1, k // 2 + 1, dtype=np.float64)
+    if k % 2:
+        outward = -2 * np.log1p(-i / half) / epsilon
+        return np.concatenate([-outward[::-1], [0.0], outward])
+    # ln(m (m + 1) / (m + 1 - i)**2), in terms that keep full precision for every i.
+    outward = (np.log1p(1 / half) - 2 * np.log1p(-(i - 1) / half)) / epsilon
+    return np.concatenate([-outward[::-1], outward])
+
+
+def line_cost(epsilon: float, k: int) -> float:
+    """The expected distance from the person to the nearest of the k results."""
+    check_k(k)
+    if k % 2:
+        return 2 / ((k + 1) * epsilon)
+    return math.log1p(2 / k) / epsilon
+
 
 _UNIQUE = "exact: the stationary set of a symmetric log-concave law is unique"
 
@@ -50,7 +440,7 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
     factor, unit = h.in_units_of(1 / epsilon)
     match unit:
         case Identity() | Power(exponent=1.0):
-            return _closed(line.offsets(epsilon, k), line.cost(epsilon, k), "closed form")
+            return _closed(line_offsets(epsilon, k), line_cost(epsilon, k), "closed form")
         case Cap():
             offsets, cost = _cap(unit.limit, k)
             return _closed(offsets / epsilon, factor * cost, "closed form")

@@ -1,4 +1,12 @@
-"""Placement in d >= 2 dimensions: the best of codebook, product grid and cross, and which it was.
+"""Product grids: independent noise on each axis, l1 disutility, one line of offsets an axis.
+
+The cost separates, sum_j C(k_j) / epsilon with C the cost on the line, so the best grid is the best
+way to spend prod_j k_j <= k. C is convex and falling, and every factorization is tried. A baseline:
+from three dimensions on, point sets that are no grid do better.
+
+The cross {0, +-s e_1, +-s e_2, ..}: good for product noise and k <= 2 d + 1 points.
+
+Placement in d >= 2 dimensions: the best of codebook, product grid and cross, and which it was.
 
 For product noise and l1 disutility the cost of a product grid separates into closed forms, and yet
 from k = 16 on a codebook costs 10 to 20 % less; {0, +-s e_i} is good for k <= 2 d + 1.
@@ -14,6 +22,7 @@ for h(t) = t and equal norms. Numpy only.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from functools import lru_cache
@@ -21,15 +30,62 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.placement import codebook, cross, grid
-from askew.placement.answer import Certificate, Placement, check_k
-from askew.placement.codebook import Law
-from askew.placement.disutility import Disutility, Identity
-from askew.placement.increasing import Increasing
-from askew.placement.laplace_line import place_on_laplace_line
-from askew.placement.laplace_steps import legendre
-from askew.placement.lloyd import Progress
+from askew.errors import ParameterError
+from askew.placement import codebook, laplace_line
+from askew.placement.codebook import Law, Progress
+from askew.placement.laplace_line import legendre, place_on_laplace_line
 from askew.placement.noise import Laplace, Norm
+from askew.placement.problem import (
+    Certificate,
+    Disutility,
+    Identity,
+    Increasing,
+    Placement,
+    check_k,
+)
+
+
+def best_factors(k: int, dimension: int) -> tuple[int, ...]:
+    """Points on each axis, falling, product at most k, of the least expected cost."""
+    return min(_factorizations(k, dimension, k), key=lambda factors: cost(1.0, factors))
+
+
+def cost(epsilon: float, factors: tuple[int, ...]) -> float:
+    """The expected l1 distance from the person to the nearest grid point."""
+    return sum(laplace_line.line_cost(epsilon, count) for count in factors)
+
+
+def offsets(epsilon: float, factors: tuple[int, ...]) -> NDArray[np.float64]:
+    """The grid's points, shape (prod factors, d)."""
+    axes = [laplace_line.line_offsets(epsilon, count) for count in factors]
+    return np.array(list(itertools.product(*axes)))
+
+
+def _factorizations(k: int, dimension: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """Every falling tuple of counts up to `largest` whose product is at most k.
+
+    The last count is as large as it can be, since one more point never costs more.
+    """
+    if dimension == 1:
+        yield (min(k, largest),)
+        return
+    for first in range(1, min(k, largest) + 1):
+        for rest in _factorizations(k // first, dimension - 1, first):
+            yield (first, *rest)
+
+
+def arms(dimension: int, k: int) -> NDArray[np.float64]:
+    """The first k points of the cross with arms of length one, (k, d): 0 first where k is odd.
+
+    Raises ParameterError for k > 2 d + 1.
+    """
+    if not 1 <= k <= 2 * dimension + 1:
+        raise ParameterError("k", k, "from 1 to 2 d + 1")
+    axes = np.repeat(np.eye(dimension), 2, axis=0)
+    axes[1::2] *= -1
+    points = np.concatenate([np.zeros((1, dimension)), axes]) if k % 2 else axes
+    return points[:k]
+
 
 Array = NDArray[np.float64]
 
@@ -117,8 +173,8 @@ def _options(
         method = f"Lloyd codebook of {law.k} points, {book.origin}"
         yield _uncertified(book.points, book.cost, method, book.standard_error)
     if plain and law.noise == law.disutility == "l1":
-        factors = grid.best_factors(law.k, law.dimension)
-        yield _uncertified(grid.offsets(1.0, factors), grid.cost(1.0, factors), _named(factors))
+        factors = best_factors(law.k, law.dimension)
+        yield _uncertified(offsets(1.0, factors), cost(1.0, factors), _named(factors))
     if book is not None:
         return
     yield from _stand_ins(law, h)
@@ -140,10 +196,10 @@ def _measured_stand_ins(law: Law, h: Disutility) -> Iterator[Placement]:
             method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
             yield _measured(law, smaller.points, h, method)
     if not (isinstance(h, Identity) and law.noise == law.disutility == "l1"):
-        factors = grid.best_factors(law.k, law.dimension)
-        yield _measured(law, grid.offsets(1.0, factors), h, _named(factors))
+        factors = best_factors(law.k, law.dimension)
+        yield _measured(law, offsets(1.0, factors), h, _named(factors))
     if law.k <= 2 * law.dimension + 1:
-        unit = cross.arms(law.dimension, law.k)
+        unit = arms(law.dimension, law.k)
         arm = min(_ARMS, key=lambda s: codebook.expected_cost(law, s * unit, h, _ROUGH)[0])
         yield _measured(law, arm * unit, h, f"cross with arms of {arm:g}")
 

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from askew.errors import ParameterError
-from askew.placement.answer import Placement, check_k
-from askew.placement.disutility import Disutility, Identity
-from askew.placement.increasing import disutility_of
+from askew.placement.codebook import Progress
 from askew.placement.laplace_line import place_on_laplace_line
-from askew.placement.lloyd import Progress
 from askew.placement.many_dimensions import place_in_space
-from askew.placement.mixtures import LaplaceMixture
-from askew.placement.noise import Laplace, LineNoise, LogConcave, Norm
+from askew.placement.noise import Laplace, LaplaceMixture, LineNoise, LogConcave, Norm
+from askew.placement.problem import Disutility, Identity, Placement, check_k, disutility_of
 
 
 def place(  # noqa: PLR0913
@@ -54,8 +51,8 @@ def place(  # noqa: PLR0913
 
 def _place_on_line(noise: LineNoise, h: Disutility, k: int) -> Placement:
     # Imported where needed: these need scipy, which a device does not have.
-    from askew.placement.global_search import place_anywhere
     from askew.placement.log_concave import place_log_concave
+    from askew.placement.search import place_anywhere
 
     if isinstance(noise, LogConcave):
         return place_log_concave(noise, h, k)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from askew.encoder import Encoder
 from askew.errors import ParameterError
 from askew.model_card import Catalog
-from askew.placement.disutility import Identity
-from askew.placement.grid import best_factors
-from askew.placement.grid import offsets as grid_offsets
+from askew.placement.many_dimensions import best_factors
+from askew.placement.many_dimensions import offsets as grid_offsets
 from askew.placement.noise import Laplace
+from askew.placement.problem import Identity
 from askew.placement.rule import place
 from askew.retrieval.envelope import CELLS
 from askew.retrieval.item_search import ItemSearch

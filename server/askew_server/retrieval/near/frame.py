@@ -25,8 +25,8 @@ from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.position import MICRODEGREES
 from askew.metric.region import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.placement.axes import offsets_on_axes
-from askew.placement.disutility import Disutility
 from askew.placement.hexagonal import place_on_map
+from askew.placement.problem import Disutility
 from askew.signal import Signal
 
 Points = NDArray[np.float64]

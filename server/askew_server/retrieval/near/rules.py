@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from askew.errors import ParameterError
-from askew.placement.disutility import Disutility, Identity
+from askew.placement.problem import Disutility, Identity
 from askew.signal import Signal
 from askew_server.retrieval.near.frame import Frame, Points
 from askew_server.retrieval.near.index import MetricIndex, Rows

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from askew.placement.disutility import Disutility, Identity
+from askew.placement.problem import Disutility, Identity
 from askew.signal import Signal
 from askew_server.retrieval.near import choice
 from askew_server.retrieval.near.frame import Points

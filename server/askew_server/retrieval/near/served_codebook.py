@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.placement.disutility import Disutility, Identity
+from askew.placement.problem import Disutility, Identity
 from askew.signal import Signal
 from askew_server.retrieval.near import choice
 from askew_server.retrieval.near.frame import Points

@@ -17,7 +17,7 @@ free of charge.
 from __future__ import annotations
 
 from askew.errors import ParameterError
-from askew.placement.disutility import Disutility
+from askew.placement.problem import Disutility
 from askew.rule_kind import MetricRuleKind
 from askew_server.retrieval.near.baselines import Area, Cell, One, Remap
 from askew_server.retrieval.near.density import Density

@@ -32,7 +32,7 @@ from askew.metric.axes import AxisSpace
 from askew.metric.map_noise import MapNoise
 from askew.metric.map_space import MapSpace
 from askew.placement.axes import offsets_on_axes, place_on_axes
-from askew.placement.disutility import Identity
+from askew.placement.problem import Identity
 from askew.rule_kind import MetricRuleKind as Kind
 from askew.signal import Query, Signal
 from askew.wire import convert

@@ -13,7 +13,7 @@ from askew.metric.area import Area
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.region import Region
-from askew.placement.disutility import Identity
+from askew.placement.problem import Identity
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Signal
 from askew_server.retrieval.near import MetricIndex, near_rule_of, served_rule_of

@@ -13,7 +13,7 @@ from askew.metric.area import Area
 from askew.metric.axes import AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.region import Region
-from askew.placement.disutility import Disutility, Power, Saturating
+from askew.placement.problem import Disutility, Power, Saturating
 from askew.signal import Signal
 from askew_server.retrieval.near import MetricIndex
 from askew_server.retrieval.near.choice import LEVELS

@@ -1,0 +1,331 @@
+"""The answer to a placement problem: k offsets, their cost, and why to believe it.
+
+A signal s = u + X leaves the device; the server answers with results at s + a_1, ..., s + a_k.
+The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), the same for every u.
+
+Disutilities: h(t), what a result at distance t costs. Increasing, h(0) = 0.
+
+| class | h(t) | parameter |
+|---|---|---|
+| Identity() | t | |
+| Power(exponent) | t ** exponent | exponent > 0 |
+| Saturating(scale) | 1 - exp(-t / scale) | a distance |
+| Log1p(scale) | log(1 + t / scale) | a distance |
+| Cap(limit) | min(t, limit) | a distance |
+| Threshold(radius) | 1 beyond radius, 0 up to it | a distance |
+| Expm1(rate) | exp(rate t) - 1 | 1 / distance |
+| increasing.Increasing(function) | function(t) | any increasing callable |
+
+`slope` is h'(t) where it exists. `in_units_of(u)` splits h(u t) = factor * unit(t), with which a
+law of any scale becomes a law of scale one.
+
+Any increasing callable as a disutility.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askew.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about the distance from the optimum.
+
+    lower_bound: no k offsets cost less than this; equal to the cost where it is exact.
+    residual: the largest derivative of the cost in one offset, 0 for a closed form, NaN where the
+    method does not look at derivatives. claim: the reason, in words.
+    """
+
+    lower_bound: float
+    residual: float
+    claim: str
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """The offsets and what they cost. Immutable, and safe to share and to cache.
+
+    offsets: read-only; (k,) ascending on the line, (k, d) beyond it. cost: expected disutility of
+    the nearest result, in units of h. method: how the offsets were found, and why this way.
+    standard_error: of the cost where it was measured on samples, else 0.
+    """
+
+    offsets: NDArray[np.float64] = field(repr=False)
+    cost: float
+    method: str
+    certificate: Certificate
+    standard_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", frozen(self.offsets))
+        object.__setattr__(self, "cost", float(self.cost))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles are as immutable as the original; arrays alone would not be."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
+def frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy that nothing can make writable again."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
+
+
+def check_k(k: int) -> None:
+    """Raises ParameterError unless k is an integer of at least 1."""
+    check_count("k", k)
+
+
+def check_count(name: str, value: int) -> None:
+    """Raises ParameterError unless value is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(name, value, "an integer of at least 1")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raises ParameterError unless value is a positive and finite number."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not number or not (value > 0 and isfinite(value)):
+        raise ParameterError(name, value, "positive and finite")
+
+
+Array = NDArray[np.float64]
+
+
+class Disutility(ABC):
+    """An increasing h with h(0) = 0."""
+
+    @abstractmethod
+    def __call__(self, t: Array) -> Array:
+        """h at distances t >= 0."""
+
+    @abstractmethod
+    def slope(self, t: Array) -> Array:
+        """h'(t), taken from the right where h has a corner."""
+
+    @abstractmethod
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """(factor, g) with h(unit * t) = factor * g(t)."""
+
+
+@dataclass(frozen=True)
+class Identity(Disutility):
+    """h(t) = t: a result at distance t costs t."""
+
+    def __call__(self, t: Array) -> Array:
+        """The distance itself."""
+        return t
+
+    def slope(self, t: Array) -> Array:
+        """One."""
+        return np.ones_like(t)
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """A change of unit only scales it."""
+        return unit, self
+
+
+@dataclass(frozen=True)
+class Power(Disutility):
+    """h(t) = t ** exponent, exponent > 0. Concave up to one, convex from one on."""
+
+    exponent: float
+
+    def __post_init__(self) -> None:
+        check_positive("exponent", self.exponent)
+
+    def __call__(self, t: Array) -> Array:
+        """The power of the distance."""
+        return np.asarray(t**self.exponent)
+
+    def slope(self, t: Array) -> Array:
+        """Infinite at 0 for an exponent below one; callers stay off 0."""
+        return np.asarray(self.exponent * t ** (self.exponent - 1))
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """A change of unit only scales it."""
+        return unit**self.exponent, self
+
+
+@dataclass(frozen=True)
+class Saturating(Disutility):
+    """h(t) = 1 - exp(-t / scale): far results are all equally useless."""
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("scale", self.scale)
+
+    def __call__(self, t: Array) -> Array:
+        """1 - exp(-t / scale)."""
+        return np.asarray(-np.expm1(-t / self.scale))
+
+    def slope(self, t: Array) -> Array:
+        """exp(-t / scale) / scale."""
+        return np.asarray(np.exp(-t / self.scale) / self.scale)
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """The same family with another scale."""
+        return 1.0, Saturating(self.scale / unit)
+
+
+@dataclass(frozen=True)
+class Log1p(Disutility):
+    """h(t) = log(1 + t / scale)."""
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("scale", self.scale)
+
+    def __call__(self, t: Array) -> Array:
+        """log(1 + t / scale)."""
+        return np.asarray(np.log1p(t / self.scale))
+
+    def slope(self, t: Array) -> Array:
+        """1 / (scale + t)."""
+        return np.asarray(1 / (self.scale + t))
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """The same family with another scale."""
+        return 1.0, Log1p(self.scale / unit)
+
+
+@dataclass(frozen=True)
+class Cap(Disutility):
+    """h(t) = min(t, limit)."""
+
+    limit: float
+
+    def __post_init__(self) -> None:
+        check_positive("limit", self.limit)
+
+    def __call__(self, t: Array) -> Array:
+        """min(t, limit)."""
+        return np.minimum(t, self.limit)
+
+    def slope(self, t: Array) -> Array:
+        """One up to the limit, nothing beyond."""
+        return np.where(t < self.limit, 1.0, 0.0)
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """min(unit t, limit) = unit min(t, limit / unit)."""
+        return unit, Cap(self.limit / unit)
+
+
+@dataclass(frozen=True)
+class Threshold(Disutility):
+    """h(t) = 1 beyond the radius, 0 up to it: a result helps or does not."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        check_positive("radius", self.radius)
+
+    def __call__(self, t: Array) -> Array:
+        """The indicator of t > radius."""
+        return np.where(t > self.radius, 1.0, 0.0)
+
+    def slope(self, t: Array) -> Array:
+        """Zero; all of h is one jump at the radius, which callers treat apart."""
+        return np.zeros_like(t)
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """The same family with another radius."""
+        return 1.0, Threshold(self.radius / unit)
+
+
+@dataclass(frozen=True)
+class Expm1(Disutility):
+    """h(t) = exp(rate t) - 1: its cost is finite only under noise with lighter tails."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        check_positive("rate", self.rate)
+
+    def __call__(self, t: Array) -> Array:
+        """exp(rate t) - 1."""
+        return np.asarray(np.expm1(self.rate * t))
+
+    def slope(self, t: Array) -> Array:
+        """The derivative, rate * exp(rate t)."""
+        return np.asarray(self.rate * np.exp(self.rate * t))
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """The same family with another rate."""
+        return 1.0, Expm1(self.rate * unit)
+
+
+@dataclass(frozen=True)
+class Increasing(Disutility):
+    """h(t) = function(unit * t) - function(0) for any increasing callable.
+
+    The function may take arrays or single floats. That it increases is checked on a grid of
+    distances from 1e-6 to 1e3 units: a ParameterError otherwise, and for NaN.
+    """
+
+    function: Callable[..., Any]
+    unit: float = 1.0
+    at_zero: float = field(init=False, default=0.0)  # moves every cost and no offset
+
+    def __post_init__(self) -> None:
+        t = np.concatenate([[0.0], np.geomspace(1e-6, 1e3, 181)])
+        values = self._evaluate(t)
+        # Equal infinities are no fall: a fast function overflows there, as it may.
+        with np.errstate(invalid="ignore"):
+            falls = np.diff(values) < -1e-12 * np.abs(values[1:])
+        if np.isnan(values).any() or falls.any() or not isfinite(values[0]):
+            raise ParameterError("disutility", self.function, "an increasing function of t >= 0")
+        object.__setattr__(self, "at_zero", float(values[0]))
+
+    def __call__(self, t: Array) -> Array:
+        """function(unit * t) - function(0); where it overflows, infinity."""
+        with np.errstate(invalid="ignore"):
+            return self._evaluate(t) - self.at_zero
+
+    def slope(self, t: Array) -> Array:
+        """A central difference: good enough to start from, not to end with."""
+        step = 1e-5 * np.maximum(t, 1e-300)
+        return np.asarray((self(t + step) - self(t - step)) / (2 * step))
+
+    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
+        """The same function read in another unit."""
+        return 1.0, Increasing(self.function, self.unit * unit)
+
+    def _evaluate(self, t: Array) -> Array:
+        scaled = np.asarray(self.unit * t, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            try:
+                values = np.asarray(self.function(scaled), dtype=np.float64)
+            except (TypeError, ValueError, OverflowError):
+                return self._one_by_one(scaled)
+        return values if values.shape == scaled.shape else self._one_by_one(scaled)
+
+    def _one_by_one(self, t: Array) -> Array:
+        values = np.empty_like(t)
+        for index, value in np.ndenumerate(t):
+            try:
+                values[index] = self.function(float(value))
+            except OverflowError:
+                values[index] = np.inf
+        return values
+
+
+def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:
+    """A disutility as it is, a callable as Increasing. Raises ParameterError for anything else."""
+    if isinstance(h, Disutility):
+        return h
+    if callable(h):
+        return Increasing(h)
+    raise ParameterError("disutility", h, "a disutility or an increasing callable")
