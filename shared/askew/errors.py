@@ -6,6 +6,7 @@ AskewError
 ├── ProfileError              the person's own ratings cannot make a profile
 │   └── WishError             wishes that cannot be read; they are never repeated
 ├── PlaceError                a position or a value that makes no place; it is never repeated
+│   └── UnclearTown           a name of no town that the device knows, or of several
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
 ├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
 ├── LedgerError               the store of signals and charges cannot be trusted or written
@@ -88,6 +89,17 @@ class WishError(ProfileError):
 
 class PlaceError(AskewError):
     """A position, a value or a named place cannot be used; the message never repeats a position."""
+
+
+class UnclearTown(PlaceError):
+    """A name of no town that this device knows, or of several.
+
+    Attribute: choices, what may be meant, a line each: for who typed it, and in no message.
+    """
+
+    def __init__(self, text: str, choices: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.choices = choices
 
 
 class BudgetExceeded(AskewError):
@@ -205,7 +217,14 @@ class OutOfRange(WireError):
 
 
 class OtherKind(WireError):
-    """The server's space is of the other of the two kinds: nothing is wrong with it."""
+    """The server's space is of the other of the two kinds: nothing is wrong with it.
+
+    Attribute: places, whether it is asked near a place, and not for titles.
+    """
+
+    def __init__(self, text: str = "", *, places: bool = False) -> None:
+        super().__init__(text)
+        self.places = places
 
 
 class StaleSpace(WireError):

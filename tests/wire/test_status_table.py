@@ -27,6 +27,7 @@ CODES = {
     "ProfileError": Code.INTERNAL,
     "WishError": Code.INTERNAL,
     "PlaceError": Code.INTERNAL,
+    "UnclearTown": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
     "SecondSpace": Code.INTERNAL,
     "ShelfError": Code.INTERNAL,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from askew.listing import Value
+    from askew.listing import Attribute, Value
+    from askew.metric_card import MetricCard
     from askew_client.places.wishes import Wishes
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
@@ -28,7 +30,7 @@ _SECOND_SPACE = (
 
 
 @click.command()
-@click.argument("collection")
+@click.argument("collection", required=False)
 @click.option("--place", "name", help="A named place.  [default: home]")
 @click.option(
     "--unnamed",
@@ -58,7 +60,7 @@ _SECOND_SPACE = (
 @click.pass_context
 def near(
     context: click.Context,
-    collection: str,
+    collection: str | None,
     name: str | None,
     unnamed: bool,
     wishes_file: Path | None,
@@ -73,16 +75,21 @@ def near(
 ) -> None:
     """Ask what COLLECTION of a server has near a place, and pick in private.
 
+    Without COLLECTION: list the collections, and what their items can be wished by.
+
     The noisy position of a named place is sent, the same to every server and for nothing
     (`askew place add` pays). What you wish besides, such as open now, stays on this device: it
     comes from a file, since other programs can read the command line.
 
     \b
     Examples:
+      askew near
       askew near pharmacies --place home
       askew near restaurants --place work --wishes my-wishes.toml -k 30
       askew near departures --unnamed --json < here.txt
     """
+    if unnamed and collection is not None:
+        region = options.region_first(context, region, None)
     config = options.load(
         context,
         server=server,
@@ -92,12 +99,21 @@ def near(
         epsilon=epsilon,
         data=data,
     )
+    if collection is None:
+        _list(options.run(_card(config)), as_json=as_json)
+        return
     wishes = _wishes(wishes_file)
     if unnamed and name is not None:
         raise click.UsageError("--unnamed asks from a place without a name, not from --place")
-    spot = _unnamed() if unnamed else name or "home"
-    options.note(f"asking {config.server} ...")
     profile = options.open_profile(config.data)
+    given = {"level": level, "region": region, "epsilon": epsilon}
+    spot: str | Spot = name or "home"
+    if unnamed:
+        spot = true = options.typed_place(None, config.settings.region)
+    else:
+        true = profile.read().place(name or "home").spot
+    _check_signal(true, given, named=not unnamed)
+    options.note(f"asking {config.server} ...")
     found = options.run(
         _asked(config, profile, collection, spot, wishes, second_space=second_space)
     )
@@ -144,10 +160,49 @@ def _wishes(source: Path | None) -> Wishes:
     return Wishes.from_toml(source.read_text("utf-8", errors="replace"))
 
 
-def _unnamed() -> Spot:
-    from askew_client.places.reading import spot_of
+def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
+    """Raises UsageError for an option of the noise that has no say in the signal of this place."""
+    from askew.metric.position import Position
 
-    return spot_of(options.typed_place(None))
+    unused: tuple[str, ...] = ("level", "region")
+    if not isinstance(spot, Position):
+        reason = "it is of a position, and this place is a value on axes"
+    elif named:
+        reason = (
+            "the signal of this place was drawn when it was named, and is sent as it is; "
+            "`askew place move` draws another, for a new charge"
+        )
+        unused = ("level", "region", "epsilon")
+    else:
+        reason, unused = "the noise of a position is set by --level", ("epsilon",)
+    for option in unused:
+        if given[option] is not None:
+            raise click.UsageError(f"--{option} changes nothing here: {reason}")
+
+
+async def _card(config: Config) -> MetricCard:
+    from askew_client.opening import open_companion
+    from askew_client.views.problems import value_of
+
+    opened = open_companion(config.settings, server=config.server, directory=config.data)
+    async with opened as companion:
+        return value_of(await companion.nearby.connect())
+
+
+def _list(card: MetricCard, *, as_json: bool) -> None:
+    """What one can type after `askew near`, and in a file of wishes."""
+    if as_json:
+        options.print_json([asdict(each) for each in card.collections])
+        return
+    for each in card.collections:
+        click.echo(f"{each.name}: {each.n_items:,} items, {each.source}")
+        for attribute in each.attributes:
+            click.echo(f"  {attribute.name}: {_told(attribute)}")
+
+
+def _told(attribute: Attribute) -> str:
+    live = ", as it is now" if attribute.live else ""
+    return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}"
 
 
 def _quote_lines(quote: NearQuote) -> Iterator[str]:
@@ -160,8 +215,12 @@ def _quote_lines(quote: NearQuote) -> Iterator[str]:
 def _as_lines(found: NearAnswer) -> Iterator[str]:
     for result in found.results:
         mark = "*" if result.picked else " " if result.passes else "-"
-        told = ", ".join(f"{name} {_shown(value)}" for name, value in result.values)
-        yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}  {told}".rstrip()
+        told = ", ".join(
+            f"{name} {_shown(value)}{f' {unit}' if unit and value is not None else ''}"
+            for (name, value), unit in zip(result.values, found.units, strict=True)
+        )
+        at = ", ".join(f"{each:.7g}" for each in result.coordinates)
+        yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}, at {at}  {told}".rstrip()
     yield f"({found.source}; * is your pick, chosen on this device; - does not pass your filters)"
     if found.none_passes:
         yield "(no result passes your filters; the server is not asked again for that)"
@@ -192,6 +251,11 @@ def _as_json(found: NearAnswer) -> dict[str, object]:
         "none_passes": found.none_passes,
         "missing": found.missing,
         "unit": found.unit,
+        "units": {
+            name: unit
+            for (name, _), unit in zip(found.results[0].values, found.units, strict=True)
+            if unit
+        },
         "axes": found.axes,
         "sent": found.sent,
         "fresh": found.cost.fresh,

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from askew.errors import ParameterError, VaultError
+from askew.errors import ConfigError, ParameterError, UnclearTown, VaultError
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
 
@@ -80,7 +81,8 @@ k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
 near_k = click.option("-k", "near_k", type=int, help="Results to ask for.  [default: 20]")
 region = click.option(
     "--region",
-    help="Where places lie: a country, such as DE, or edges in degrees, S/W/N/E.",
+    help="Where places lie: a country, such as DE, or edges in degrees, S/W/N/E; kept in the file"
+    " with the first place.",
 )
 level = click.option(
     "--level",
@@ -184,15 +186,50 @@ def open_profile(directory: Path | None) -> ProfileStore:
     return store
 
 
-def typed_place(source: Path | None) -> str:
-    """Where a place is: from a file, standard input or a prompt, and never from an argument."""
+def typed_place(source: Path | None, region: str) -> Spot:
+    """Where a place is: from a file, standard input or a prompt, and never from an argument. What
+    an unclear name may mean is listed.
+    """
+    from askew_client.places.reading import spot_of
+
     if source is not None:
-        return source.read_text("utf-8", errors="replace")
-    if not sys.stdin.isatty():
-        return sys.stdin.read()
-    prompt = "Latitude, longitude (or axis = number)"
-    text: str = click.prompt(prompt, err=True)
-    return text
+        text = source.read_text("utf-8", errors="replace")
+    elif not sys.stdin.isatty():
+        text = sys.stdin.read()
+    else:
+        text = click.prompt("Town, or latitude, longitude (or axis = number)", err=True)
+    try:
+        return spot_of(text, region)
+    except UnclearTown as error:
+        for choice in error.choices:
+            click.echo(f"  {choice}", err=True)
+        raise
+
+
+def region_first(context: click.Context, given: str | None, source: Path | None) -> str | None:
+    """The region that was given, or is asked for in a terminal where none is set: before a position
+    is typed, which would be typed in vain.
+    """
+    if given or source is not None or not sys.stdin.isatty() or load(context).settings.region:
+        return given
+    prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
+    typed: str = click.prompt(prompt, default="", show_default=False, err=True)
+    return typed.strip() or None
+
+
+def keep_region(context: click.Context, region: str | None) -> None:
+    """Keep a region that was given with a place, where the file has none yet."""
+    from askew_client.settings.file import ConfigFile, read_file
+
+    path = config_path(context)
+    if region is None or "region" in read_file(path):
+        return
+    try:
+        ConfigFile(path).keep({"region": region})
+    except ConfigError as error:  # the place is there all the same
+        click.echo(f"the region is not kept: {error}", err=True)
+        return
+    click.echo(f"the region {region} is kept in {path}", err=True)
 
 
 def ask_passphrase(prompt: str, *, confirm: bool = False) -> str:

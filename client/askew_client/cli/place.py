@@ -31,8 +31,8 @@ _file = click.option(
 def place() -> None:
     """Name places: home, work. Each gets one noisy position, which every server gets.
 
-    Where a place is never goes on the command line, which other programs can read. A latitude and
-    a longitude in degrees, "48.86, 2.35", or lines "axis = number".
+    Where a place is never goes on the command line, which other programs can read. A town,
+    a latitude and a longitude in degrees, "48.86, 2.35", or lines "axis = number".
 
     \b
     Examples:
@@ -64,8 +64,10 @@ def add(
       askew place add home --region DE --level town
       askew place add work --file work.txt
     """
+    region = options.region_first(context, region, source)
     desk = _desk(context, data=data, region=region, level=level)
-    _say_drawn(desk.add(name, _typed(desk, source)), "is kept")
+    _say_drawn(desk.add(name, _typed(context, desk, source, region)), "is kept")
+    options.keep_region(context, region)
 
 
 @place.command("move")
@@ -81,8 +83,10 @@ def move(
     data: Path | None,
 ) -> None:
     """The place is elsewhere now: a fresh noisy position, charged like the first."""
+    region = options.region_first(context, region, source)
     desk = _desk(context, data=data, region=region, level=level)
-    _say_drawn(desk.move(name, _typed(desk, source)), "has moved")
+    _say_drawn(desk.move(name, _typed(context, desk, source, region)), "has moved")
+    options.keep_region(context, region)
 
 
 @place.command("list")
@@ -165,11 +169,16 @@ def _desk(context: click.Context, **flags: object) -> PlaceDesk:
     )
 
 
-def _typed(desk: PlaceDesk, source: Path | None) -> Spot:
+def _typed(
+    context: click.Context, desk: PlaceDesk, source: Path | None, region: str | None
+) -> Spot:
     """Where the place is. What its noisy position will cost is said before it is drawn."""
-    from askew_client.places.reading import spot_of
+    from askew_client.settings.regions import region_words
 
-    spot = spot_of(options.typed_place(source))
+    plane = options.load(context, region=region).settings.region
+    spot = options.typed_place(source, plane)
+    for line in region_words(plane):
+        click.echo(line, err=True)
     cost = desk.price_of(spot)
     for line in () if cost is None else cost.words:
         click.echo(line, err=True)

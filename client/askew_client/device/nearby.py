@@ -26,7 +26,7 @@ from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
 from askew_client.places.errands import asker_on
-from askew_client.places.pick import Judged, judged, missing, stars
+from askew_client.places.pick import Judged, judged, maybe, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import Spot
@@ -179,6 +179,7 @@ class Nearby(PlaceDesk):
             axes=asker.axes,
             unit=asker.unit,
             missing=missing(asked.attributes, wishes),
+            units=tuple(each.unit for each in asked.attributes),
         )
 
 
@@ -187,8 +188,9 @@ def _on(card: MetricCard, collection: str, errand: Errand, settings: ClientSetti
     try:
         most = card.largest_slate(collection)
     except NotFound:
-        names = ", ".join(each.name for each in card.collections)
-        raise ParameterError("collection", collection, f"one of this server's: {names}") from None
+        names = tuple(each.name for each in card.collections)
+        limit = f"one of this server's{maybe(collection, names)}: {', '.join(names)}"
+        raise ParameterError("collection", collection, limit) from None
     if settings.near_k > most:
         limit = f"at most what this server answers, {most}"
         raise ParameterError("k", settings.near_k, limit)

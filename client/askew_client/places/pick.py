@@ -10,8 +10,9 @@ makes an item dear to judge makes it as dear for everybody.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from math import copysign, inf
 
 from askew.listing import Attribute, AttributeKind, Listing, Value
@@ -98,12 +99,19 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 def missing(attributes: Sequence[Attribute], wishes: Wishes) -> tuple[str, ...]:
     """What wishes name and a collection does not have: such a filter lets nothing pass."""
     kinds = {each.name: each.kind for each in attributes}
-    names = sorted(wishes.attributes - kinds.keys())
+    names = [f"{each}{maybe(each, kinds)}" for each in sorted(wishes.attributes - kinds.keys())]
     limits = sorted(wishes.at_most.keys() & kinds.keys())
     names += [f"{each} as a number" for each in limits if kinds[each] is not AttributeKind.NUMBER]
     if wishes.open_now and not any(_tells_open(each) for each in attributes):
         names.append("opening hours")
     return tuple(names)
+
+
+def maybe(name: str, known: Iterable[str]) -> str:
+    """In words, the nearest that there is to a name; none where nothing is like it."""
+    names = {each.casefold(): each for each in known}
+    found = get_close_matches(name.casefold(), names, 1)
+    return f" (perhaps {names[found[0]]})" if found else ""
 
 
 def stars(rating: float | None) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from askew.errors import ParameterError
+from askew.metric.position import Position
 from askew.metric.region import Region
 
 _LIMIT = "a country's English name, its two-letter code, or south/west/north/east in degrees"
@@ -34,6 +36,17 @@ def region_of(text: str) -> Region:
     raise ParameterError("region", text, _LIMIT)
 
 
+def region_words(text: str) -> tuple[str, ...]:
+    """What a region of one's own edges tells, and the countries that hold it; none of a country."""
+    if "/" not in text:
+        return ()
+    own = region_of(text)
+    around = sorted((each for each in countries() if _holds(each.region, own)), key=_size)
+    advice = " or ".join([f"--region {each.code}" for each in around[:3]])
+    told = "these edges are your own, and every signal shows them: its lattice begins at a corner"
+    return (told, f"a country's are those of many: {advice}" if advice else "no country holds them")
+
+
 def countries() -> Iterator[Country]:
     """The table, in the order of the codes."""
     import csv
@@ -52,6 +65,16 @@ def _of_edges(text: str) -> Region:
     except ValueError:
         raise ParameterError("region", text, _LIMIT) from None
     return Region(south, west, north, east)
+
+
+def _holds(country: Region, own: Region) -> bool:
+    corners = product((own.south, own.north), (own.west, own.east))
+    return own.width <= country.width and all(country.contains(Position(*at)) for at in corners)
+
+
+def _size(country: Country) -> float:
+    region = country.region
+    return float(region.width) * (region.north - region.south)
 
 
 def _key(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
+from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 
@@ -20,3 +22,20 @@ def named_towns() -> tuple[Town, ...]:
         Town(name, Position(float(latitude), float(longitude)), int(population))
         for name, latitude, longitude, population in rows
     )
+
+
+def towns_called(name: str) -> tuple[Town, ...]:
+    """Every town of a name, most people first; case, accents and spaces do not count."""
+    wanted = _key(name)
+    return tuple([town for town in named_towns() if _key(town.name) == wanted])
+
+
+def towns_like(name: str, most: int = 5) -> tuple[Town, ...]:
+    """The towns whose names are most like one that is none's."""
+    known = {_key(town.name): town for town in reversed(named_towns())}
+    return tuple([known[key] for key in get_close_matches(_key(name), known, most)])
+
+
+def _key(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", " ".join(name.split()).casefold())
+    return "".join([each for each in letters if not unicodedata.combining(each)])

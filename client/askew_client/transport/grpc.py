@@ -72,7 +72,7 @@ class GrpcTransport:
         try:
             data = await self._call("GetHeld", request.SerializeToString())
         except NotFound:
-            raise OtherKind("this server has no items for devices to hold") from None
+            raise OtherKind("this server has no items for devices to hold", places=True) from None
         piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
         if len(piece) > PIECE_BYTES:
             raise Malformed("a piece of a held file is too large")

@@ -35,7 +35,9 @@ class LocalPlaces:
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
         """Refused: this is a server of places."""
-        raise OtherKind("this server has collections of places, and no catalog of titles")
+        raise OtherKind(
+            "this server has collections of places, and no catalog of titles", places=True
+        )
 
     async def metric_card(self) -> MetricCard:
         """The card."""

@@ -1,4 +1,4 @@
-"""A position as a person types it: "50.94, 6.96". It is private, and no message repeats it."""
+"""A position as a person types it: "50.94, 6.96" or "Köln". Private: no message repeats it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from askew.metric.position import Position
 EXAMPLE: Final = "50.94, 6.96"
 
 
-def position_typed(text: str) -> Position:
-    """The position of two numbers of degrees, latitude first. Raises PlaceError."""
+def position_typed(text: str, region: str = "") -> Position:
+    """The position of two numbers of degrees, latitude first, or of a town. Raises PlaceError."""
     from askew_client.places.reading import spot_of  # heavy: the app's first screen comes before it
 
-    spot = spot_of(text)
+    spot = spot_of(text, region)
     if not isinstance(spot, Position):
-        raise PlaceError(f"a position is two numbers of degrees, such as {EXAMPLE}")
+        raise PlaceError(f"a position is a town, or two numbers of degrees: {EXAMPLE}")
     return spot
 
 

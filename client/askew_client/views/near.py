@@ -128,7 +128,8 @@ class NearResult:
 class NearAnswer:
     """The results of one question, best first. none_passes: no result passes the filters, which is
     said and never asked about again. sent: the noisy coordinates that left. missing: what wishes
-    name and this collection does not have. axes: what coordinates are; unit: of distances.
+    name and this collection does not have. axes: what coordinates are; unit: of distances; units:
+    of the values of a result, "" where one has none.
     """
 
     collection: str
@@ -143,6 +144,7 @@ class NearAnswer:
     axes: tuple[str, ...] = MAP_AXES
     unit: str = "km"
     missing: tuple[str, ...] = field(repr=False, default=())
+    units: tuple[str, ...] = ()
 
     @property
     def pick(self) -> NearResult | None:

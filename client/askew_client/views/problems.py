@@ -72,7 +72,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (PlaceError, Trouble.PROFILE, "Look at your places in `askew place list`."),
     (WishError, Trouble.WISHES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
-    (OtherKind, Trouble.OTHER, "`askew ask` asks for titles, and `askew near` for places."),
+    (OtherKind, Trouble.OTHER, "`askew ask` asks this server for titles."),
     (StaleSpace, Trouble.STALE_SPACE, "Connect again; if that is no help, is today's date right?"),
     (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
     (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
@@ -84,6 +84,8 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
 def setback_of(error: AskewError) -> Setback:
     """An error as something to show; the most specific row of the table decides."""
     trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
+    if isinstance(error, OtherKind) and error.places:
+        hint = "`askew near` asks this server, for what is near a place."
     next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
     day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
     return Setback(trouble, str(error), hint, error, day)

@@ -155,7 +155,9 @@ def card_from_bytes(data: bytes) -> ModelCard:
 def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
     """A card of a space of tastes; its space version is computed here, never taken on trust."""
     if message.WhichOneof("kind") == "metric_space":
-        raise OtherKind("this server has collections to ask near a place, and no catalog of titles")
+        raise OtherKind(
+            "this server has collections of places, and no catalog of titles", places=True
+        )
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     rule = message.rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -11,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
 
-from askew.errors import AskewError, PlaceError
+from askew.errors import AskewError, PlaceError, UnclearTown
 from askew.metric.position import Position
 from askew_client.settings.regions import region_of
 from askew_client.tui.near_desk import PlaceDraft
@@ -61,7 +62,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 yield Label("region, a country")
                 yield Input(self._region, id="region", placeholder="DE")
             with Horizontal(classes="field"):
-                yield Label("latitude, longitude")
+                yield Label("town, or degrees")
                 yield Input(typed, id="position", placeholder=EXAMPLE)
             yield PlacePicker()
             yield Static(self._cost, id="place-cost", markup=False)
@@ -86,7 +87,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         """The map follows what is typed."""
         if event.input.id == "position":
             try:
-                self.query_one(PlacePicker).look_at(position_typed(event.value), _NEAR_KM)
+                region = self.query_one("#region", Input).value
+                self.query_one(PlacePicker).look_at(position_typed(event.value, region), _NEAR_KM)
             except PlaceError:
                 return  # half a number
         elif event.input.id == "region" and not self.query_one("#position", Input).value:
@@ -116,9 +118,12 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         )
         try:
             region_of(region)
-            self.dismiss(PlaceDraft(name, position_typed(position), region))
+            self.dismiss(PlaceDraft(name, position_typed(position, region), region))
         except AskewError as error:
-            self.query_one(Notice).tell(setback_of(error))
+            problem = setback_of(error)
+            if isinstance(error, UnclearTown):
+                problem = replace(problem, hint=" · ".join(error.choices))
+            self.query_one(Notice).tell(problem)
 
     def _look_at_region(self, text: str) -> None:
         try:
