@@ -29,6 +29,10 @@ SAID = [
     (NEW + "OPENSSL_internal:BAD_SIGNATURE: certificate signature failure: OK", "no authority"),
     (OLD + "OPENSSL_internal:WRONG_VERSION_NUMBER: Invalid context", "does not speak TLS"),
     (HEAD.replace("UNKNOWN", "UNAVAILABLE") + "Socket closed", "name its authority"),
+    (HEAD.replace("UNKNOWN", "UNAVAILABLE") + "Failed parsing HTTP/2 (Expected SETTINGS frame as "
+     "the first frame, got frame type 79)", "does not speak gRPC"),
+    ("errors resolving a.invalid:443: [field:hostname lookup error: Domain name not found]",
+     "no host of this name"),
 ]  # fmt: skip
 
 

@@ -15,8 +15,10 @@ import grpc
 import grpc.aio
 
 from askew.randomness import RandomBits
+from askew.wire.trust import cannot_pass, nobody_there
 
 PATIENCE = 5.0  # seconds after which a call that fails is not sent again
+NOBODY = 0.9  # the same where there is no connection at all
 _FIRST, _LONGEST = 0.1, 1.0  # seconds of a pause; each is twice the one before
 _JITTER = (0.75, 1.25)
 _STEPS = 1 << 16  # of what is drawn between the two
@@ -41,10 +43,22 @@ async def persistent(
             return await send(began + timeout - clock())
         except grpc.aio.AioRpcError as error:
             passed, wait = clock() - began, pause * _jitter(bits)
-            if error.code() not in _PASSING or passed >= PATIENCE or passed + wait >= timeout:
+            if _is_over(error, passed, wait) or passed + wait >= timeout:
                 raise
         await asyncio.sleep(wait)
         pause = min(2 * pause, _LONGEST)
+
+
+def _is_over(error: grpc.aio.AioRpcError, passed: float, wait: float) -> bool:
+    """Whether a call that failed, after `passed` seconds, is not worth another in `wait` seconds.
+
+    A false certificate stays false. Where nobody listens, a server that starts again may within a
+    second; what is there and fails for a while has the whole patience.
+    """
+    details = error.details() or ""
+    if error.code() not in _PASSING or cannot_pass(details):
+        return True
+    return passed + wait > NOBODY if nobody_there(details) else passed >= PATIENCE
 
 
 def _jitter(bits: RandomBits) -> float:

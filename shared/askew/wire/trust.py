@@ -12,6 +12,9 @@ from askew.errors import ParameterError
 # gRPC's own words of a failed handshake, and ours. They are looked for where no connection came
 # about; a server that sends them as a status of its own gets one of these lines, and no more.
 _NO_CONNECTION = "failed to connect to all addresses"
+_NO_ADDRESS = "errors resolving "
+_CLOSED = "Socket closed"  # by a server that stops, too
+_NO_GRPC = "what answers there is no Askew server: it does not speak gRPC"
 _REASONS = (
     ("Hostname Verification Check failed", "its certificate is for another host"),
     ("is not in peer certificate", "its certificate is for another host"),  # gRPC 1.76
@@ -20,7 +23,9 @@ _REASONS = (
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is of no authority that is trusted here"),
     ("BAD_SIGNATURE", "its certificate is of no authority that is trusted here"),
     ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
-    ("Socket closed", "it closed the connection; if it speaks TLS, name its authority"),
+    ("parsing HTTP/2", _NO_GRPC),
+    ("ALPN", _NO_GRPC),  # TLS, and then no HTTP/2
+    (_CLOSED, "it closed the connection; if it speaks TLS, name its authority"),
 )
 
 
@@ -55,6 +60,19 @@ def checked_authority(authority: bytes, file: str) -> bytes:
 
 def why_unreachable(details: str) -> str | None:
     """Why a handshake failed, from what gRPC says; None where it was something else."""
+    if details.startswith(_NO_ADDRESS):
+        return "there is no host of this name"
     if not details.startswith(_NO_CONNECTION):
         return None
     return next((reason for words, reason in _REASONS if words in details), None)
+
+
+def nobody_there(details: str) -> bool:
+    """Whether no connection came about, from what gRPC says."""
+    return details.startswith((_NO_CONNECTION, _NO_ADDRESS))
+
+
+def cannot_pass(details: str) -> bool:
+    """Whether it will fail in the same way for as long as the server is the one that it is."""
+    known = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
+    return known and _CLOSED not in details
