@@ -1,0 +1,151 @@
+"""Every mechanism that `askew.mechanisms` exports costs no more than its `privacy_loss` says.
+
+The exact law of the public `select`, on all of {0,1,2}^3 and all neighbors: of every set of outputs
+no more is needed than the (epsilon, delta) that the mechanism itself states. The tests are made of
+what is exported, so one that is exported and has no row fails. That a law is its definition's, and
+tight, is shown mechanism by mechanism in the other files; here nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any, Protocol
+from unittest.mock import patch
+
+import pytest
+from guarantees.contests import TapeContest, on_the_tape
+from guarantees.definitions import ranking
+from guarantees.enumeration import Counts, HasLaw, Law, Tape, excess, law_of, vectors
+
+from askew import mechanisms
+from askew.errors import ParameterError
+from askew.mechanisms import Selection
+from askew.mechanisms.noise import NoiseFamily
+from askew.mechanisms.value_classes import ValueClasses
+from askew.privacy import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    ApproximateDP,
+    NeighboringRelation,
+    PrivacyLoss,
+)
+from askew.randomness import RandomBits
+
+EPSILON, D, HIGHEST = Fraction(2), 3, 2
+BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]
+ROUNDING = 1e-12  # of sums of floats; exactly the same laws are compared in the other files
+MODULES = ("canonical", "joint", "laplace_domain", "limited_domain", "lipschitz", "noisy_counts")
+MODULES += ("optimal_threshold", "peeling")
+
+
+class Exported(Protocol):
+    def select(self, counts: list[int], *, bits: RandomBits) -> tuple[int, ...]: ...
+    def privacy_loss(self) -> PrivacyLoss: ...
+
+
+Build = Callable[..., Exported]
+Row = dict[str, Any]
+DELTA: Row = {"delta": Fraction(1, 20)}
+# By name, for every export: the arguments beside k, epsilon and neighbors, once for each law.
+ROWS: dict[str, list[Row]] = {
+    "Canonical": [{}, {"gamma": 1, "noise": "exponential"}],
+    "ConcentratedPeeling": [DELTA],
+    "Joint": [{}, {"truncation": 1}],
+    "LaplaceCounts": [{"max_items_per_unit": 1}, {"max_items_per_unit": 3}],
+    "LaplaceLimitedDomain": [{"kbar": 2, "max_items_per_unit": 1, **DELTA}],
+    "LimitedDomain": [{"kbar": 2, **DELTA}, {"kbar": 2, "max_items_per_unit": 1, **DELTA}],
+    "Lipschitz": [{}, {"kappa": Fraction(1, 2), "noise": "exponential"}],
+    "OneShot": [{}, {"noise": "laplace"}],
+    "OptimalThreshold": [{"dbar": 3, **DELTA}],
+    "PNFJoint": [{}],
+    "Peeling": [{}, {"noise": "laplace"}],
+    "PermuteAndFlip": [{}],
+}
+EXPORTED = [
+    name
+    for name in mechanisms.__all__
+    if not issubclass(getattr(mechanisms, name), Selection)  # what is selected, no mechanism
+]
+
+
+def on_one_tape(classes: ValueClasses, noise: NoiseFamily, k: int, draws: Tape) -> list[int]:
+    """`order_statistics.highest` as one branch: whose law is tests/mechanisms' subject."""
+    contest = TapeContest(noise, draws, classes.exact, winners=k)
+    classes.enter(contest)  # type: ignore[arg-type]
+    keys = [key for key, (_, size) in contest.entered.items() for _ in range(size)]
+    orders = ranking(noise, tuple(contest.entered[key][0] for key in keys), k)
+    order = list(orders)[draws.branch(list(orders.values()))]
+    return [keys[place] for place in order]
+
+
+def law_of_select(mechanism: Exported) -> HasLaw:
+    """Of all that `select` releases: the items, and whether they were ended before k."""
+
+    def law(counts: Counts) -> Law:
+        def run(tape: Any) -> tuple[int, ...]:
+            chosen = mechanism.select(list(counts), bits=tape)
+            return (*chosen, -1) if getattr(chosen, "stopped", False) else tuple(chosen)
+
+        with ExitStack() as stack:
+            stack.enter_context(on_the_tape())
+            for name in MODULES:  # the tape is what they draw from, and no bits
+                stack.enter_context(patch(f"askew.mechanisms.{name}.Draws", lambda tape: tape))
+            for name in ("lipschitz", "noisy_counts"):
+                stack.enter_context(patch(f"askew.mechanisms.{name}.highest", on_one_tape))
+            return law_of(run)
+
+    return cache(law)
+
+
+def neighbors_of(counts: Counts, relation: NeighboringRelation, most: int) -> Iterator[Counts]:
+    """One unit more, or another in its place; a unit has at most `most` items."""
+    steps = (0, 1) if relation is ADD_OR_REMOVE_ONE else (-1, 0, 1)
+    for change in product(steps, repeat=len(counts)):
+        other = tuple(c + x for c, x in zip(counts, change, strict=True))
+        if max(change.count(1), change.count(-1)) <= most and min(other) >= 0:
+            yield other
+
+
+def keeps(mechanism: Exported, loss: PrivacyLoss) -> bool:
+    delta = float(loss.delta) if isinstance(loss, ApproximateDP) else 0.0
+    epsilon, law = float(loss.epsilon), law_of_select(mechanism)
+    most = getattr(mechanism, "max_items_per_unit", None) or D
+    return all(
+        max(excess(law(a), law(b), epsilon), excess(law(b), law(a), epsilon)) <= delta + ROUNDING
+        for a in vectors(D, HIGHEST)
+        for b in neighbors_of(a, loss.neighbors, most)
+    )
+
+
+@pytest.mark.parametrize("relation", BOTH, ids=lambda relation: relation.name)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("name", EXPORTED)
+def test_what_is_exported_costs_no_more_than_it_says(
+    name: str, k: int, relation: NeighboringRelation
+) -> None:
+    """Planted bug: a mechanism that is exported and spends 100 times its epsilon."""
+    assert name in ROWS, f"{name} is exported: give it a row here, so that its promise is tested"
+    build: Build = getattr(mechanisms, name)
+    for row in ROWS[name]:
+        made = {"k": k, "epsilon": EPSILON, "neighbors": relation, **row}
+        if relation is REPLACE_ONE and {"kbar", "dbar"} & set(row):  # it is two of their steps
+            with pytest.raises(ParameterError, match="ADD_OR_REMOVE_ONE"):
+                build(**made)
+            continue
+        loss = build(**made).privacy_loss()
+        assert loss.neighbors is relation
+        assert keeps(build(**made), loss)
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_one_that_spends_ten_times_what_it_says_is_seen(name: str) -> None:
+    """So that no row above passes whatever a mechanism does."""
+    build: Build = getattr(mechanisms, name)
+    for row in ROWS[name]:
+        made = {"k": 2, "neighbors": ADD_OR_REMOVE_ONE, **row}
+        loss = build(epsilon=EPSILON, **made).privacy_loss()
+        assert not keeps(build(epsilon=10 * EPSILON, **made), loss), row
