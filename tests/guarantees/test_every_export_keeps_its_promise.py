@@ -38,8 +38,16 @@ from askew.randomness import RandomBits
 EPSILON, D, HIGHEST = Fraction(2), 3, 2
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]
 ROUNDING = 1e-12  # of sums of floats; exactly the same laws are compared in the other files
-MODULES = ("canonical", "joint", "laplace_domain", "limited_domain", "lipschitz", "noisy_counts")
-MODULES += ("optimal_threshold", "peeling")
+MODULES = (
+    "canonical",
+    "joint",
+    "laplace_domain",
+    "limited_domain",
+    "lipschitz",
+    "noisy_counts",
+    "optimal_threshold",
+    "peeling",
+)
 
 
 class Exported(Protocol):
