@@ -38,6 +38,11 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 @click.option("--catalog-item-column", default="item", show_default=True, help="In the catalog.")
 @click.option("--dataset", help="Whose budget pays.  [default: the only one in the ledger]")
 @click.option("--key", help="A name for this request.  [default: the request itself]")
+@click.option(
+    "--as-of",
+    help="Which state of the events this is, such as a date: the same state is not paid again.  "
+    "[default: what the files hold; a table needs one]",
+)
 @click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
 @click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
@@ -52,8 +57,8 @@ def release(
     """Publish the most popular items of a log of events, with differential privacy.
 
     Says first what it will spend and how far off the list can be; on a terminal it asks. Then it
-    charges the ledger, counts, selects and stores. The same request again gives the stored release
-    and costs nothing.
+    charges the ledger, counts, selects and stores. The same request of the same events gives the
+    stored release and costs nothing; where the events have changed, it says so and is paid.
 
     Without --catalog the items themselves are private, and only what passes a noisy threshold is
     listed: the mechanism is then limited-domain or laplace-domain, and needs a --delta.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from typing import Any
 
 import click
 
-from askew.errors import LedgerError
+from askew.errors import LedgerError, ParameterError
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
@@ -22,11 +23,13 @@ from askew_server.cli.engine import EventCounter, opened_engine
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in
-from askew_server.counting import KEY_BYTES, ContributionBound, CountingTask, Engine
+from askew_server.counting import ContributionBound, CountingTask, Engine
 from askew_server.counting.bounding import require_countable, uncounted_events
+from askew_server.counting.engines import is_file
 from askew_server.counting.engines.address import public_address
-from askew_server.counting.key_store import stored_key
-from askew_server.ledger import ChargeRequest, Dataset, Ledger
+from askew_server.counting.key_store import keep_key, known_or_new_key
+from askew_server.ledger import ChargeRequest, Dataset, EventMark, Ledger
+from askew_server.ledger.records import check_name
 from askew_server.release.forecast import COLUMNS, Forecast, forecast
 from askew_server.release.job import ReleaseJob
 from askew_server.release.numerals import losses
@@ -37,6 +40,8 @@ from askew_server.release.words import plan_in_words
 
 DEMO_EPSILON = Fraction(1)
 SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
+
+_AS_OF = "the name of its state, such as a date: it does not tell whether it has changed"
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class Order:
 
     plan: ReleasePlan
     key: str | None
+    as_of: str | None
     dry_run: bool
     yes: bool
 
@@ -76,10 +82,15 @@ class Order:
         mechanism: str | None,
         max_items_per_unit: int | None,
         key: str | None = None,
+        as_of: str | None = None,
         dry_run: bool = False,
         yes: bool = False,
     ) -> Order:
         """What is asked of a data set, counted at an engine's address. Raises ParameterError."""
+        if as_of is not None:
+            check_name("as_of", as_of)
+        elif not is_file(source.events):
+            raise ParameterError("as_of", None, _AS_OF)
         mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
         most = default_bound(mechanism) if max_items_per_unit is None else max_items_per_unit
         plan = ReleasePlan(
@@ -93,7 +104,7 @@ class Order:
             neighbors=data.neighbors,
             bound=None if most is None else ContributionBound(most),
         )
-        return cls(plan=plan, key=key, dry_run=dry_run, yes=yes)
+        return cls(plan=plan, key=key, as_of=as_of, dry_run=dry_run, yes=yes)
 
 
 def run(
@@ -111,26 +122,70 @@ def run(
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
         n_items = require_countable(engine, plan.task, plan.least_items)
-        engine.mark(plan.source.events, bytes(KEY_BYTES))  # a line that hides others stops it here
         steps.pause()
         output.say(headed(plan_in_words(plan, data, n_items)) + "\n")
-        request = plan.charge_request(order.key, ranged=data.cap.slack > 0)
+        key = known_or_new_key(place.bounding_key_path)
+        state = _state(engine, order, key)
+        request = plan.charge_request(order.key, ranged=data.cap.slack > 0, state=state)
+        _warn(book, output, request)
         if order.dry_run:
             _rehearse(book, output, request, forecast(plan.mechanism, plan.wish, n_items))
             return None
         _ask(book, request, order)
-        count = EventCounter(engine, stored_key(place.bounding_key_path))
+        keep_key(place.bounding_key_path, key)
+        count = EventCounter(engine, key)
         stored = ReleaseJob(book, count, SystemBits(), steps.step).publish(plan, request)
         spent = book.dataset(data.name).spent
         is_new = spent != data.spent
         warning = _uncounted(engine, plan.task) if is_new else None
     output.show(stored.payload)
     if not is_new:
-        output.say("\nThis request was released before: the same bytes, and no new charge.")
+        output.say(
+            "\nThis request was released before, of the same events: the same bytes, and no new"
+            " charge."
+        )
     output.say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}")
     if warning:
         click.echo(f"\nwarning: {warning}", err=True)
     return release_from_bytes(stored.payload)
+
+
+def _state(engine: Engine, order: Order, key: bytes) -> bytes:
+    """Which events these are: the operator's word for it, or what files hold, under the secret key,
+    as its digest would tell whoever knows all of a log but one person.
+
+    Raises ParameterError without a word for files that are not of this machine.
+    """
+    source = order.plan.source
+    held = engine.mark(source.events, key)  # also where there is a word: lines are looked at
+    if order.as_of is not None:
+        return hmac.digest(key, b"askew as of" + source.place + order.as_of.encode(), "sha256")
+    if held is None:
+        raise ParameterError("as_of", None, _AS_OF)
+    return held
+
+
+def _warn(book: Ledger, output: Output, request: ChargeRequest) -> None:
+    """What the operator should know of the events before a spend."""
+    if request.events is not None:
+        warn_of_sharers(book, request.dataset, request.events)
+    earlier = book.made_of_other_events(request)
+    if earlier is not None:
+        output.say(
+            f"The events have changed since charge {earlier}, which was the same request: this is"
+            " another release, and it is paid.\n"
+        )
+
+
+def warn_of_sharers(book: Ledger, dataset: str, events: EventMark) -> None:
+    """Say which other data sets were charged for the same events."""
+    if sharers := book.sharers(dataset, events):
+        click.echo(
+            f"warning: {', '.join(sharers)} was charged for these events too, or for what was there"
+            " before. Who is in them loses what all of these data sets spend together, and no cap"
+            " adds it up.\n",
+            err=True,
+        )
 
 
 def _rehearse(book: Ledger, output: Output, request: ChargeRequest, found: Forecast) -> None:

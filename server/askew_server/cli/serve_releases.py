@@ -124,6 +124,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     """The desk of analysts, checked as far as that goes without reading events."""
     from askew.randomness import SystemBits
     from askew_server.cli.engine import EventCounter, opened_engine
+    from askew_server.cli.release_run import warn_of_sharers
     from askew_server.counting import KEY_BYTES
     from askew_server.counting.bounding import require_countable
     from askew_server.counting.engines import is_text_file
@@ -135,6 +136,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
 
     book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
     book.dataset(dataset)
+    warn_of_sharers(book, dataset, offer.events)
     engine = stack.enter_context(opened_engine(place))
     require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
     if is_text_file(offer.source.events):

@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from askew.errors import LedgerError
-from askew.randomness import RandomBits, SystemBits
+from askew.randomness import RandomBits, ReplayBits, SystemBits
 from askew_server.counting.contract import KEY_BYTES
 
 _MARK = "askew-bounding-key-1"
@@ -34,6 +34,17 @@ def stored_key(path: Path, bits: RandomBits | None = None) -> bytes:
         return _read(path)
     except OSError as error:
         raise LedgerError(f"the bounding key {path} cannot be used: {error.strerror}") from None
+
+
+def known_or_new_key(path: Path) -> bytes:
+    """The key in the file, or a new one that is not written before `keep_key`."""
+    return stored_key(path) if path.exists() else SystemBits().read(KEY_BYTES)
+
+
+def keep_key(path: Path, key: bytes) -> None:
+    """Writes a key that was new. Raises LedgerError where another program has written its own."""
+    if stored_key(path, ReplayBits(key)) != key:
+        raise LedgerError(f"the bounding key {path} was just made by another program: ask again")
 
 
 def _create(path: Path, key: bytes) -> None:

@@ -6,6 +6,7 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
+    EventMark,
     Rule,
     StoredRelease,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "Charge",
     "ChargeRequest",
     "Dataset",
+    "EventMark",
     "Ledger",
     "Rule",
     "StoredRelease",

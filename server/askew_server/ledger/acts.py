@@ -102,11 +102,23 @@ def find_release(database: sqlite3.Connection, request: ChargeRequest) -> Stored
     if paid is None:
         return None
     if paid.charge.request != request:
-        raise KeyReused(f"the key {request.key!r} stands for another request")
+        raise KeyReused(_other_request(database, paid, request))
     if paid.release is None:
         text = f"charge {paid.charge.id} for the key {request.key!r} has no release: it is still"
         raise ChargePending(text + " being made, or it crashed; then ask again under a new key")
     return paid.release
+
+
+def _other_request(database: sqlite3.Connection, paid: reading.Paid, request: ChargeRequest) -> str:
+    """What a key stands for: another request, or the same one of other events."""
+    made_from = reading.events_of(database, paid.charge.id)
+    if made_from is None or request.events is None or made_from.request != request.events.request:
+        return f"the key {request.key!r} stands for another request"
+    return (
+        f"the key {request.key!r} stands for charge {paid.charge.id}, and the events have changed"
+        f" since it was made: releases show {paid.charge.id} gives it again, and another --key"
+        " makes a new release, which is paid"
+    )
 
 
 def add_charge(entry: Entry, request: ChargeRequest) -> Charge:
@@ -122,6 +134,9 @@ def add_charge(entry: Entry, request: ChargeRequest) -> Charge:
         None if isinstance(loss, PureDP) else text_of(loss.delta),
         loss.rounds if isinstance(loss, BoundedRange) else None,
     )
+    mark = request.events
+    if mark is not None and not reading.has_events(entry.database, request.dataset, mark):
+        entry.insert("sources", mark.request, mark.place, mark.state)
     return Charge(entry.sequence, request)
 
 

@@ -21,6 +21,7 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
+    EventMark,
     StoredRelease,
     check_name,
 )
@@ -138,6 +139,18 @@ class Ledger:
         with self._store.transaction() as database:
             acts.total_after(database, request, reading.spent_on(database, request.dataset))
         return None
+
+    def sharers(self, dataset: str, events: EventMark) -> tuple[str, ...]:
+        """The other data sets that were charged for the same events, by their place or state, as
+        far as charges say what they are made from. Their budgets do not know of each other.
+        """
+        with self._store.transaction() as database:
+            return reading.sharers_of(database, dataset, events)
+
+    def made_of_other_events(self, request: ChargeRequest) -> int | None:
+        """The newest charge of this very request when the events were others, or None."""
+        with self._store.transaction() as database:
+            return reading.made_of_other_events(database, request)
 
     def fulfill(self, charge_id: int, payload: bytes, outcomes: int | None = None) -> StoredRelease:
         """Store the release of a charge, once; with a principal, settle to `outcomes` symbols.

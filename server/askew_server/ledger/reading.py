@@ -17,6 +17,7 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
+    EventMark,
     StoredRelease,
 )
 
@@ -93,6 +94,47 @@ def all_paid(
     """Every charge after row `since`, oldest first."""
     where = "WHERE (?1 IS NULL OR c.dataset = ?1) AND c.sequence > ?2 ORDER BY c.sequence"
     return [_paid(row) for row in database.execute(_CHARGES + where, (dataset, since))]
+
+
+def events_of(database: sqlite3.Connection, charge_id: int) -> EventMark | None:
+    """What a charge was made from, if it said so."""
+    found = "SELECT request, place, state FROM sources WHERE sequence = ?"
+    row = database.execute(found, (charge_id,)).fetchone()
+    return EventMark(*row) if row else None
+
+
+def has_events(database: sqlite3.Connection, dataset: str, mark: EventMark) -> bool:
+    """Whether a charge of a data set has this very mark."""
+    found = (
+        "SELECT 1 FROM sources s JOIN charges c USING (sequence)"
+        " WHERE c.dataset = ? AND (s.request, s.place, s.state) = (?, ?, ?)"
+    )
+    row = database.execute(found, (dataset, mark.request, mark.place, mark.state)).fetchone()
+    return row is not None
+
+
+def sharers_of(database: sqlite3.Connection, dataset: str, mark: EventMark) -> tuple[str, ...]:
+    """The other data sets that were charged for events of this place or of this known state."""
+    found = (
+        "SELECT DISTINCT c.dataset FROM sources s JOIN charges c USING (sequence)"
+        " WHERE c.dataset != ? AND (s.place = ? OR (s.state = ? AND s.state != zeroblob(32)))"
+        " ORDER BY 1"
+    )
+    rows = database.execute(found, (dataset, mark.place, mark.state))
+    return tuple(str(name) for (name,) in rows)
+
+
+def made_of_other_events(database: sqlite3.Connection, request: ChargeRequest) -> int | None:
+    """The newest charge of this very request when the events were others, or None."""
+    if request.events is None:
+        return None
+    found = (
+        "SELECT max(s.sequence) FROM sources s JOIN charges c USING (sequence)"
+        " WHERE (c.dataset, c.version, c.principal, s.request) = (?, ?, '', ?) AND s.state != ?"
+    )
+    asked = (request.dataset, request.version, request.events.request, request.events.state)
+    [charge_id] = database.execute(found, asked).fetchone()
+    return None if charge_id is None else int(charge_id)
 
 
 def spent_on(database: sqlite3.Connection, dataset: str, until: int | None = None) -> Spent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from askew.composition import Loss
@@ -19,6 +19,24 @@ class Rule(Enum):
     GRANTED = "granted"
 
 
+@dataclass(frozen=True)
+class EventMark:
+    """What a charge is made from, as 32 bytes each; kept in the ledger, never shown or published.
+
+    request: all that was asked, but for the state of the events. place: where the events are.
+    state: which they are, by a digest under the operator's secret key; zeros where nothing says so.
+    """
+
+    request: bytes = field(repr=False)
+    place: bytes = field(repr=False)
+    state: bytes = field(default=bytes(32), repr=False)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not isinstance(value, bytes) or len(value) != 32:
+                raise ParameterError(name, "other bytes", "32 bytes")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChargeRequest:
     """One spend, named before the data are touched.
@@ -26,6 +44,8 @@ class ChargeRequest:
     key: the idempotency key, any non-empty text; one request for ever, within (dataset, principal).
     digest: 32 bytes, SHA-256 of everything that determines the answer (query, mechanism,
     parameters). The ledger binds the key to the whole request, so to more than this digest.
+
+    events: what the answer is made from, where that is known. The digest stands for its state.
 
     The rule follows from the loss: BoundedRange is composed by zCDP, anything else is added.
     With a principal, the loss must be a BoundedRange with the epsilon and delta of that analyst's
@@ -38,6 +58,7 @@ class ChargeRequest:
     digest: bytes
     loss: Loss
     principal: str | None = None
+    events: EventMark | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("dataset", "version", "key"):

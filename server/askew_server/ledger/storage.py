@@ -75,6 +75,12 @@ TABLES = {
         CHECK ((rule = 'basic') = (rounds IS NULL)),
         CHECK (delta IS NOT NULL OR rounds IS NULL)
     """,
+    "sources": f"""
+        {_SEQUENCE},
+        request BLOB NOT NULL CHECK (length(request) = 32),
+        place BLOB NOT NULL CHECK (length(place) = 32),
+        state BLOB NOT NULL CHECK (length(state) = 32)
+    """,
     "fulfilments": f"""
         {_SEQUENCE},
         charge INTEGER NOT NULL UNIQUE REFERENCES charges (sequence),

@@ -10,7 +10,7 @@ from askew.odometer import PayWhatYouGet
 from askew.randomness import RandomBits
 from askew.release import Release
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
-from askew_server.ledger import ChargeRequest
+from askew_server.ledger import ChargeRequest, EventMark
 from askew_server.release.plan import EventSource, digest_of, draw, parameters_of
 from askew_server.release.selectors import MIN_KBAR
 
@@ -24,6 +24,13 @@ class Offer:
 
     source: EventSource
     bound: ContributionBound
+
+    @property
+    def events(self) -> EventMark:
+        """Where the events are. Not their state: an analyst would learn from the refusal of a key
+        that they have changed.
+        """
+        return EventMark(bytes(32), self.source.place)
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class AnalystPlan:
             ),
             loss=self.terms.answer(self.question.k),
             principal=principal,
+            events=self.offer.events,
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:

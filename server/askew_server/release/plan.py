@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from askew.errors import ParameterError
@@ -21,7 +22,8 @@ from askew.privacy import (
 from askew.randomness import RandomBits
 from askew.release import MAX_ITEMS, Release, plain_name
 from askew_server.counting import ContributionBound, CountingTask, TopCounts
-from askew_server.ledger import ChargeRequest
+from askew_server.counting.engines import is_file
+from askew_server.ledger import ChargeRequest, EventMark
 from askew_server.release.selectors import Kind, Selector, Wish, kind_of
 
 
@@ -38,6 +40,14 @@ class EventSource:
     unit_column: str = "unit"
     item_column: str = "item"
     catalog_item_column: str = "item"
+
+    @property
+    def place(self) -> bytes:
+        """SHA-256 of where the events are: one for a file by whatever name, link or engine."""
+        where: tuple[str, ...] = (self.engine, self.events.casefold())
+        if is_file(self.events):
+            where = ("file", str(Path(self.events).resolve()))
+        return hashlib.sha256(json.dumps(where).encode()).digest()
 
     def task(self, bound: ContributionBound | None, kbar: int) -> CountingTask:
         """What an engine is to count: every item of the catalog, or the top kbar + 1."""
@@ -107,12 +117,16 @@ class ReleasePlan:
         """The loss of this release alone: what was asked for."""
         return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), self.neighbors)
 
-    def charge_request(self, key: str | None = None, *, ranged: bool = False) -> ChargeRequest:
-        """The spend. Without a key, the request is its own: the same one is never paid twice.
+    def charge_request(
+        self, key: str | None = None, *, ranged: bool = False, state: bytes | None = None
+    ) -> ChargeRequest:
+        """The spend. Without a key, the request is its own: the same one, of the same events, is
+        never paid twice.
 
         ranged: the data set composes bounded-range charges by zCDP, so name them as such.
+        state: 32 bytes that say which events these are, as `EventMark` has them.
         """
-        digest = digest_of(
+        asked = digest_of(
             self.source,
             dataset=self.dataset,
             version=self.version,
@@ -123,12 +137,14 @@ class ReleasePlan:
             neighbors=self.neighbors.value,
             max_items_per_unit=self.max_items_per_unit,
         )
+        digest = asked if state is None else hashlib.sha256(asked + state).digest()
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
             key=digest.hex() if key is None else key,
             digest=digest,
             loss=(self._ranged_loss if ranged else None) or self._added_loss,
+            events=EventMark(asked, self.source.place, state or bytes(32)),
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:

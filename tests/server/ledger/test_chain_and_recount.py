@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from server.ledger.scenes import (
 )
 
 from askew.errors import LedgerFrozen
+from askew_server.ledger import EventMark
 from askew_server.ledger.chain import check_links, last_link
 from askew_server.ledger.marks import START
 from askew_server.ledger.storage import TABLES
@@ -107,6 +109,7 @@ CELLS = {
     "grants": "k_star = 1000",
     "revocations": "principal = 'carol'",
     "charges": "epsilon = '1/b'",
+    "sources": "place = zeroblob(32)",
     "fulfilments": "payload = x'00'",
     "repairs": "reason = 'another'",
     "carried": "epsilon = '4/1'",
@@ -126,6 +129,8 @@ def every_table(folder: Path) -> Path:
         ledger.unfreeze("restored")
         ledger.grant("plays", "bob", TERMS)  # the repair closed ann's
         ledger.revoke("plays", "bob")
+        events = EventMark(b"r" * 32, b"p" * 32)
+        charged(ledger, replace(request("of a log", pure(1)), events=events))
     return path
 
 

@@ -122,6 +122,18 @@ def test_the_same_key_under_another_bound_is_refused(ledger: Ledger, desk: Analy
         rebound.top_k("ada", ask(5, "a"))
 
 
+def test_the_place_of_analysts_events_is_known_to_other_budgets(
+    ledger: Ledger, desk: AnalystDesk
+) -> None:
+    """Once, however many questions. Planted bug: releases alone say what they are made from."""
+    desk.top_k("ada", ask(5, "a"))
+    desk.top_k("ada", ask(5, "b"))
+    elsewhere = Offer(EventSource(events="other.csv"), OFFER.bound)
+    assert ledger.sharers("books", OFFER.events) == ("films",)
+    assert ledger.sharers("films", OFFER.events) == ()
+    assert ledger.sharers("books", elsewhere.events) == ()
+
+
 def test_keys_of_different_analysts_are_their_own(ledger: Ledger, desk: AnalystDesk) -> None:
     """Planted bug: one analyst gets the answer that another one paid for."""
     ledger.grant("films", "bob", TERMS)

@@ -178,7 +178,8 @@ def test_a_key_is_bound_to_the_engine_that_was_asked(
     for name in ("one", "two"):
         with duckdb.connect(str(opened / f"{name}.duckdb")) as database:
             database.execute("CREATE TABLE events AS FROM 'log.csv'")
-    asked = ("release", "--events", "events", "--catalog", "films.csv", "--epsilon", 20, "--k", 3)
+    source = ("--events", "events", "--catalog", "films.csv", "--as-of", "monday")
+    asked = ("release", *source, "--epsilon", 20, "--k", 3)
     assert run(*asked, "--key", "monday", "--engine", "duckdb:one.duckdb") == 0
     assert run(*asked, "--key", "monday", "--engine", "duckdb:two.duckdb") == FAILED
     assert "stands for another request" in capsys.readouterr().err

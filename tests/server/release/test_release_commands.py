@@ -119,7 +119,7 @@ def test_events_may_be_parquet_or_tables_of_an_engine(
     }
     engine = ("--engine", "duckdb:log.duckdb") if form == "table" else ()
     columns = ("--unit-column", "who", "--item-column", "film")
-    numbers = ("--epsilon", 20, "--k", 3, "--format", "csv")
+    numbers = ("--epsilon", 20, "--k", 3, "--format", "csv", "--as-of", "monday")
     assert run("release", *sources[form], *engine, *columns, *numbers) == 0
     assert capsys.readouterr().out.split() == [
         "place,item",

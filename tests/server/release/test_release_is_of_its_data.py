@@ -1,0 +1,212 @@
+"""The same request of other events is another release, and two budgets over one log are told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from askew.odometer import PrivacyBudget
+from askew.privacy import ADD_OR_REMOVE_ONE, PureDP
+from askew.release import PRIVACY_UNIT
+from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
+
+USAGE, BUDGET, FAILED = 2, 3, 1
+Run = Callable[..., int]
+Captured = pytest.CaptureFixture[str]
+KNOWN = ("release", "--events", "log.csv", "--catalog", "films.csv", "--epsilon", 10, "--k", 3)
+
+
+def spent(run: Run, capsys: Captured) -> str:
+    capsys.readouterr()
+    assert run("ledger", "show", "--dataset", "films", "--format", "json") == 0
+    [dataset] = json.loads(capsys.readouterr().out)["datasets"]
+    return str(dataset["spent_epsilon"])
+
+
+def grow(log: Path) -> None:
+    """One event more, of one person."""
+    with log.open("a") as file:
+        file.write("person 7,film 8\n")
+
+
+# -- what a request is ----------------------------------------------------------------------------
+
+
+def test_the_same_request_of_a_log_that_has_grown_is_another_release_and_says_so(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bug: the list of before as "the same bytes, no new charge"."""
+    assert run(*KNOWN, "--format", "json") == 0
+    first = json.loads(capsys.readouterr().out)
+    grow(opened / "log.csv")
+    assert run(*KNOWN, "--dry-run") == 0
+    assert "released before" not in capsys.readouterr().out
+    assert run(*KNOWN, "--format", "json") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["charge"] != first["charge"]
+    said = f"The events have changed since charge {first['charge']}, which was the same request"
+    assert said in shown.err
+    assert spent(run, capsys) == "20"
+
+
+def test_the_same_content_is_the_same_release_wherever_it_lies(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """A log that was copied, touched or written again is not paid again. Planted bugs: dates or
+    inodes in the identity.
+    """
+    assert run(*KNOWN) == 0
+    shutil.copyfile(opened / "log.csv", opened / "copy.csv")
+    (opened / "copy.csv").replace(opened / "log.csv")
+    capsys.readouterr()
+    assert run(*KNOWN) == 0
+    assert "released before, of the same events" in capsys.readouterr().out
+    assert spent(run, capsys) == "10"
+
+
+def test_a_key_of_a_log_that_has_changed_is_refused_with_the_way_to_its_release(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """And it keeps nothing: the log as it was gets the bytes again."""
+    assert run(*KNOWN, "--key", "monday", "--format", "json") == 0
+    first = capsys.readouterr().out
+    whole = (opened / "log.csv").read_bytes()
+    grow(opened / "log.csv")
+    assert run(*KNOWN, "--key", "monday") == FAILED
+    refused = capsys.readouterr().err.splitlines()[-1]
+    charge = json.loads(first)["charge"]
+    assert f"the key 'monday' stands for charge {charge}, and the events have changed" in refused
+    assert f"releases show {charge} gives it again" in refused
+    assert run("releases", "show", charge, "--format", "json") == 0
+    assert capsys.readouterr().out == first
+    (opened / "log.csv").write_bytes(whole)
+    assert run(*KNOWN, "--key", "monday", "--format", "json") == 0
+    assert capsys.readouterr().out == first
+    assert spent(run, capsys) == "10"
+
+
+def test_the_operators_word_for_a_state_is_taken(opened: Path, run: Run, capsys: Captured) -> None:
+    """So that a job that is tried again over a log that grows is paid once."""
+    for as_of, total in (("october", "10"), ("october", "10"), ("november", "20")):
+        grow(opened / "log.csv")
+        assert run(*KNOWN, "--as-of", as_of) == 0
+        assert spent(run, capsys) == total
+
+
+def test_a_table_needs_a_word_for_its_state(opened: Path, run: Run, capsys: Captured) -> None:
+    """Planted bug: a table that has grown as the same request."""
+    with duckdb.connect(str(opened / "log.duckdb")) as database:
+        database.execute("CREATE TABLE events AS FROM 'log.csv'")
+    asked = (*KNOWN, "--engine", "duckdb:log.duckdb", "--events", "events")
+    assert run(*asked) == USAGE
+    assert "'--as-of'" in capsys.readouterr().err.splitlines()[-1]
+    assert spent(run, capsys) == "0"
+    assert run(*asked, "--as-of", "monday") == 0
+    with duckdb.connect(str(opened / "log.duckdb")) as database:
+        database.execute("INSERT INTO events VALUES ('person 7', 'film 8')")
+    assert run(*asked, "--as-of", "monday") == 0
+    assert spent(run, capsys) == "10"
+    assert run(*asked, "--as-of", "tuesday") == 0
+    assert spent(run, capsys) == "20"
+
+
+def test_what_is_kept_of_the_events_tells_nothing_without_the_key(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """The ledger may be read by others. Planted bug: a plain digest, by which who knows all of a
+    log but one person finds out that one. The same log under another key has nothing in common.
+    """
+    kept: list[tuple[bytes, ...]] = []
+    for name in ("one", "two"):
+        own = ("--ledger", f"{name}.sqlite")
+        budget = ("--dataset", "films", "--epsilon", 40)
+        assert run("ledger", "open", *budget, *own) == 0
+        assert run(*KNOWN, *own) == 0
+        with sqlite3.connect(opened / f"{name}.sqlite") as database:
+            kept += database.execute("SELECT s.*, c.digest, c.key FROM sources s JOIN charges c")
+    (_, request, place, state, digest, key), other = kept[0], kept[1][1:]
+    assert (request, place) == other[:2]
+    assert not {state, digest, key} & set(other[2:])
+    shown = capsys.readouterr()
+    assert state.hex() not in shown.out + shown.err
+
+
+# -- two budgets over one log ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("log", ["log.csv", "./log.csv", "link.csv", "copy.csv"])
+def test_another_data_set_over_the_same_events_is_told_before_it_is_paid(
+    opened: Path, run: Run, capsys: Captured, log: str
+) -> None:
+    """Three over one log spent 1 + 1 + 1 without a word. By whatever name, link or copy. Planted
+    bugs: told after the charge; a data set told of itself.
+    """
+    (opened / "link.csv").symlink_to("log.csv")
+    shutil.copyfile(opened / "log.csv", opened / "copy.csv")
+    assert run("ledger", "open", "--dataset", "more", "--epsilon", 40) == 0
+    assert run(*KNOWN, "--dataset", "films") == 0
+    assert run(*KNOWN, "--dataset", "films", "--epsilon", 9) == 0
+    assert "warning" not in capsys.readouterr().err
+    assert run(*KNOWN, "--dataset", "more", "--events", log, "--dry-run") == 0
+    warned = "warning: films was charged for these events too"
+    assert warned in capsys.readouterr().err
+    assert run(*KNOWN, "--dataset", "more", "--events", log) == 0
+    shown = capsys.readouterr().err
+    assert shown.index(warned) < shown.index("charging")
+
+
+def test_another_data_set_over_other_events_is_no_matter(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    (opened / "other.csv").write_text("unit,item\nann,film 1\n")
+    assert run("ledger", "open", "--dataset", "more", "--epsilon", 40) == 0
+    assert run(*KNOWN, "--dataset", "films") == 0
+    assert run(*KNOWN, "--dataset", "more", "--events", "other.csv") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_ledger_keeps_each_source_once_and_knows_the_newest_charge_of_other_events(
+    tmp_path: Path,
+) -> None:
+    """Analysts' answers come from one place, whose state nobody says."""
+    cap = PrivacyBudget(epsilon=Fraction(9), delta=Fraction(0))
+    place, unknown = b"p" * 32, bytes(32)
+
+    def asked(dataset: str, key: str, request: bytes, state: bytes = unknown) -> ChargeRequest:
+        return ChargeRequest(
+            dataset=dataset,
+            version="1",
+            key=key,
+            digest=key.encode() * 32,
+            loss=PureDP(Fraction(1), ADD_OR_REMOVE_ONE),
+            events=EventMark(request * 32, place if dataset != "c" else b"q" * 32, state),
+        )
+
+    with Ledger(tmp_path / "ledger", tmp_path / "anchor") as book:
+        for name in "abc":
+            book.open_dataset(name, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
+        first, again, later = (
+            asked("a", "1", b"r"),
+            asked("a", "2", b"r"),
+            asked("a", "3", b"r", b"s" * 32),
+        )
+        assert book.made_of_other_events(first) is None
+        charges = [book.charge(each) for each in (first, again)]
+        assert isinstance(charges[0], Charge)
+        assert book.made_of_other_events(first) is None
+        assert book.made_of_other_events(later) == charges[0].id
+        found = {
+            each: book.sharers(each, asked(each, "1", b"x").events or EventMark(b"", b""))
+            for each in "abc"
+        }
+        assert found == {"a": (), "b": ("a",), "c": ()}  # c: elsewhere, and of no known state
+        book.verify()
+    with sqlite3.connect(tmp_path / "ledger") as database:
+        assert database.execute("SELECT count(*) FROM sources").fetchone() == (1,)
