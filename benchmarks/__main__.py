@@ -32,7 +32,6 @@ PARTS = {
     "placement": Part("placement_speed", "how long a placement takes", usual=True),
     "selection": Part("selection", "mechanisms beside peers; files of counts", usual=True),
     "device": Part("device_step", "a device's own work on one question", usual=True),
-    "gaps": Part("call_gaps", "what the time between a device's calls tells", usual=True),
     "near": Part("near", "a question near a place; a number of items", usual=True),
     "ledger": Part("ledger_speed", "charges beside SQLite; a folder", usual=True),
     "start-up": Part("start_up", "CPU of commands from start to end", usual=True),

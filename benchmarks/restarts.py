@@ -31,7 +31,7 @@ from askew.lattice import Lattice
 from askew.randomness import SystemBits
 from askew.signal import Query, Signal
 from askew.wire import convert
-from askew_client.transport.retries import PATIENCE, persistent
+from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
 from askew_server.demo.model import demo_model
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
@@ -94,7 +94,7 @@ class Callers:
             while True:
                 try:
                     if self._again:
-                        await persistent(self._sent_by(call), SECONDS, SystemBits())
+                        await persistent(self._sent_by(call), SECONDS, drawn_pauses(SystemBits()))
                     else:
                         await self._sent_by(call)(SECONDS)
                     self.answered += 1

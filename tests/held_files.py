@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from askew.errors import AskewError, NotFound
 from askew.held_file import HEAD_BYTES, PIECE_BYTES, Part, file_of, piece_of
@@ -35,6 +36,12 @@ class FakeSource:
         """The same bodies in every edition."""
         bodies = {Part.WHOLE: whole, Part.STARTER: whole if starter is None else starter}
         return cls({(None, part): file_of(body) for part, body in bodies.items()})
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece, or the next trouble."""

@@ -23,6 +23,7 @@ from askew.signal import Signal, TasteMechanism
 from askew.vectors import Profile, fold_in
 from askew_client.asking import Question, SignalMemory, ask
 from askew_client.settings.settings import ClientSettings
+from askew_client.storage.guard import Guard
 from askew_client.ways.mechanism import mechanism_for
 
 
@@ -34,7 +35,9 @@ class Exchange:
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
     empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
     many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
-    were made before; both public. edition: the version that is held.
+    were made before; both public. edition: the version that is held. unused: ratings of titles that
+    are not known here. guard: keeps what is private apart from open connections; each method that
+    reads the profile raises ConnectionOpen while there is one.
     """
 
     card: ModelCard
@@ -44,13 +47,15 @@ class Exchange:
     contributions: NDArray[np.float64] | None = field(default=None, repr=False)
     edition: int = FIRST
     n_held: int | None = None
+    unused: int = field(default=0, repr=False)
+    guard: Guard = field(default_factory=Guard, repr=False)
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Raises ProfileError for a rating off scale."""
-        profile = fold_in(
-            self.ratings, self.catalog.vectors, self.card.space, contributions=self.contributions
-        )
+        vectors, space = self.catalog.vectors, self.card.space
+        with self.guard.private():
+            profile = fold_in(self.ratings, vectors, space, contributions=self.contributions)
         object.__setattr__(self, "profile", profile)
 
     @cached_property
@@ -102,10 +107,11 @@ class Exchange:
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""
         mechanism, profile = self.mechanism, self.profile
-        if isinstance(mechanism, Lattice):
-            values = mechanism.perturb(profile.point, bits)
-        else:
-            values = mechanism.perturb(profile.bucket, bits)
+        with self.guard.private():
+            if isinstance(mechanism, Lattice):
+                values = mechanism.perturb(profile.point, bits)
+            else:
+                values = mechanism.perturb(profile.bucket, bits)
         return Signal(self.card.space.version, mechanism, values)
 
     def rank(self, slate: Slate) -> Ranking:
@@ -114,8 +120,7 @@ class Exchange:
         Raises Malformed for a slate that scores what the device holds in another way.
         """
         self.check_slate(slate)
-        shared = self.catalog.shared_slate
-        return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
+        return self._ranked(slate)
 
     def check_slate(self, slate: Slate) -> None:
         """Raises Malformed for a slate that scores what the device holds in another way."""
@@ -127,11 +132,16 @@ class Exchange:
 
     def rank_all(self, count: int) -> Ranking:
         """The best of all that the device holds or met, by the true profile. Never sent."""
-        return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
+        with self.guard.private():
+            return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
 
     def rank_only(self, places: Sequence[int]) -> Ranking:
         """Some of them, from best to worst."""
         rows = sorted(set(places))
-        slate = Slate("", tuple(rows), self.catalog.vectors[rows], self.catalog.boosts[rows])
-        shared = self.catalog.shared_slate
-        return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
+        vectors, boosts = self.catalog.vectors[rows], self.catalog.boosts[rows]
+        return self._ranked(Slate("", tuple(rows), vectors, boosts))
+
+    def _ranked(self, slate: Slate) -> Ranking:
+        with self.guard.private():
+            shared = self.catalog.shared_slate
+            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,11 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
-from askew_client.transport.late import LateTransport
-from askew_client.transport.paced import PacedTransport
 from askew_client.transport.protocol import Transport
 
 if TYPE_CHECKING:
     from askew_client.transport.held import KeptLibrary
+    from askew_client.transport.shaped import ShapedTransport
 
 
 @asynccontextmanager
@@ -42,8 +41,10 @@ async def open_companion(
     signals = SignalStore(places.ledger, settings.caps, places.anchor)
     store = profile or ProfileStore(places.profile, bits)
     opened = open_library(settings, server=server, directory=directory, transport=transport)
-    async with opened as (paced, library):
-        yield Companion(paced, settings, profile=store, signals=signals, bits=bits, library=library)
+    async with opened as (network, library):
+        yield Companion(
+            network, settings, profile=store, signals=signals, bits=bits, library=library
+        )
 
 
 @asynccontextmanager
@@ -53,52 +54,35 @@ async def open_library(
     server: str = DEFAULT_SERVER,
     directory: str | Path | None = None,
     transport: Transport | None = None,
-) -> AsyncIterator[tuple[Transport, KeptLibrary]]:
-    """A network at its pace, and what this device holds of its server, on a shelf of the directory.
-    Nothing is sent before it is used.
+) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
+    """A network, and what this device holds of its server, on a shelf of the directory. Nothing is
+    sent before it is used.
     """
     from askew_client.transport.held import KeptLibrary  # with protobuf
+    from askew_client.transport.in_process import InProcess
+    from askew_client.transport.shaped import ShapedTransport
+
+    def made() -> Transport:
+        if transport is not None:
+            return transport
+        from askew_client.transport.grpc import GrpcTransport
+
+        return GrpcTransport(server, settings.timeout, settings.authority)
 
     shelf = Shelf.of(paths.places(directory).held, server)
-    async with _network(server, settings, transport) as network, _files(settings) as files:
-        paced = PacedTransport(network, settings.pace, files)
-        try:
-            yield paced, KeptLibrary.on(shelf, paced, settings.byte_budget)
-        finally:
-            await paced.turn()  # closing is seen as well as a call
+    interval = None if isinstance(transport, InProcess) else settings.interval  # it has no socket
+    network = ShapedTransport(made, interval, _files(settings))
+    # A file that is no use is named before anything is asked. After a static host's reply the
+    # question has a moment to keep, which loading gRPC would miss.
+    if settings.authority or settings.held_from:
+        network.load()
+    yield network, KeptLibrary.on(shelf, network.source, settings.byte_budget, network)
 
 
-@asynccontextmanager
-async def _files(settings: ClientSettings) -> AsyncIterator[HeldSource | None]:
+def _files(settings: ClientSettings) -> HeldSource | None:
     """The static host of the settings, if they name one."""
     if not settings.held_from:
-        yield None
-        return
+        return None
     from askew_client.held.https import HttpsSource
 
-    async with HttpsSource(settings.held_from, settings.timeout) as files:
-        yield files
-
-
-@asynccontextmanager
-async def _network(
-    server: str, settings: ClientSettings, given: Transport | None
-) -> AsyncIterator[Transport]:
-    if given is not None:
-        yield given
-        return
-
-    async with AsyncExitStack() as left:
-
-        async def opened() -> Transport:
-            from askew_client.transport.grpc import GrpcTransport
-
-            channel = GrpcTransport(server, settings.timeout, settings.authority)
-            return await left.enter_async_context(channel)
-
-        network = LateTransport(opened)
-        # A file that is no use is named before anything is asked. After a static host's reply the
-        # question has a beat to keep, which loading gRPC would miss.
-        if settings.authority or settings.held_from:
-            await network.network()
-        yield network
+    return HttpsSource(settings.held_from, settings.timeout)

@@ -16,6 +16,8 @@ AskewError
 ├── VaultError                an encrypted profile cannot be opened
 ├── ConfigError               a configuration cannot be read, or does not hold together
 ├── ShelfError                what a device holds of a catalog cannot be kept
+├── NotReady                  private work was late for its connection: nothing was sent
+├── ConnectionOpen            private work waits until this device's connection is closed
 ├── DataError                 a file of ratings or items cannot be read
 ├── ArtifactError             a model directory is incomplete, altered or hostile
 ├── AccessError               a key file is missing, exposed or damaged
@@ -178,6 +180,23 @@ class ConfigError(AskewError):
 
 class ShelfError(AskewError):
     """What a device holds of a catalog cannot be kept, or another program is fetching it."""
+
+
+class NotReady(AskewError):
+    """The device was still at work when its connection was to begin: nothing was sent.
+
+    What was charged by then is the next that is sent, when the person asks again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("this device was not ready in time, and sent nothing")
+
+
+class ConnectionOpen(AskewError):
+    """Nothing private is worked on while one of this device's connections is open."""
+
+    def __init__(self) -> None:
+        super().__init__("this device is talking to a server, and works on nothing else meanwhile")
 
 
 class DataError(AskewError):

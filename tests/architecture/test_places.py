@@ -192,7 +192,7 @@ MADE = {
         "ReleaseReader",
         "ReleaseJob",
     ),
-    *("GrpcTransport", "LocalTransport", "PacedTransport", "Companion", "open_engine"),
+    *("GrpcTransport", "LocalTransport", "ShapedTransport", "Companion", "open_engine"),
 }
 
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from hurried import hurry
 from small_world import made_buckets, made_card, made_catalog, made_encoder, made_space
 
 from askew.errors import BudgetExceeded, SecondSpace
@@ -161,6 +162,12 @@ def made_retriever(
 
 
 @pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a public moment."""
+    hurry(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own for every test: no configuration, profile or ledger of a real person."""
     home = tmp_path_factory.mktemp("home")
@@ -169,7 +176,6 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
     for name in [name for name in os.environ if name.startswith("ASKEW_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("ASKEW_PACE", "0.001")  # or every command waits for the default's beats
     return home
 
 

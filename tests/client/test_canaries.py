@@ -36,6 +36,7 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.problems import Setback
 from askew_client.views.values import Answer
 
@@ -77,6 +78,7 @@ def hear(event, arguments):
 
 sys.addaudithook(hear)
 from askew_client.cli.main import main
+from askew_client.transport.shaped import ShapedTransport
 try:
     main()
 finally:
@@ -160,7 +162,7 @@ class Failing(LocalTransport):
 
 def companion(network: LocalTransport, directory: Path) -> Companion:
     return Companion(
-        network,
+        ShapedTransport(lambda: network),
         SETTINGS,
         library=FetchedAnew(network),
         profile=ProfileStore(directory / "profile.sqlite", SystemBits()),

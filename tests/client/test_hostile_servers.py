@@ -46,7 +46,6 @@ SETTINGS = ClientSettings(
     k=4,
     max_diameter=8.0,
     max_one_rating=8.0,
-    pace=0.001,
     timeout=10.0,
 )
 

@@ -31,6 +31,7 @@ from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ async def _calls_of(
     charge = SignalCharge(Fraction(8), Fraction(2))
     signals.remember(pair.card.space.version, SLOT, charge, lambda: _frozen(pair))
     device = Companion(
-        network,
+        ShapedTransport(lambda: network),
         ClientSettings(
             way="signal", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
         ),

@@ -215,7 +215,7 @@ class Device:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AskewClient]:
         settings = ClientSettings(
-            way="signal", k=4, pace=0.001, timeout=PATIENCE, authority=str(self.proxy.authority)
+            way="signal", k=4, timeout=PATIENCE, authority=str(self.proxy.authority)
         )
         client = AskewClient(settings, server=self.proxy.address, directory=self.folder)
         async with client:

@@ -36,7 +36,7 @@ from askew_client.opening import open_companion
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.near import NearAnswer
 
-SETTINGS = ClientSettings(region="DE", pace=0.001, epsilon=Fraction(1))
+SETTINGS = ClientSettings(region="DE", epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)
 SERVERS = hostile_maps()
 Observation = tuple[str, tuple[Heard, ...]]
@@ -51,7 +51,6 @@ def server(request: pytest.FixtureRequest) -> HostileMap:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No configuration, profile or ledger of a real person."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("ASKEW_PACE", "0.001")
     for name in ("DATA", "STATE", "CONFIG", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client.tui.person import Network, Person
@@ -32,7 +33,7 @@ from askew.errors import AskewError, ProfileError
 from askew.ranking import Slate
 from askew_client.cli import main as cli
 from askew_client.client import AskewClient
-from askew_client.device.answering import Asked
+from askew_client.device.answering import Prepared
 from askew_client.device.device import Companion
 from askew_client.device.model import Model
 from askew_client.exchange import Exchange
@@ -41,9 +42,9 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.views.values import Connection
+from askew_client.views.values import Answer, Connection
 
-SETTINGS = ClientSettings(way="signal", k=4, pace=0.001)
+SETTINGS = ClientSettings(way="signal", k=4)
 SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 
@@ -57,7 +58,6 @@ def server(request: pytest.FixtureRequest) -> HostileServer:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No configuration, profile or ledger of a real person."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("ASKEW_PACE", "0.001")
     for name in ("DATA", "STATE", "CONFIG", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
 
@@ -239,25 +239,25 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
 # Each of these was in the device, or could be: planted in its production objects.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-_ask, _exchange_of = Companion._ask, Companion._exchange_of
+_asked, _prepare, _exchange_of = Companion._asked, Companion._prepare, Companion._exchange_of
 
 
 def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(device: Companion, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
-        if not exchange.ratings:
+    def prepare(device: Companion, *arguments: Any, **options: Any) -> Prepared:
+        prepared = _prepare(device, *arguments, **options)
+        if not prepared.exchange.ratings:
             raise ProfileError("nothing is rated")
-        return await _ask(device, exchange, slot, second_space=second_space)
+        return prepared
 
-    monkeypatch.setattr(Companion, "_ask", ask)
+    monkeypatch.setattr(Companion, "_prepare", prepare)
 
 
 def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(device: Companion, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
-        if len(exchange.ratings) > 5:
-            await _ask(device, exchange, slot, second_space=second_space)
-        return await _ask(device, exchange, slot, second_space=second_space)
+    async def asked(device: Companion, **options: Any) -> Answer:
+        answer = await _asked(device, **options)
+        return await _asked(device, **options) if answer.used > 5 else answer
 
-    monkeypatch.setattr(Companion, "_ask", ask)
+    monkeypatch.setattr(Companion, "_asked", asked)
 
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:

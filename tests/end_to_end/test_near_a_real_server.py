@@ -19,7 +19,7 @@ from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.services.retrieval import RetrievalService
 
-SETTINGS = ClientSettings(region="DE", near_k=6, pace=0.001, timeout=20, epsilon=Fraction(1))
+SETTINGS = ClientSettings(region="DE", near_k=6, timeout=20, epsilon=Fraction(1))
 BERLIN = Position(52.52, 13.405)
 CAKE = Wishes(only={"kind": frozenset({"cake"})}, open_now=True)
 

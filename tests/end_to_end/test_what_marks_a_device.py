@@ -158,7 +158,6 @@ async def heard_of(
         mechanism=mechanism,
         epsilon=Fraction(1),
         k=4,
-        pace=0.001,  # so that nobody waits
         way="signal",
         byte_budget=budget,
         max_diameter=1000.0,

@@ -14,7 +14,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew_client.device.doctor import Finding
     from askew_client.settings.sources import Config
-    from askew_client.transport.protocol import Transport
+    from askew_client.transport.grpc import GrpcTransport
 
 
 @click.command()
@@ -60,17 +60,18 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
 
     try:
         settings = config.settings
-        async with GrpcTransport(config.server, settings.timeout, settings.authority) as network:
+        network = GrpcTransport(config.server, settings.timeout, settings.authority)
+        async with network:
             await wait_until_healthy(network.channel, settings.timeout)
-            yield Finding("server", "ok", f"{config.server} is healthy")
-            for finding in await _space(network, config):
-                yield finding
+        yield Finding("server", "ok", f"{config.server} is healthy")
+        for finding in await _space(network, config):
+            yield finding
     except AskewError as error:
         hint = f"{setback_of(error).hint} `askew-server serve --demo` starts one here."
         yield Finding("server", "fail", f"{config.server}: {error}", hint)
 
 
-async def _space(network: Transport, config: Config) -> tuple[Finding, ...]:
+async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     """Whether this device asks this server, whichever kind of space it has, and by which way."""
     import datetime
 

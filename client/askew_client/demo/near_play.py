@@ -6,11 +6,7 @@ import signal
 import tempfile
 from typing import TypeVar
 
-from askew.metric_card import Card
 from askew.randomness import SystemBits
-from askew.ranking import Slate
-from askew.signal import Query
-from askew.wire.convert import query_to_bytes
 from askew_client.demo.comparison import Comparison
 from askew_client.demo.measured import COLLECTION, MeasuredDevice
 from askew_client.demo.near_screen import NearScreen
@@ -19,11 +15,14 @@ from askew_client.demo.resident import HOME, PLACE, WISHES
 from askew_client.demo.server import demo_server, wait_until_healthy
 from askew_client.demo.stopping import end_in_order_on
 from askew_client.device.nearby import Nearby
+from askew_client.held.shelf import Shelf
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.paths import places
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.grpc import GrpcTransport
+from askew_client.transport.held import KeptLibrary
+from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.near import NearAnswer
 from askew_client.views.problems import Setback
 
@@ -39,10 +38,11 @@ class TappedTransport(GrpcTransport):
         super().__init__(target, timeout)
         self.sent: list[bytes] = []
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:
+    async def call(self, method: str, request: bytes) -> bytes:
         """As any device does."""
-        self.sent.append(query_to_bytes(query))
-        return await super().retrieve(query, card)
+        if method == "Retrieve":
+            self.sent.append(request)
+        return await super().call(method, request)
 
 
 async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None:
@@ -53,9 +53,10 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
         async with (
             rehearsal() as others,  # starts meanwhile
             demo_server("places") as address,
-            TappedTransport(address, settings.timeout) as network,
         ):
-            await wait_until_healthy(network.channel)
+            network = TappedTransport(address, settings.timeout)
+            async with network:
+                await wait_until_healthy(network.channel)
             screen.listening(address)
             device = _device(directory, settings, network)
             card = _value(await device.connect())
@@ -69,12 +70,14 @@ async def play(settings: ClientSettings, draws: int, screen: NearScreen) -> None
     screen.closing()
 
 
-def _device(directory: str, settings: ClientSettings, network: GrpcTransport) -> Nearby:
+def _device(directory: str, settings: ClientSettings, network: TappedTransport) -> Nearby:
     """A device with a profile and a ledger of its own."""
     files, bits = places(directory), SystemBits()
     signals = SignalStore(files.ledger, settings.caps, files.anchor)
     profile = ProfileStore(files.profile, bits)
-    return Nearby(network, settings, profile=profile, signals=signals, bits=bits)
+    shaped = ShapedTransport(lambda: network, settings.interval)
+    library = KeptLibrary.on(Shelf(files.held), shaped.source, settings.byte_budget, shaped)
+    return Nearby(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
 
 
 async def _ask(

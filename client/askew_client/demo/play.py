@@ -26,7 +26,6 @@ from askew_client.settings.paths import ledger_file
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import FetchedAnew
-from askew_client.transport.protocol import Transport
 
 
 async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScreen) -> None:
@@ -35,8 +34,10 @@ async def play(settings: ClientSettings, slot: str, draws: int, screen: DemoScre
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
         store = SignalStore(ledger_file(Path(directory)), settings.caps)
-        async with demo_server() as address, GrpcTransport(address, settings.timeout) as network:
-            await wait_until_healthy(network.channel)
+        async with demo_server() as address:
+            network = GrpcTransport(address, settings.timeout)
+            async with network:
+                await wait_until_healthy(network.channel)
             screen.listening(address)
             held = await FetchedAnew(network).holding(datetime.date.today())
             card, catalog = held.card, held.catalog
@@ -56,7 +57,7 @@ async def _ask(
     slot: str,
     screen: DemoScreen,
     store: SignalStore,
-    network: Transport,
+    network: GrpcTransport,
 ) -> bytes:
     """One round trip; returns the bytes that left."""
     query = exchange.ask(slot, store, SystemBits()).query
@@ -78,4 +79,4 @@ async def _measure(exchange: Exchange, draws: int, screen: DemoScreen) -> None:
 
 def _favorites(catalog: Catalog, space: FeatureSpace) -> dict[int, float]:
     likings = {title_key(label): rating for label, rating in FAVORITES.items()}
-    return ratings_of(likings, TitleIndex(catalog), space.scale)
+    return ratings_of(likings, TitleIndex(catalog), space.scale)[0]

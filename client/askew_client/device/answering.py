@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from askew.ranking import Slate
 from askew_client.asking import Question
@@ -17,45 +17,38 @@ from askew_client.ways.words import in_words
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A question that was sent, what it was asked by, in which slot, and what came back."""
+class Prepared:
+    """A question that is paid for and encoded, what it is asked by, and in which slot."""
 
-    exchange: Exchange
+    model: Model
+    taken: Taken
+    document: ProfileDocument = field(repr=False)
+    exchange: Exchange = field(repr=False)
     question: Question
-    slate: Slate
     slot: str
+    request: bytes
 
 
-def ranked_here(
-    model: Model, document: ProfileDocument, settings: ClientSettings, taken: Taken
-) -> Answer:
+def ranked_here(exchange: Exchange, model: Model, settings: ClientSettings, taken: Taken) -> Answer:
     """The best of what this device holds or has met."""
-    exchange = model.exchange(document, settings)
-    return present.answer_of(
-        exchange,
-        exchange.rank_all(settings.k),
-        model.titles,
-        way=in_words(taken, model.card),
-        unused=model.unused(document),
-    )
+    ranking = exchange.rank_all(settings.k)
+    return present.answer_of(exchange, ranking, model.titles, way=in_words(taken, model.card))
 
 
 def ranked_with(
-    asked: Asked, model: Model, document: ProfileDocument, settings: ClientSettings, taken: Taken
+    asked: Prepared, slate: Slate, exchange: Exchange, model: Model, settings: ClientSettings
 ) -> Answer:
-    """The best of that and of what came; the model and the profile have met it.
+    """The best of that and of what came; the exchange and the model have met it.
 
     Where payloads came, what has none cannot be read, so the ranking is of what came alone.
     """
-    exchange, places = model.exchange(document, settings), model.places_of(asked.slate)
-    only = bool(asked.slate.payloads)
+    places, only = model.places_of(slate), bool(slate.payloads)
     return present.answer_of(
         exchange,
         exchange.rank_only(places) if only else exchange.rank_all(settings.k),
         model.titles,
-        way=in_words(taken, model.card),
-        came=present.payloads_of(places, asked.slate),
+        way=in_words(asked.taken, model.card),
+        came=present.payloads_of(places, slate),
         departure=present.departure_of(exchange, asked.question.remembered, asked.slot),
         cost=present.cost_after(asked.exchange, asked.question.remembered),
-        unused=model.unused(document),
     )

@@ -74,9 +74,8 @@ class Companion(QuestionDesk):
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing of it is rated."""
-        document = self._profile.read()
-        model = self._with_met(self._connected(), document.met)
-        exchange = model.exchange(document, self._settings)
+        model = self._connected()
+        exchange = self._exchange_of(model, self._profile.read(), self._settings)
         return present.bars_of(exchange, model.ends) if exchange.ratings else ()
 
     def shared_titles(self) -> tuple[Title, ...]:

@@ -21,6 +21,7 @@ from askew_client.profile.document import ProfileDocument
 from askew_client.profile.met import Met, MetItem
 from askew_client.profile.title_search import Titles, TitleSearch
 from askew_client.settings.settings import ClientSettings
+from askew_client.storage.guard import Guard
 from askew_client.transport.protocol import Holding
 from askew_client.views.values import Connection
 from askew_client.ways.choice import Held
@@ -96,15 +97,19 @@ class Model:
             alone=self,
         )
 
-    def exchange(self, document: ProfileDocument, settings: ClientSettings) -> Exchange:
+    def exchange(
+        self, document: ProfileDocument, settings: ClientSettings, guard: Guard | None = None
+    ) -> Exchange:
         """A person with this model, which has met what they met, asking by these settings."""
-        ratings = present.ratings_of(document.likings(), self.index, self.card.space.scale)
+        guard = guard or Guard()
+        with guard.private():
+            ratings, unused = present.ratings_of(
+                document.likings(), self.index, self.card.space.scale
+            )
         catalog, parts, n_held = self.catalog, self.contributions, self.held.n_items
-        return Exchange(self.card, catalog, settings, ratings, parts, self.edition, n_held)
-
-    def unused(self, document: ProfileDocument) -> int:
-        """How many ratings are of titles that are not known here."""
-        return sum([key not in self.index for key in document.likings()])
+        return Exchange(
+            self.card, catalog, settings, ratings, parts, self.edition, n_held, unused, guard
+        )
 
     def met_in(self, slate: Slate) -> tuple[MetItem, ...]:
         """The items of an answer that the device does not hold."""

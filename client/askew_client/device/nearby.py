@@ -1,6 +1,7 @@
 """Questions near a place: the other half of the device's facade, beside Companion.
 
-Two calls a question, the card and the answer, and one where the card is known. Which calls are
+A question is one connection: the card of the server is kept like a catalog, and a first contact
+fetches it before. Which calls are
 made, and their bytes, depends on the settings, the collection, which place was chosen, the ledger
 and the replies: never on where a named place is, on wishes, filters or ratings, and never on the
 answer: there is no second question because results were far, or because no result passes. A
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from askew.errors import AskewError, Malformed, NotFound, ParameterError, WireError
@@ -25,17 +26,28 @@ from askew_client.asking import Question, ask
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
-from askew_client.places.errands import asker_on
+from askew_client.places.errands import asker_on, fresh_errand
 from askew_client.places.pick import Judged, judged, maybe, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, slot_of
-from askew_client.transport.protocol import Transport
+from askew_client.transport.protocol import Library, Network
 from askew_client.views.near import NearAnswer, NearQuote, NearResult
 from askew_client.views.place_forecast import PlaceForecast
 from askew_client.views.problems import Setback, setback_of
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A question that is paid for and encoded, what asks it, and in which slot."""
+
+    card: MetricCard
+    asker: NearAsker = field(repr=False)
+    question: Question
+    slot: str
+    request: bytes
 
 
 class Nearby(PlaceDesk):
@@ -43,9 +55,10 @@ class Nearby(PlaceDesk):
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
-        transport: Transport,
+        network: Network,
         settings: ClientSettings,
         *,
+        library: Library,
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
@@ -54,8 +67,10 @@ class Nearby(PlaceDesk):
     ) -> None:
         """now: the device's clock, by which opening hours are read; it is never sent."""
         super().__init__(settings, profile=profile, signals=signals, bits=bits, today=today)
-        self._transport, self._now = transport, now
+        profile.apart_from(network.guard)
+        self._network, self._library, self._now = network, library, now
         self._card: MetricCard | None = None
+        self._unnamed: tuple[Spot, str] | None = None  # charged, and not answered yet
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on: of positions that are yet to be drawn."""
@@ -68,19 +83,22 @@ class Nearby(PlaceDesk):
         return self._card
 
     async def connect(self) -> MetricCard | Setback:
-        """Fetch the card, again if need be. It names the collections; no item is downloaded."""
+        """Read the card that is kept, fetched first where none is. It names the collections; no
+        item is downloaded.
+        """
         try:
-            return await self._fetch()
+            async with self._network.turn():
+                return await self._fetch()
         except AskewError as error:
             return setback_of(error)
 
     async def quote(self, collection: str, place: str | Spot = "home") -> NearQuote | Setback:
         """What a question would cost now. Connects if need be; nothing is drawn or charged."""
         try:
-            errand = await asyncio.to_thread(self.errand, place)
-            card = self._card or await self._fetch()
-            asker = _on(card, collection, errand, self._settings)
-            return await asyncio.to_thread(self._quote, asker)
+            async with self._network.turn():
+                errand = await asyncio.to_thread(self.errand, place)
+                card = self._card or await self._fetch()
+                return await asyncio.to_thread(self._quote, card, collection, errand)
         except AskewError as error:
             return setback_of(error)
 
@@ -101,18 +119,25 @@ class Nearby(PlaceDesk):
         try:
             if not isinstance(wishes, Wishes):
                 raise ParameterError("wishes", type(wishes).__name__, "Wishes")
-            errand = await asyncio.to_thread(self.errand, place)
-            document = await asyncio.to_thread(self._profile.read)
-            card = self._card or await self._fetch()
-            asker = _on(card, collection, errand, self._settings)
-            draw = partial(ask, asker, slot_of(self._today()), second_space=second_space)
-            question = await asyncio.to_thread(draw, self._signals, self._bits)
-            slate = await self._transport.retrieve(question.query, card)
-            show = partial(self._answer, card, asker, question, slate, document, wishes)
-            return await asyncio.to_thread(show)
+            async with self._network.turn():
+                errand = await asyncio.to_thread(self.errand, place)
+                document = await asyncio.to_thread(self._profile.read)
+                card = self._card or await self._fetch()
+                prepare = partial(
+                    self._prepare, card, collection, errand, second_space=second_space
+                )
+                prepared = await asyncio.to_thread(prepare)
+                if not isinstance(place, str):
+                    self._unnamed = place, prepared.asker.handle
+                reply = await self._network.retrieve(prepared.request)
+                answer = await asyncio.to_thread(self._open, prepared, reply, document, wishes)
+                self._unnamed = None
+                return answer
+        except WireError as error:
+            self._card = None  # the next question fetches the card first: it may be another
+            await self._library.forget_metric_card()
+            return setback_of(error)
         except AskewError as error:
-            if isinstance(error, WireError):
-                self._card = None  # the next question fetches the card first: it may be another
             return setback_of(error)
 
     def forecast(self, true: Position, level: Level, k: int, draws: int = 200) -> PlaceForecast:
@@ -127,10 +152,18 @@ class Nearby(PlaceDesk):
         return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
 
     async def _fetch(self) -> MetricCard:
-        self._card = await self._transport.metric_card()
+        self._card = await self._library.metric_card(self._today())
+        self._network.worked_in_public()
         return self._card
 
-    def _quote(self, asker: NearAsker) -> NearQuote:
+    def errand(self, place: str | Spot) -> Errand:
+        """As a desk does; where a charge for this very spot was not answered, by that signal."""
+        if isinstance(place, str) or self._unnamed is None or self._unnamed[0] != place:
+            return super().errand(place)
+        return fresh_errand(place, self._unnamed[1], self._settings)
+
+    def _quote(self, card: MetricCard, collection: str, errand: Errand) -> NearQuote:
+        asker = _on(card, collection, errand, self._settings)
         account = self._signals.account()
         slot = slot_of(self._today())
         slot, stored = self._signals.find(asker.space_version, slot, asker.handle)
@@ -138,16 +171,33 @@ class Nearby(PlaceDesk):
         second = stored is None and account.has_other_space(asker.space_version, slot)
         return NearQuote(asker.collection, cost, second)
 
-    def _answer(  # noqa: PLR0913, PLR0917  # all that an answer shows
-        self,
-        card: MetricCard,
-        asker: NearAsker,
-        question: Question,
-        slate: Slate,
-        document: ProfileDocument,
-        wishes: Wishes,
+    def _prepare(
+        self, card: MetricCard, collection: str, errand: Errand, *, second_space: bool
+    ) -> Prepared:
+        """All that is private of a question before its connection: charge and draw the signal,
+        encode the request.
+        """
+        asker, slot = _on(card, collection, errand, self._settings), slot_of(self._today())
+        with self._network.guard.private():
+            question = ask(asker, slot, self._signals, self._bits, second_space=second_space)
+        request = self._network.encoded(question.query)
+        return Prepared(card, asker, question, slot, request)
+
+    def _open(
+        self, prepared: Prepared, reply: bytes, document: ProfileDocument, wishes: Wishes
     ) -> NearAnswer:
-        """Raises Malformed for an item that lies elsewhere than the server says."""
+        """All that is private after it: read the reply, and rank. Raises a WireError for a hostile
+        reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
+        server says.
+        """
+        slate = self._network.decoded(reply, prepared.question.query, prepared.card)
+        with self._network.guard.private():
+            return self._answer(prepared, slate, document, wishes)
+
+    def _answer(
+        self, prepared: Prepared, slate: Slate, document: ProfileDocument, wishes: Wishes
+    ) -> NearAnswer:
+        card, asker = prepared.card, prepared.asker
         if not all(asker.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
         asked = card.collection(asker.collection)
@@ -159,7 +209,7 @@ class Nearby(PlaceDesk):
             {key: stars(each) for key, each in document.likings().items()},
             self._now(),
         )
-        remembered = question.remembered
+        remembered = prepared.question.remembered
         names = tuple(each.name for each in asked.attributes)
         return NearAnswer(
             collection=asked.name,
@@ -172,7 +222,7 @@ class Nearby(PlaceDesk):
             true=asker.true,
             cost=asker.cost(
                 self._signals.account(),
-                slot_of(self._today()),
+                prepared.slot,
                 remembered.signal,
                 fresh=remembered.fresh,
             ),

@@ -67,18 +67,20 @@ def title_of(item: Item) -> Title:
 
 def ratings_of(
     likings: Mapping[str, Liking], known: TitleIndex, scale: RatingScale
-) -> dict[int, float]:
-    """The ratings {item id: rating} that this catalog knows, on its server's scale.
+) -> tuple[dict[int, float], int]:
+    """The ratings {item id: rating} that this catalog knows, on its server's scale, and how many it
+    does not know.
 
     likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
     its nearest end; a title that the catalog lacks is skipped.
     """
     rated = [(known.get(key), liking) for key, liking in likings.items()]
-    return {
+    found = {
         item: scale.highest if liking is None else min(max(liking, scale.lowest), scale.highest)
         for item, liking in rated
         if item is not None
     }
+    return found, sum(item is None for item, _ in rated)
 
 
 def bars_of(exchange: Exchange, ends: Sequence[tuple[str, str]]) -> tuple[Bar, ...]:
@@ -108,7 +110,6 @@ def answer_of(  # noqa: PLR0913
     came: Mapping[int, bytes | None] = MappingProxyType({}),
     departure: Departure | None = None,
     cost: Cost | None = None,
-    unused: int,
 ) -> Answer:
     """A private ranking, ready to show. titles are the catalog's. came: the items that an answer
     brought, with their payloads.
@@ -121,7 +122,7 @@ def answer_of(  # noqa: PLR0913
         simulated=exchange.card.simulated,
         results=results_of(exchange, ranking, titles, came),
         used=len(exchange.ratings),
-        unused=unused,
+        unused=exchange.unused,
     )
 
 

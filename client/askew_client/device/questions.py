@@ -13,7 +13,7 @@ from askew.errors import AskewError, ParameterError, StaleSpace
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew_client.device import present
-from askew_client.device.answering import Asked, ranked_here, ranked_with
+from askew_client.device.answering import Prepared, ranked_here, ranked_with
 from askew_client.device.model import Model
 from askew_client.exchange import Exchange
 from askew_client.held.calendar import usable
@@ -24,7 +24,7 @@ from askew_client.profile.editor import ProfileDesk
 from askew_client.profile.met import Met
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
-from askew_client.transport.protocol import Library, Transport
+from askew_client.transport.protocol import Library, Network
 from askew_client.views.problems import Setback, setback_of
 from askew_client.views.rated import PastAnswer
 from askew_client.views.values import Answer, Connection, Quote, Refreshed
@@ -42,7 +42,7 @@ class QuestionDesk(ProfileDesk):
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
         self,
-        transport: Transport,
+        network: Network,
         settings: ClientSettings,
         *,
         profile: ProfileStore,
@@ -53,7 +53,8 @@ class QuestionDesk(ProfileDesk):
     ) -> None:
         """`open_companion` in `opening` builds one with a real network and real stores."""
         super().__init__(profile)
-        self._transport, self._settings = transport, settings
+        profile.apart_from(network.guard)
+        self._network, self._settings = network, settings
         self._signals, self._bits, self._today = signals, bits, today
         self._library = library
         self._model: Model | None = None  # without the items that were met
@@ -65,8 +66,9 @@ class QuestionDesk(ProfileDesk):
         from askew_client.device.nearby import Nearby
 
         return Nearby(
-            self._transport,
+            self._network,
             self._settings,
+            library=self._library,
             profile=self._profile,
             signals=self._signals,
             bits=self._bits,
@@ -78,7 +80,8 @@ class QuestionDesk(ProfileDesk):
         this; calling it again reads it again.
         """
         try:
-            return (await self._fetch()).connection
+            async with self._network.turn():
+                return (await self._fetch()).connection
         except AskewError as error:
             return setback_of(error)
 
@@ -89,12 +92,13 @@ class QuestionDesk(ProfileDesk):
         from the next question on.
         """
         try:
-            found = await self._library.refresh()
-            model = self._model
-            # Another program may have fetched it for this one.
-            if model is not None and (found.fetched or date_of(model.edition) != found.edition):
-                await self._fetch()
-            return found
+            async with self._network.turn():
+                found = await self._library.refresh()
+                model = self._model
+                # Another program may have fetched it for this one.
+                if model is not None and (found.fetched or date_of(model.edition) != found.edition):
+                    await self._fetch()
+                return found
         except AskewError as error:
             return setback_of(error)
 
@@ -105,10 +109,11 @@ class QuestionDesk(ProfileDesk):
         a quote and then cannot ask would be heard to stop.
         """
         try:
-            if self._model is None:
-                await asyncio.to_thread(self._profile.read)
-            model = await self._current()
-            return await asyncio.to_thread(self._quote, model)
+            async with self._network.turn():
+                if self._model is None:
+                    await asyncio.to_thread(self._profile.read)
+                model = await self._current()
+                return await asyncio.to_thread(self._quote, model)
         except AskewError as error:
             return setback_of(error)
 
@@ -125,38 +130,70 @@ class QuestionDesk(ProfileDesk):
         charged if that ends in between.
         """
         try:
-            document = await asyncio.to_thread(self._profile.read)
-            model = await self._current()
-            taken = choose(self._settings, model.card, model.held)
-            if taken.way is not Way.SIGNAL:
-                return await asyncio.to_thread(self._ranked_here, model, document, taken)
-            exchange = await asyncio.to_thread(self._exchange_of, model, document, taken.settings)
-            slot = slot_of(self._today()) if quoted is None else quoted.slot
-            asked = await self._ask(exchange, slot, second_space=second_space)
-            return await asyncio.to_thread(self._ranked_with, model, asked, taken)
+            async with self._network.turn():
+                return await self._asked(second_space=second_space, quoted=quoted)
+        except StaleSpace as error:
+            model, self._model = self._model, None
+            if model is not None:  # the next question is a first contact
+                await self._library.forget(model.edition)
+            return setback_of(error)
         except AskewError as error:
-            if isinstance(error, StaleSpace):
-                self._model = None  # another program may have fetched the new edition
             return setback_of(error)
 
-    async def _ask(self, exchange: Exchange, slot: str, *, second_space: bool) -> Asked:
-        ask = partial(exchange.ask, slot, self._signals, self._bits, second_space=second_space)
-        question = await asyncio.to_thread(ask)
-        slate = await self._transport.retrieve(question.query, exchange.card)
-        return Asked(exchange, question, slate, slot)
+    async def quiet(self) -> None:
+        """Wait until no connection is open: what is private waits until then."""
+        await self._network.quiet()
 
-    def _ranked_here(self, model: Model, document: ProfileDocument, taken: Taken) -> Answer:
+    async def _asked(self, *, second_space: bool, quoted: Quote | None) -> Answer:
+        """Everything private, then the connection, then everything private."""
+        document = await asyncio.to_thread(self._profile.read)
+        model = await self._current()
+        taken = choose(self._settings, model.card, model.held)
+        if taken.way is not Way.SIGNAL:
+            return await asyncio.to_thread(self._rank_here, model, document, taken)
+        slot = slot_of(self._today()) if quoted is None else quoted.slot
+        prepare = partial(self._prepare, model, document, taken, slot, second_space=second_space)
+        prepared = await asyncio.to_thread(prepare)
+        reply = await self._network.retrieve(prepared.request)
+        return await asyncio.to_thread(self._open, prepared, reply)
+
+    def _prepare(
+        self,
+        model: Model,
+        document: ProfileDocument,
+        taken: Taken,
+        slot: str,
+        *,
+        second_space: bool,
+    ) -> Prepared:
+        """All that is private of a question before its connection: match titles, encode the
+        profile, charge and draw the signal, encode the request.
+        """
+        exchange = self._exchange_of(model, document, taken.settings)
+        question = exchange.ask(slot, self._signals, self._bits, second_space=second_space)
+        request = self._network.encoded(question.query)
+        return Prepared(model, taken, document, exchange, question, slot, request)
+
+    def _open(self, prepared: Prepared, reply: bytes) -> Answer:
+        """All that is private after it: read the reply, rank, remember. Raises a WireError for a
+        hostile reply, of which nothing is kept, and which is not asked for again.
+        """
+        exchange, model = prepared.exchange, prepared.model
+        slate = self._network.decoded(reply, prepared.question.query, exchange.card)
+        exchange.check_slate(slate)
+        document = self._meet(model, slate)
         whole = self._with_met(model, document.met)
-        answer = ranked_here(whole, document, self._settings, taken)
+        same = document.ratings == prepared.document.ratings
+        if exchange.catalog is not whole.catalog or not same:
+            exchange = self._exchange_of(model, document, exchange.settings)
+        answer = ranked_with(prepared, slate, exchange, whole, self._settings)
+        return self._kept(answer, prepared.slot)
+
+    def _rank_here(self, model: Model, document: ProfileDocument, taken: Taken) -> Answer:
+        exchange = self._exchange_of(model, document, self._settings)
+        whole = self._with_met(model, document.met)
+        answer = ranked_here(exchange, whole, self._settings, taken)
         return self._kept(answer, slot_of(self._today()))
-
-    def _ranked_with(self, model: Model, asked: Asked, taken: Taken) -> Answer:
-        """Raises Malformed for a hostile slate, of which nothing is kept."""
-        asked.exchange.check_slate(asked.slate)
-        document = self._meet(model, asked.slate)
-        whole = self._with_met(model, document.met)
-        answer = ranked_with(asked, whole, document, self._settings, taken)
-        return self._kept(answer, asked.slot)
 
     def _meet(self, model: Model, slate: Slate) -> ProfileDocument:
         """Keep the items of an answer that this device does not hold."""
@@ -182,7 +219,7 @@ class QuestionDesk(ProfileDesk):
     async def _fetch(self) -> Model:
         self._model = Model.of(await self._library.holding(self._today()))
         self._know(self._model)
-        self._transport.mark()
+        self._network.worked_in_public()
         return self._model
 
     def _quote(self, model: Model) -> Quote:
@@ -228,4 +265,5 @@ class QuestionDesk(ProfileDesk):
     def _exchange_of(
         self, model: Model, document: ProfileDocument, settings: ClientSettings
     ) -> Exchange:
-        return self._with_met(model, document.met).exchange(document, settings)
+        whole = self._with_met(model, document.met)
+        return whole.exchange(document, settings, self._network.guard)

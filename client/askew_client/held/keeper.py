@@ -112,8 +112,11 @@ class Keeper:
         """The current edition, looked for now."""
         record, edition = await asyncio.to_thread(self._shelf.record), edition_of(day)
         try:
-            version, looks = await self._announced(record.announced, edition)
-            body, fetched = await self._body(record, version)
+            async with self._source:
+                version, looks = await self._announced(record.announced, edition)
+                body, fetched = await self._body(record, version)
+            if body is None:  # what came is read when the connection is closed
+                body = await self._finished(version)
         except Malformed:
             held = record.held
             if held is not None and not usable(held.edition, day):
@@ -143,8 +146,8 @@ class Keeper:
         limit = f"at least {seen[-1].size}, the bytes that a device of this server must hold"
         raise ParameterError("byte_budget", self._budget, limit)
 
-    async def _body(self, record: Record, version: Version) -> tuple[bytes, int]:
-        """The body that is held already, or a new one."""
+    async def _body(self, record: Record, version: Version) -> tuple[bytes | None, int]:
+        """The body that is held already, or None, and how many bytes of a new one came."""
         kept = await asyncio.to_thread(self._shelf.body, version)
         if kept is not None:
             return kept, 0
@@ -153,13 +156,20 @@ class Keeper:
             if record.announced != version:  # where it broke off would mark the device for good
                 draft.discard()
             await asyncio.to_thread(self._settle, replace(record, announced=version))
-            fetched = await fetch(self._source, version.edition, version.part, head, draft)
-            return await asyncio.to_thread(self._shelf.finish, head, self._check), fetched
+            return None, await fetch(self._source, version.edition, version.part, head, draft)
         except Malformed:
             draft.discard()
             raise
         except OSError as error:
             raise ShelfError(f"what was fetched cannot be kept: {error.strerror}") from None
+
+    async def _finished(self, version: Version) -> bytes:
+        """A body that came whole, checked and in its place."""
+        try:
+            return await asyncio.to_thread(self._shelf.finish, version.head, self._check)
+        except Malformed:
+            self._shelf.draft(version.head).discard()
+            raise
 
     def _settle(self, record: Record) -> None:
         """Remember, and remove what nobody needs any more."""

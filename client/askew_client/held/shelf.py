@@ -1,4 +1,5 @@
-"""Where a device keeps what it holds of one server's catalog: one file, named by its digest.
+"""Where a device keeps what it holds of one server: a catalog in one file, named by its digest, or
+the card of a server of places.
 
 Beside it lies a small record: which edition it is of, and when the device looks next. A record that
 cannot be read is none, and a file that is not what its name says is removed: what is missing is
@@ -24,7 +25,8 @@ from askew_client.held.calendar import Turn
 from askew_client.held.fetch import Draft
 from askew_client.storage.private_file import check_own, make_directory, replace_file
 
-_RECORD, _LOCK = "record.json", "lock"
+_RECORD, _LOCK, _CARD = "record.json", "lock", "card"
+_DAY_BYTES = 8
 _LARGEST_RECORD = 1 << 16  # bytes
 _WAIT = 0.05  # seconds between two looks at a lock
 
@@ -95,6 +97,30 @@ class Shelf:
                 path.unlink()
             return None
         return body
+
+    def metric_card(self) -> tuple[int, bytes] | None:
+        """The Monday of a card of places that lies there, and its bytes. Raises ShelfError."""
+        path = self.directory / _CARD
+        check_own(path, "card of what is held", ShelfError)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        return int.from_bytes(data[:_DAY_BYTES], "big"), data[_DAY_BYTES:]
+
+    def keep_metric_card(self, edition: int, card: bytes) -> None:
+        """Replace it. Raises ShelfError."""
+        try:
+            replace_file(self.directory / _CARD, edition.to_bytes(_DAY_BYTES, "big") + card)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def forget_metric_card(self) -> None:
+        """Remove it. Raises ShelfError."""
+        try:
+            (self.directory / _CARD).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from None
 
     def draft(self, head: Head) -> Draft:
         """The draft of a body, new or begun before."""

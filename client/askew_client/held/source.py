@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from askew.held_file import Part
 
@@ -11,7 +12,18 @@ _EPOCH = datetime.date(1970, 1, 1)
 
 
 class HeldSource(Protocol):
-    """A way to the files of one server. It is told a date and a place in a file, and no more."""
+    """A way to the files of one server: entered, it is a connection, which is closed when it is
+    left. It is told a date and a place in a file, and no more.
+    """
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """A piece of a file from byte `start` on, at most PIECE_BYTES: the head alone from 0,

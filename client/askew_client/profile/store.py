@@ -16,6 +16,7 @@ from askew.randomness import RandomBits
 from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.encryption import NO_KEY, Key, Lock, Sealed
+from askew_client.storage.guard import Guard
 from askew_client.storage.private_database import PrivateDatabase
 
 _SCHEMA = """
@@ -42,6 +43,13 @@ class ProfileStore:
         self._key = NO_KEY
         self._last: tuple[Sealed, ProfileDocument] | None = None  # as it was read, and what it says
         self._file = PrivateDatabase(path, "profile", 0x41736B70, 2, _SCHEMA, ProfileError)
+        self._guard = Guard()
+
+    def apart_from(self, guard: Guard) -> None:
+        """Be neither read nor written while a connection of this device is open: methods raise
+        ConnectionOpen then.
+        """
+        self._guard = guard
 
     @property
     def lock(self) -> Lock:
@@ -67,19 +75,20 @@ class ProfileStore:
         """The profile; an empty one where there is no file. The same object while it is the same:
         it is read with every key press.
         """
-        sealed, last = self._sealed(), self._last
-        if last is not None and last[0] != sealed:
-            last = self._last = None  # before what may fail: another program may have locked it
-        if sealed is None:
-            return ProfileDocument()
-        key = self._key_of(sealed)
-        if last is None:
-            last = self._last = (sealed, _document(sealed, key))
-        return last[1]
+        with self._guard.private():
+            sealed, last = self._sealed(), self._last
+            if last is not None and last[0] != sealed:
+                last = self._last = None  # before what may fail: another program may have locked it
+            if sealed is None:
+                return ProfileDocument()
+            key = self._key_of(sealed)
+            if last is None:
+                last = self._last = (sealed, _document(sealed, key))
+            return last[1]
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
         """Replace the profile by what `edit` makes of it, in one transaction."""
-        with self._file.transaction() as database:
+        with self._guard.private(), self._file.transaction() as database:
             sealed = _find(database)
             key = NO_KEY if sealed is None else self._key_of(sealed)
             document = edit(_document(sealed, key))
@@ -177,6 +186,7 @@ class PassingProfile(ProfileStore):
 
     def __init__(self, document: ProfileDocument | None = None) -> None:
         self._document = document or ProfileDocument()
+        self._guard = Guard()
 
     @property
     def lock(self) -> Lock:
@@ -193,11 +203,13 @@ class PassingProfile(ProfileStore):
 
     def read(self) -> ProfileDocument:
         """The profile."""
-        return self._document
+        with self._guard.private():
+            return self._document
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
         """Replace the profile."""
-        self._document = edit(self._document)
+        with self._guard.private():
+            self._document = edit(self._document)
         return self._document
 
     def check_erasable(self) -> None:

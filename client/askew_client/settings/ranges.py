@@ -36,13 +36,13 @@ _POSITIVE: Final = (
     "max_axes_diameter",
     "max_diameter",
     "max_one_rating",
-    "pace",
+    "interval",
     "timeout",
 )
 _MOST: Final = 1e24  # what a flag has digits for, and far from what overflows in a float
 WAYS: Final = ("auto", "whole", "shared", "signal")
 # Far longer ones overflow the clocks that they are told to.
-_SECONDS: Final = {"timeout": (0.0, 3600), "pace": (0.0001, 3600)}
+_SECONDS: Final = {"timeout": (0.0, 3600), "interval": (0.1, 3600)}
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ class ClientSettings:
     follows from numbers that a server chooses; training keeps both limits, and made .3 to .52 of
     the ratings tried. Neither limit
     concerns bucket_rr, whose epsilon holds for every pair of people.
-    pace: seconds; a call is sent a whole number of these after the server's last reply,
-    so that the time between them does not tell how much work a profile made.
+    interval: seconds from the end of one connection to the start of the next, whatever the device
+    does in between, so that this time does not tell how much work a profile made.
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
     which are trusted in place of the public authorities, and then on this machine too; "" trusts
     those.
@@ -91,7 +91,7 @@ class ClientSettings:
     monthly_cap: ExactNumber = ExactNumber(32)
     max_diameter: float = float(DEVICE_REACH.diameter)
     max_one_rating: float = float(DEVICE_REACH.one_rating)
-    pace: float = 0.25
+    interval: float = 0.5
     timeout: float = 8.0
     authority: str = ""
     way: WayName = "auto"

@@ -94,7 +94,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "monthly_cap": exact_number,
     "max_diameter": _decimal,
     "max_one_rating": _decimal,
-    "pace": _decimal,
+    "interval": _decimal,
     "timeout": _decimal,
     "authority": _text,
     "way": _text,

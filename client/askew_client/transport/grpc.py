@@ -1,31 +1,28 @@
-"""The network: one gRPC channel to one server.
+"""The network: gRPC connections to one server, each opened, used and closed.
 
-Messages cross as bytes; `askew.wire.convert` makes and checks them, and `retries` sends the same
-again. Plain text is spoken to this machine only; everywhere else it is TLS, and here too where an
-authority is named. No call says who asks.
+Messages cross as bytes, and `retries` sends the same again. Plain text is spoken to this machine
+only; everywhere else it is TLS, and here too where an authority is named. No call says who asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 import grpc
 import grpc.aio
 
-from askew.errors import AskewError, Malformed, NotFound, OtherKind, ParameterError, StaleSpace
-from askew.held_file import PIECE_BYTES, Part
-from askew.metric_card import Card, MetricCard
+from askew.errors import Malformed, ParameterError
 from askew.model_card import MAX_PAYLOAD
 from askew.randomness import SystemBits
-from askew.ranking import Slate
-from askew.signal import Query
-from askew.wire import convert, status
+from askew.wire import status
 from askew.wire.trust import checked_authority, credentials_for
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.transport.retries import persistent
+from askew_client.transport.calls import Calls
+from askew_client.transport.retries import drawn_pauses, persistent
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 _MOST_BYTES = 64 * MAX_PAYLOAD + (1 << 20)  # a reply of 64 items whole, and their words
@@ -35,12 +32,14 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.max_receive_message_length", _MOST_BYTES),
     ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
+    ("grpc.use_local_subchannel_pool", 1),  # a channel that is closed keeps no connection
 ]
-_Value = TypeVar("_Value")
+_LOOKS, _BETWEEN = 200, 0.0005  # how often, and seconds: for gRPC to close a descriptor
 
 
-class GrpcTransport:
-    """A channel to `target` ("host:port"). Use as an async context manager.
+class GrpcTransport(Calls):
+    """A way to `target` ("host:port"). Entered, it is a connection, for all calls until it is left;
+    a call outside has one of its own. Once left, its descriptor is closed.
 
     authority: a file of certificates in PEM, trusted in place of the public authorities; "" trusts
     those. Raises ParameterError for a target that is not host:port, or a file that is no use.
@@ -49,13 +48,27 @@ class GrpcTransport:
     def __init__(self, target: str, timeout: float, authority: str = "") -> None:
         self._target = target
         self._timeout = timeout
-        credentials = credentials_for(target, _read(authority) if authority else None)
-        if credentials is None:
-            self.channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
-        else:
-            self.channel = grpc.aio.secure_channel(target, credentials, options=_OPTIONS)
+        self._credentials = credentials_for(target, _read(authority) if authority else None)
+        self._channel: grpc.aio.Channel | None = None
+        self._before: set[str] = set()  # sockets
+
+    @property
+    def channel(self) -> grpc.aio.Channel:
+        """The connection, while there is one."""
+        if self._channel is None:
+            raise RuntimeError("not connected")
+        return self._channel
 
     async def __aenter__(self) -> Self:
+        if self._channel is not None:
+            raise RuntimeError("connected already")
+        self._pauses, self._before = drawn_pauses(SystemBits()), _own_sockets()
+        if self._credentials is None:
+            self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
+        else:
+            self._channel = grpc.aio.secure_channel(
+                self._target, self._credentials, options=_OPTIONS
+            )
         return self
 
     async def __aexit__(
@@ -64,42 +77,27 @@ class GrpcTransport:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.channel.close()
+        channel, self._channel = self.channel, None
+        await channel.close()
+        # gRPC closes the descriptor in a thread of its own, a millisecond later.
+        for _ in range(_LOOKS):
+            if not _own_sockets() - self._before:
+                break
+            await asyncio.sleep(_BETWEEN)
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
-        """A piece of a file that devices hold."""
-        request = pb.GetHeldRequest(edition=edition, part=part, start=start)
-        try:
-            data = await self._call("GetHeld", request.SerializeToString())
-        except NotFound:
-            raise OtherKind("this server has no items for devices to hold", places=True) from None
-        piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
-        if len(piece) > PIECE_BYTES:
-            raise Malformed("a piece of a held file is too large")
-        return piece
-
-    async def metric_card(self) -> MetricCard:
-        """The public card of a server with a metric space."""
-        data = await self._call("GetModelCard", pb.GetModelCardRequest().SerializeToString())
-        return _checked(lambda: convert.metric_card_from_bytes(data))
-
-    async def retrieve(self, query: Query, card: Card) -> Slate:
-        """The server's answer: exactly query.k items. The same query sends the same bytes."""
-        data = await self._call("Retrieve", convert.query_to_bytes(query))
-        return _checked(lambda: convert.slate_from_bytes(data, card, query.k, query.collection))
-
-    def mark(self) -> None:
-        """A channel of its own keeps no pace."""
-
-    async def _call(self, method: str, request: bytes) -> bytes:
+    async def call(self, method: str, request: bytes) -> bytes:
+        """The reply to one call."""
+        if self._channel is None:
+            async with self:
+                return await self.call(method, request)
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
-        call = self.channel.unary_unary(f"/{_SERVICE}/{method}")
+        call = self._channel.unary_unary(f"/{_SERVICE}/{method}")
 
         async def send(seconds: float) -> bytes | None:
             return await call(request, timeout=seconds)
 
         try:
-            reply = await persistent(send, self._timeout, SystemBits())
+            reply = await persistent(send, self._timeout, self._pauses)
         except grpc.aio.AioRpcError as error:
             raise status.error_of(error.code(), self._target, error.details()) from None
         if reply is None:  # a status of success without a message
@@ -107,18 +105,18 @@ class GrpcTransport:
         return reply
 
 
+def _own_sockets() -> set[str]:
+    """The sockets of this process, where the system lists them."""
+    found: set[str] = set()
+    with suppress(OSError):  # there is no such list
+        for each in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                found.add(str(each.readlink()))
+    return {each for each in found if each.startswith("socket:")}
+
+
 def _read(authority: str) -> bytes:
     try:
         return checked_authority(Path(authority).expanduser().read_bytes(), authority)
     except (OSError, RuntimeError):  # no such file, or no such home
         raise ParameterError("authority", authority, "a file that can be read") from None
-
-
-def _checked(convert_reply: Callable[[], _Value]) -> _Value:
-    """A reply as a core type. Whatever is wrong with it is the server's doing: a WireError."""
-    try:
-        return convert_reply()
-    except (OtherKind, StaleSpace):
-        raise  # an honest server, and another one
-    except AskewError as error:
-        raise Malformed(f"the server's answer was refused: {error}") from None

@@ -10,35 +10,51 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from askew.break_even import DEVICE_BYTES
-from askew.errors import AskewError, Malformed
+from askew.editions import edition_of
+from askew.errors import AskewError, Malformed, OtherKind, WireError
+from askew.metric_card import MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.wire.held import held_from_body
+from askew_client.held.calendar import usable
 from askew_client.held.keeper import HeldFile, Keeper
 from askew_client.held.shelf import Shelf
 from askew_client.held.source import HeldSource
-from askew_client.transport.protocol import Holding
+from askew_client.transport.calls import METRIC_CARD, metric_card_of
+from askew_client.transport.protocol import Holding, Transport
 from askew_client.views.values import Refreshed
 
 _EPOCH = datetime.date(1970, 1, 1)
+
+
+class Calling(Protocol):
+    """What makes one call, by a connection that is closed when the reply is there."""
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        """The reply. Raises a TransportError or a WireError."""
 
 
 @dataclass(frozen=True)
 class KeptLibrary:
     """What lies on the shelf of a server. Implements Library. now: in seconds since 1970-01-01."""
 
+    shelf: Shelf
     keeper: Keeper
     reader: _Reader = field(repr=False)
+    network: Calling | None = None
     now: Callable[[], float] = time.time
 
     @classmethod
-    def on(cls, shelf: Shelf, source: HeldSource, byte_budget: int) -> KeptLibrary:
-        """The library of a shelf, filled from a source."""
+    def on(
+        cls, shelf: Shelf, source: HeldSource, byte_budget: int, network: Calling | None = None
+    ) -> KeptLibrary:
+        """The library of a shelf, its catalog from a source, its card from a server of places."""
         reader = _Reader()
         keeper = Keeper(shelf, source, byte_budget, SystemBits(), check=reader.check)
-        return cls(keeper, reader)
+        return cls(shelf, keeper, reader, network)
 
     async def holding(self, day: datetime.date) -> Holding:
         """What is held; fetched where nothing is whose questions are still answered."""
@@ -58,12 +74,40 @@ class KeptLibrary:
         """Look for the current edition if its turn has come."""
         return await self.keeper.refresh(int(self.now()))
 
+    async def metric_card(self, day: datetime.date) -> MetricCard:
+        """The card that is kept, for as long as a catalog of its week would be; else a new one,
+        read when its connection is closed.
+        """
+        today = (day - _EPOCH).days
+        kept = await asyncio.to_thread(self._kept_card, today)
+        if kept is not None:
+            return kept
+        if self.network is None:
+            raise OtherKind("here are no collections of places")
+        reply = await self.network.call("GetModelCard", METRIC_CARD)
+        card = await asyncio.to_thread(metric_card_of, reply)
+        await asyncio.to_thread(self.shelf.keep_metric_card, edition_of(today), reply)
+        return card
+
+    async def forget_metric_card(self) -> None:
+        """The next question fetches it."""
+        await asyncio.to_thread(self.shelf.forget_metric_card)
+
+    def _kept_card(self, today: int) -> MetricCard | None:
+        found = self.shelf.metric_card()
+        if found is None or not usable(found[0], today):
+            return None
+        try:
+            return metric_card_of(found[1])
+        except WireError:  # damaged
+            return None
+
 
 @dataclass(frozen=True)
 class FetchedAnew:
     """Keeps nothing: what is held is fetched whenever it is asked for. Implements Library."""
 
-    network: HeldSource
+    network: Transport
     byte_budget: int = DEVICE_BYTES
 
     async def holding(self, day: datetime.date) -> Holding:
@@ -78,6 +122,13 @@ class FetchedAnew:
         """Looks at once: there is nothing that could be as it was."""
         with self._passing() as library:
             return await library.refresh()
+
+    async def metric_card(self, day: datetime.date) -> MetricCard:  # noqa: ARG002
+        """The server's own."""
+        return metric_card_of(await self.network.call("GetModelCard", METRIC_CARD))
+
+    async def forget_metric_card(self) -> None:
+        """None is kept."""
 
     @contextmanager
     def _passing(self) -> Iterator[KeptLibrary]:

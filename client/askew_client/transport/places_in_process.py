@@ -15,9 +15,10 @@ from askew.metric_card import Card, MetricCard
 from askew.placement.hexagonal import place_on_map
 from askew.ranking import Slate
 from askew.signal import Query
+from askew_client.transport.in_process import InProcess
 
 
-class LocalPlaces:
+class LocalPlaces(InProcess):
     """Answers as a server with the rule `codebook` does. Implements Transport.
 
     The nearest item of each probe, and where several probes find one, the next nearest to the
@@ -32,6 +33,10 @@ class LocalPlaces:
             name: _on_sphere(np.array([each.coordinates for each in listings]))
             for name, listings in self._items.items()
         }
+
+    def card_for(self, collection: str) -> Card:  # noqa: ARG002
+        """The card: there is one."""
+        return self.card
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:  # noqa: ARG002
         """Refused: this is a server of places."""
@@ -54,9 +59,6 @@ class LocalPlaces:
         chosen = list(dict.fromkeys([*found, *nearest]))[: query.k]
         version = self.card.collection(query.collection).version
         return Slate.of_listings(version, [items[item] for item in sorted(chosen)])
-
-    def mark(self) -> None:
-        """Nobody listens."""
 
 
 def probes(query: Query) -> NDArray[np.float64]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from askew_client.held.source import HeldSource
+
 if TYPE_CHECKING:
-    from askew.held_file import Part
     from askew.metric_card import Card, MetricCard
     from askew.model_card import Catalog, ModelCard
     from askew.ranking import Slate
     from askew.signal import Query
+    from askew_client.storage.guard import Guard
     from askew_client.views.values import Refreshed
 
 
@@ -28,32 +31,62 @@ class Holding:
 
 
 class Library(Protocol):
-    """Where a device has what it holds."""
+    """Where a device has what it holds: a catalog, or the card of a server of places.
+
+    Methods raise as a Transport, and ShelfError.
+    """
 
     async def holding(self, day: datetime.date) -> Holding:
-        """What is held on this day; fetched, where it has to be. Raises as a Transport, and
-        ShelfError.
-        """
+        """What is held on this day; fetched, where it has to be."""
+
+    async def forget(self, edition: int) -> None:
+        """Hold this edition no more: the server answers about other items."""
 
     async def refresh(self) -> Refreshed:
-        """Look for the current edition if its turn has come. No question does. Raises alike."""
+        """Look for the current edition if its turn has come. No question does."""
+
+    async def metric_card(self, day: datetime.date) -> MetricCard:
+        """The public card of a server of places, as it is kept; fetched, where it has to be."""
+
+    async def forget_metric_card(self) -> None:
+        """Keep it no longer: the server's answers do not fit it."""
 
 
-class Transport(Protocol):
-    """A way to one server. Every method raises a TransportError or a WireError."""
+class Transport(HeldSource, Protocol):
+    """A way to one server: entered, it is a connection, which is closed when it is left."""
 
-    async def held(self, edition: int, part: Part, start: int) -> bytes:
-        """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
+    async def call(self, method: str, request: bytes) -> bytes:
+        """The reply to one call; a connection of its own where there is none.
 
-        The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
-        OtherKind where there is no such file.
+        Raises a TransportError or a WireError.
         """
 
-    async def metric_card(self) -> MetricCard:
-        """The public card of a server with a metric space."""
 
-    async def retrieve(self, query: Query, card: Card) -> Slate:
-        """The server's answer: exactly query.k items. The same query sends the same bytes."""
+class Network(Protocol):
+    """A server, as the device's questions use it: connections begin at public moments, and nothing
+    private is done while one exists.
+    """
 
-    def mark(self) -> None:
-        """What was done since the last reply was public: it took as long for everybody."""
+    guard: Guard
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """All of one question, alone. Its moment is fixed here, before anything private."""
+
+    def worked_in_public(self) -> None:
+        """What was done since the last connection took as long for everybody: a moment is fixed
+        anew, at least an interval from now.
+        """
+
+    async def quiet(self) -> None:
+        """Wait until no connection is open."""
+
+    def encoded(self, query: Query) -> bytes:
+        """A question as it will be sent: the same query is the same bytes."""
+
+    async def retrieve(self, request: bytes) -> bytes:
+        """Connect at the moment, send, receive, hang up. Raises NotReady, in which case nothing
+        was sent, a TransportError or a WireError.
+        """
+
+    def decoded(self, reply: bytes, query: Query, card: Card) -> Slate:
+        """The server's answer: exactly query.k items. Raises a WireError."""

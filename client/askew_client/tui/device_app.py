@@ -118,11 +118,14 @@ class DeviceApp(DiscreetApp[AskewError | OSError]):
         self.post_message(BudgetRead(await self.on_device(lambda device: device.budget())))
 
     async def on_device(self, act: Callable[[Companion], _Value]) -> _Value | Setback:
-        """Run one thing on the device in a thread, one at a time; an error is a Setback."""
+        """Run one thing on the device in a thread, one at a time and while no connection is open;
+        until then the screens show what is there. An error is a Setback.
+        """
         device = self.companion
         if device is None:
             return setback_of(AskewError("the device is still opening its files"))
         async with self._turn:
+            await device.quiet()
             try:
                 return await asyncio.to_thread(act, device)
             except AskewError as error:

@@ -23,18 +23,22 @@ from askew_client.opening import open_companion
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.places_in_process import LocalPlaces
 from askew_client.tui.simulated_places import COUNTRY, simulated_places
 
 HOME = Position(50.9375, 6.9603)  # nobody lives there: it is a station
 
 
-class SimulatedServers:
+class SimulatedServers(InProcess):
     """One server of tastes and one of places, behind one address. Implements Transport."""
 
     def __init__(self, tastes: LocalTransport, places: LocalPlaces) -> None:
         self._tastes, self._places = tastes, places
+
+    def card_for(self, collection: str) -> Card:
+        """Only places have collections."""
+        return (self._places if collection else self._tastes).card_for(collection)
 
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         """Of the tastes; places have nothing to hold."""
@@ -46,11 +50,8 @@ class SimulatedServers:
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """The answer of the server whose card this is."""
-        server = self._places if card is self._places.card else self._tastes
+        server = self._places if query.collection else self._tastes
         return await server.retrieve(query, card)
-
-    def mark(self) -> None:
-        """Nobody listens."""
 
 
 @asynccontextmanager

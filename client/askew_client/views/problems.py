@@ -11,8 +11,10 @@ from askew.errors import (
     AskewError,
     BudgetExceeded,
     ConfigError,
+    ConnectionOpen,
     LedgerError,
     LedgerFrozen,
+    NotReady,
     OtherKind,
     ParameterError,
     PlaceError,
@@ -43,6 +45,7 @@ class Trouble(Enum):
     WISHES = "the wishes cannot be read"
     SETTINGS = "a setting does not allow it"
     STORE = "a file cannot be used"
+    BUSY = "this device is at work"
     OTHER = "it did not work"
 
 
@@ -66,6 +69,8 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
     (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
+    (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),
+    (ConnectionOpen, Trouble.BUSY, "Try again when the answer is there."),
     (ShelfError, Trouble.STORE, "What is held stays as it is; try again."),
     (ConfigError, Trouble.STORE, "What you chose holds until the app ends; it is not kept."),
     (VaultError, Trouble.LOCKED, "Type the passphrase again; nothing was changed."),

@@ -111,7 +111,7 @@ async def test_a_timer_that_looks_by_the_calendar_fetches_48_bytes_where_nothing
     days = [monday() + datetime.timedelta(7 * week) for week in range(2)]
     names = {f"/{day}.{part}": file for day in days for part, file in files.items()}
     with static_host(names, secret=False) as host:
-        settings = ClientSettings(held_from=host.base, pace=0.001)
+        settings = ClientSettings(held_from=host.base)
         async with open_library(settings, directory=tmp_path) as (_, library):
             first = await library.refresh()
             due = first.next_look.timestamp()

@@ -15,7 +15,7 @@ from askew.editions import PERIOD, edition_of
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.held_file import Part
 from askew.item import Item
-from askew.metric_card import Card
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import SystemBits
 from askew.ranking import Slate
@@ -32,6 +32,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding, Library
+from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.values import Answer, Connection, Cost, Departure, Quote, Refreshed
 
@@ -92,7 +93,7 @@ class Device:
         self.today = TODAY
         self.signals = SignalStore(directory / "signals.sqlite", settings.caps)
         self.companion = Companion(
-            self.network,
+            ShapedTransport(lambda: self.network),
             settings,
             library=library or FetchedAnew(self.network, settings.byte_budget),
             profile=ProfileStore(directory / "profile.sqlite", SystemBits()),
@@ -361,6 +362,15 @@ class SharedShelf:
     async def holding(self, _: datetime.date) -> Holding:
         return self.held
 
+    async def metric_card(self, _: datetime.date) -> MetricCard:
+        raise NotImplementedError
+
+    async def forget_metric_card(self) -> None:
+        raise NotImplementedError
+
+    async def forget(self, edition: int) -> None:
+        raise NotImplementedError
+
     async def refresh(self) -> Refreshed:
         now = datetime.datetime.now(datetime.UTC)
         return Refreshed(date_of(self.held.edition), "whole", self.held.size, 0, now)
@@ -418,7 +428,7 @@ def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> 
     known = TitleIndex(catalog)
     likings = {"Solaris": 5.0, "solaris (2002)": 2.0, "DIE GROSSE STRASSE": 9.0, "Moon": None}
     by_key = {title_key(label): liking for label, liking in likings.items()}
-    assert ratings_of(by_key, known, pair.card.space.scale) == {1: 2.0, 2: 5.0}
+    assert ratings_of(by_key, known, pair.card.space.scale) == ({1: 2.0, 2: 5.0}, len(by_key) - 2)
 
 
 async def test_a_title_is_rated_once_however_it_is_typed(rated: Device) -> None:
@@ -557,7 +567,7 @@ def profiles(directory: Path) -> list[Path]:
 async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> None:
     network = LocalTransport(pair.card, pair.catalog)
     companion = Companion(
-        network,
+        ShapedTransport(lambda: network),
         SETTINGS,
         library=FetchedAnew(network),
         profile=PassingProfile(),

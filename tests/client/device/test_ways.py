@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from client.conftest import VECTORS, made_retriever, space_of_width
 from askew.break_even import BreakEven, Offer, Way
 from askew.held_file import Part
 from askew.item import Item
-from askew.metric_card import Card
+from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
 from askew.randomness import RandomBits, SystemBits
 from askew.ranking import Slate
@@ -29,6 +29,7 @@ from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
+from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.values import Answer, Quote, Refreshed
 
@@ -60,9 +61,11 @@ class Network(LocalTransport):
     async def held(self, edition: int, part: Part, start: int) -> bytes:
         pytest.fail("the library has what is held")
 
-    async def retrieve(self, query: Query, _: Card) -> Slate:
+    async def retrieve(self, query: Query, card: Card) -> Slate:
         self.requests.append(query_to_bytes(query))
-        return Slate.of_catalog(self.catalog, self.answers[: query.k], self.payloads[: query.k])
+        chosen, payloads = self.answers[: query.k], self.payloads[: query.k]
+        slate = Slate.of_catalog(self.catalog, chosen, payloads)
+        return replace(slate, catalog_version=cast("ModelCard", card).catalog_version)
 
 
 class Shelf:
@@ -73,6 +76,15 @@ class Shelf:
 
     async def holding(self, _: datetime.date) -> Holding:
         return self.holds
+
+    async def metric_card(self, day: datetime.date) -> MetricCard:
+        raise NotImplementedError
+
+    async def forget_metric_card(self) -> None:
+        raise NotImplementedError
+
+    async def forget(self, edition: int) -> None:
+        raise NotImplementedError
 
     async def refresh(self) -> Refreshed:
         pytest.fail("no question looks for what is held")
@@ -98,7 +110,7 @@ class Device:
         self.ledger = directory / "signals.sqlite"
         self.profile = ProfileStore(directory / "profile.sqlite", SystemBits())
         self.companion = Companion(
-            self.network,
+            ShapedTransport(lambda: self.network),
             own,
             profile=self.profile,
             signals=SignalStore(self.ledger, own.caps),

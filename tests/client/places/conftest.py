@@ -17,8 +17,10 @@ from askew_client.device.nearby import Nearby
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import FetchedAnew
+from askew_client.transport.shaped import ShapedTransport
 
-SETTINGS = ClientSettings(region="DE", pace=0.001)
+SETTINGS = ClientSettings(region="DE")
 BERLIN, MUNICH = Position(52.52, 13.405), Position(48.137, 11.575)
 NOON = datetime.datetime(2026, 11, 23, 12)  # a Monday
 
@@ -41,8 +43,9 @@ class Device:
     def nearby(self) -> Nearby:
         """The facade, as it is after a start of the program."""
         return Nearby(
-            self.server,
+            ShapedTransport(lambda: self.server),
             self.settings,
+            library=FetchedAnew(self.server),
             profile=self.profile,
             signals=self.signals,
             bits=self.bits,

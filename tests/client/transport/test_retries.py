@@ -12,7 +12,7 @@ from virtual_time import VirtualSelector, in_virtual_time
 
 from askew.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.transport import retries
-from askew_client.transport.retries import PATIENCE, persistent
+from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
 
 LONG = 60.0
 
@@ -56,7 +56,7 @@ def asked(server: Stopped, bits: RandomBits, timeout: float = LONG) -> str:
 
     async def play() -> None:
         try:
-            outcome.append(await persistent(server.send, timeout, bits))
+            outcome.append(await persistent(server.send, timeout, drawn_pauses(bits)))
         except grpc.aio.AioRpcError as error:
             outcome.append(error.code().name)
 
@@ -122,7 +122,7 @@ LASTING = [code for code in grpc.StatusCode if code not in retries._PASSING | {g
 def test_what_does_not_pass_is_told_at_once(code: grpc.StatusCode) -> None:
     """Too many calls are refused to be fewer: sent again at once, they would be more."""
     server = Stopped(LONG, code)
-    assert asked(server, ReplayBits(bytes(8))) == code.name
+    assert asked(server, SystemBits()) == code.name
     assert server.came == [0.0]
 
 
@@ -136,7 +136,7 @@ def test_the_deadline_of_the_call_holds_for_all_tries(
 
     async def play() -> None:
         with pytest.raises(grpc.aio.AioRpcError):
-            await persistent(server.send, timeout, bits)
+            await persistent(server.send, timeout, drawn_pauses(bits))
 
     in_virtual_time(play, clock)
     assert clock.now <= timeout + 1e-9
@@ -163,7 +163,7 @@ def test_cancelling_the_call_ends_it() -> None:
     server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
 
     async def play() -> None:
-        task = asyncio.create_task(persistent(server.send, LONG, SystemBits()))
+        task = asyncio.create_task(persistent(server.send, LONG, drawn_pauses(SystemBits())))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

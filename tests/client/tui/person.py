@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import io
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ from rich.console import Console
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
-from textual.worker import Worker, WorkerCancelled
+from textual.worker import Worker
 
 from askew.errors import AskewError
 from askew.held_file import Part
@@ -33,6 +33,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import configured
 from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.shaped import ShapedTransport
 from askew_client.tui.app import AskewApp
 
 TODAY = datetime.date(2026, 11, 21)
@@ -101,7 +102,7 @@ class Device:
     def companion(self) -> Companion:
         """A companion of this device, as the app or a test opens one."""
         return Companion(
-            self.network,
+            ShapedTransport(lambda: self.network),
             self.settings,
             library=FetchedAnew(self.network, self.settings.byte_budget),
             profile=self.profile,
@@ -170,14 +171,15 @@ class Person:
     async def settled(self) -> None:
         """Wait for all that is under way, but for what never ends."""
         await self.pilot.pause()
-        while busy := [worker for worker in self.app.workers if self._ends(worker)]:
-            for worker in busy:
-                with suppress(WorkerCancelled):
-                    await worker.wait()
-            await self.pilot.pause()
+        while any(self._ends(worker) for worker in self.app.workers):
+            await self.pilot.pause(0.005)
+        await self.pilot.pause()
 
     def _ends(self, worker: Worker[object]) -> bool:
-        silent = worker.group == "ask" and self.network.silent
+        """What is private waits, too, while a connection is open."""
+        device = self.app.companion
+        connected = device is not None and device._network.guard.connected
+        silent = self.network.silent and (connected or worker.group == "ask")
         return not worker.is_finished and worker.group != "live" and not silent
 
     def sees(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from client.tui.person import SETTINGS, Device, Person
@@ -131,16 +131,15 @@ async def test_a_month_that_ends_after_the_price_was_shown_is_not_charged(
     rated: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a question that is not of its quote's month."""
-    quote = Companion.quote
+    ask = Companion.ask
 
-    async def then_the_month_ends(companion: Companion) -> object:
-        found = await quote(companion)
+    async def after_the_month(companion: Companion, **said: Any) -> object:
         rated.today = datetime.date(2026, 12, 1)
-        return found
+        return await ask(companion, **said)
 
     async with rated.opened() as person:
         await person.press("f3", "a")
-        monkeypatch.setattr(Companion, "quote", then_the_month_ends)
+        monkeypatch.setattr(Companion, "ask", after_the_month)
         await person.press("a")
         person.reads("Sent again, free: it is the signal of 2026-11.")
     assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]

@@ -53,6 +53,10 @@ class Town(Network):
         super().__init__(card, catalog)
         self.places, self.met = places, 0
 
+    def card_for(self, collection: str) -> Card:
+        """Only places have collections."""
+        return self.places.card if collection else super().card_for(collection)
+
     async def metric_card(self) -> MetricCard:
         """The card of the places, unless nobody is there."""
         self.met += 1

@@ -1,0 +1,74 @@
+"""The calls of a server by their types: bytes are made, cross, and are read. In this order, so that
+a connection can be closed before its reply is read.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
+
+from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
+from askew.held_file import PIECE_BYTES, Part
+from askew.metric_card import Card, MetricCard
+from askew.ranking import Slate
+from askew.signal import Query
+from askew.wire import convert
+from askew.wire.v1 import retrieval_pb2 as pb
+
+_Value = TypeVar("_Value")
+
+
+class Calls(ABC):
+    """Typed calls, of whatever carries bytes."""
+
+    @abstractmethod
+    async def call(self, method: str, request: bytes) -> bytes:
+        """The reply to one call. Raises a TransportError or a WireError."""
+
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """A piece of what a server lets devices hold: of a version and a part, from byte `start`.
+
+        The head alone from 0, empty beyond the end. The version is named by its Monday. Raises
+        OtherKind where there is no such file.
+        """
+        request = pb.GetHeldRequest(edition=edition, part=part, start=start)
+        try:
+            data = await self.call("GetHeld", request.SerializeToString())
+        except NotFound:
+            raise OtherKind("this server has no items for devices to hold", places=True) from None
+        piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
+        if len(piece) > PIECE_BYTES:
+            raise Malformed("a piece of a held file is too large")
+        return piece
+
+    async def metric_card(self) -> MetricCard:
+        """The public card of a server with a metric space."""
+        return metric_card_of(await self.call("GetModelCard", METRIC_CARD))
+
+    async def retrieve(self, query: Query, card: Card) -> Slate:
+        """The server's answer: exactly query.k items. The same query sends the same bytes."""
+        return slate_of(await self.call("Retrieve", convert.query_to_bytes(query)), query, card)
+
+
+METRIC_CARD = pb.GetModelCardRequest().SerializeToString()
+
+
+def metric_card_of(reply: bytes) -> MetricCard:
+    """The card that a server of places replied. Raises a WireError."""
+    return _checked(lambda: convert.metric_card_from_bytes(reply))
+
+
+def slate_of(reply: bytes, query: Query, card: Card) -> Slate:
+    """The answer to a question. Raises a WireError."""
+    return _checked(lambda: convert.slate_from_bytes(reply, card, query.k, query.collection))
+
+
+def _checked(convert_reply: Callable[[], _Value]) -> _Value:
+    """A reply as a core type. Whatever is wrong with it is the server's doing: a WireError."""
+    try:
+        return convert_reply()
+    except (OtherKind, StaleSpace):
+        raise  # an honest server, and another one
+    except AskewError as error:
+        raise Malformed(f"the server's answer was refused: {error}") from None

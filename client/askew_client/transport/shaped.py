@@ -1,0 +1,154 @@
+"""A network whose connections begin at public moments, with nothing private while one is open.
+
+Between the end of one connection and the start of the next lies an interval, and the moment of the
+next is fixed when one ends: before its reply is opened. What the device does in between depends on
+the profile, and does not move that moment. Work that is not done by then sends nothing. Who asks
+later, by their own doing, asks a whole number of intervals later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from math import ceil
+from types import TracebackType
+from typing import Any, Self
+
+from askew.errors import NotReady
+from askew.held_file import Part
+from askew.metric_card import Card
+from askew.ranking import Slate
+from askew.signal import Query
+from askew.wire import convert
+from askew_client.held.source import HeldSource
+from askew_client.storage.guard import Guard
+from askew_client.transport.calls import slate_of
+from askew_client.transport.protocol import Transport
+
+
+class ShapedTransport:
+    """One server, connected to at public moments. Implements Network.
+
+    network: made when it is first used. interval: seconds; None for what has no socket. files:
+    where what is held comes from, if not from the network.
+    """
+
+    def __init__(
+        self,
+        network: Callable[[], Transport],
+        interval: float | None = None,
+        files: HeldSource | None = None,
+    ) -> None:
+        self._make, self._interval, self._files = network, interval, files
+        self._network: Transport | None = None
+        self._moment: float | None = None  # of the next connection; None before the first
+        self._alone, self._closed = asyncio.Lock(), asyncio.Event()
+        self._closed.set()
+        self.guard = Guard()
+
+    def load(self) -> Transport:
+        """The network, made by now. Raises what making it raises."""
+        if self._network is None:
+            self._network = self._make()
+        return self._network
+
+    @property
+    def files(self) -> HeldSource:
+        """Where what is held comes from, without a shape."""
+        return self._files or self.load()
+
+    @property
+    def source(self) -> HeldSource:
+        """Where what is held comes from, connected to in the same way."""
+        return _ShapedSource(self)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """All of one question, alone. Its moment is fixed here, before anything private."""
+        async with self._alone:
+            if self._moment is not None and self._now() > self._moment:
+                self.worked_in_public()
+            yield
+
+    def worked_in_public(self) -> None:
+        """The next moment is the first, by whole intervals, that is at least one from now."""
+        if self._moment is not None and self._interval is not None:
+            late = ceil((self._now() + self._interval - self._moment) / self._interval)
+            self._moment += max(0, late) * self._interval
+
+    async def quiet(self) -> None:
+        """Wait until no connection is open."""
+        await self._closed.wait()
+
+    def encoded(self, query: Query) -> bytes:
+        """A question as it will be sent."""
+        return convert.query_to_bytes(query)
+
+    async def retrieve(self, request: bytes) -> bytes:
+        """The reply to a question, when its connection is closed."""
+        return await self.call("Retrieve", request)
+
+    def decoded(self, reply: bytes, query: Query, card: Card) -> Slate:
+        """The server's answer: exactly query.k items. Raises a WireError."""
+        return slate_of(reply, query, card)
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        """The reply to one call, when its connection is closed."""
+        network = await asyncio.to_thread(self.load)
+        async with self.connected(network):
+            return await network.call(method, request)
+
+    @asynccontextmanager
+    async def connected(self, way: AbstractAsyncContextManager[Any]) -> AsyncIterator[None]:
+        """A connection, opened at the moment that its turn fixed. Raises NotReady where that has
+        passed, or where the device is at work on something private.
+        """
+        async with AsyncExitStack() as left:
+            if not self._alone.locked():
+                await left.enter_async_context(self.turn())
+            if self._moment is not None:
+                await self._wait(self._moment - self._now())
+            left.enter_context(self.guard.connection())
+            self._closed.clear()
+            left.callback(self._hung_up)
+            await left.enter_async_context(way)
+            yield
+
+    def _hung_up(self) -> None:
+        """Fix the next moment, before the reply is opened."""
+        self._closed.set()
+        if self._interval is not None:
+            self._moment = self._now() + self._interval
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _wait(self, seconds: float) -> None:
+        """Raises NotReady for a moment that has passed."""
+        if seconds < 0:
+            raise NotReady
+        await asyncio.sleep(seconds)
+
+
+class _ShapedSource:
+    """Files of a shaped network. Implements HeldSource."""
+
+    def __init__(self, shaped: ShapedTransport) -> None:
+        self._shaped, self._left = shaped, AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._left.enter_async_context(self._shaped.connected(self._shaped.files))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._left.aclose()
+
+    async def held(self, edition: int, part: Part, start: int) -> bytes:
+        """A piece of a file, by the connection that is open."""
+        return await self._shaped.files.held(edition, part, start)
