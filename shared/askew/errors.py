@@ -256,10 +256,13 @@ class StaleSpace(WireError):
 
 
 class Unauthenticated(WireError):
-    """No credentials, or false or expired ones. It does not say which."""
+    """No credentials, or false or expired ones. It does not say which. Attribute: why, for the log
+    of who checked them.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, why: str = "") -> None:
         super().__init__("valid credentials are needed")
+        self.why = why
 
 
 class NotFound(WireError):

@@ -126,7 +126,7 @@ def retriever() -> Moody:
     return Moody(card, catalog)
 
 
-def analysts(folder: Path, ledger: Ledger) -> AnalystService:
+def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService:
     counts = TopCounts(("d", "b", "e", "a", "c"), (5000, 4000, 3000, 20, 10))
     job = ReleaseJob(ledger, lambda _: counts, SystemBits())
     offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
@@ -138,7 +138,9 @@ def analysts(folder: Path, ledger: Ledger) -> AnalystService:
         slack=Fraction(1, 10**8),
     )
     ledger.grant(DATASET, PRINCIPAL, terms)
-    principals = Principals(KEY, Revocations(folder / "revoked"), RateLimit(3, time.monotonic))
+    principals = Principals(
+        KEY, Revocations(folder / "revoked"), RateLimit(3, time.monotonic), observer.token_refused
+    )
     return AnalystService(AnalystDesk(ledger, {DATASET: offer}, job), principals)
 
 
@@ -208,7 +210,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
         services: list[Service] = [
             RetrievalService(holder),
             PopularityService(ReleaseReader(folder / "ledger.sqlite")),
-            analysts(folder, ledger),
+            analysts(folder, ledger, observer),
         ]
 
         def announce(port: int) -> None:

@@ -373,6 +373,7 @@ METHODS = {
     "ListReleases",
     "TopK",
     "GetBudget",
+    "RenewToken",
 }
 
 

@@ -271,3 +271,25 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
     assert "askew_server.serving.services.popularity" in loaded
     assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []
+
+
+def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_path: Path) -> None:
+    """With what the operator allowed, and for its owner alone."""
+    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
+    port = start(folder, "serve-releases", *offer)
+    place = tmp_path / "eve.token"
+    minting = ("token", "mint", "--key", "analysts.key", "--principal", "eve", "--minutes", 2)
+    for hours, code in ((1, 0), (0, 1)):
+        minted = command(folder, *minting, "--renewable", hours).stdout
+        place.write_bytes(minted)
+        renewing = ("renew", "--server", f"127.0.0.1:{port}", "--token", place)
+        done = command(folder, "analyst", *renewing)
+        assert done.returncode == (3 if code else 0), done.stderr
+        assert done.stdout == b""
+        kept = place.read_bytes()
+        assert (kept == minted) == bool(code)
+    assert b"cannot be renewed: ask the operator for another" in done.stderr
+    again = command(folder, *minting, "--renewable", 1).stdout
+    place.write_bytes(again)
+    assert command(folder, "analyst", *renewing).returncode == 0
+    assert place.stat().st_mode & 0o777 == 0o600

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from askew.errors import AccessError
 from askew_server.cli.options import RELEASES_PORT
 from askew_server.cli.releases import release_in
 from askew_server.release.tables import headed
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _asking_options(command: _Command) -> _Command:
+def _connection_options(command: _Command) -> _Command:
     options = (
         click.option(
             "--server",
@@ -36,7 +38,6 @@ def _asking_options(command: _Command) -> _Command:
             envvar="ASKEW_TOKEN_FILE",
             help="The file with your token, or - for standard input.",
         ),
-        click.option("--dataset", required=True, help="The data set that you may ask about."),
         click.option(
             "--authority",
             type=click.Path(path_type=Path),
@@ -55,11 +56,18 @@ def _asking_options(command: _Command) -> _Command:
             envvar="ASKEW_CERTIFICATE_KEY",
             help="Its private key, of mode 0600.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output."),
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _asking_options(command: _Command) -> _Command:
+    json_option = click.option(
+        "--json", "as_json", is_flag=True, help="Write JSON to standard output."
+    )
+    dataset = click.option("--dataset", required=True, help="The data set that you may ask about.")
+    return dataset(_connection_options(json_option(command)))
 
 
 @click.group()
@@ -111,6 +119,32 @@ def budget(dataset: str, as_json: bool, **connection: Any) -> None:
     with _client(**connection) as client:
         left = client.budget(dataset)
     click.echo(_json(_budget(dataset, left)) if as_json else headed(_standing(dataset, left)))
+
+
+@analyst.command()
+@_connection_options
+def renew(token: IO[str], **connection: Any) -> None:
+    """Put a new token in the place of the one in the file. Costs nothing.
+
+    The operator said for how long (token mint --renewable).
+
+    \b
+    Example:
+      askew-server analyst renew --token ada.token
+    """
+    path = Path(token.name)
+    if not path.is_file():
+        raise click.UsageError("--token must name a file, in which the new token is put")
+    with _client(token=token, **connection) as client:
+        new = client.renewed_token()
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(f"{new}\n")
+        draft.replace(path)
+    except OSError as error:
+        raise AccessError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _client(

@@ -24,6 +24,7 @@ from askew_server.serving.configuration.served import Analysts
 if TYPE_CHECKING:
     from askew_server.release.analyst_desk import AnalystDesk
     from askew_server.release.analyst_plan import Offer
+    from askew_server.serving.observing.observer import Observer
     from askew_server.serving.services.call import Service
 
 
@@ -85,13 +86,15 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
         served = "releases, and answers to analysts" if analysts.token_key else "releases"
         write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
 
+    observer, config = observer_of(chosen.server), chosen.server
     with ExitStack() as stack:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
         if analysts.token_key is not None and analysts.dataset is not None:
             desk = _desk(stack, place, analysts.dataset, _offer(place, analysts))
-            services.append(_analysts(desk, analysts.token_key, analysts.requests_per_minute))
-        observer, config = observer_of(chosen.server), chosen.server
+            services.append(
+                _analysts(desk, analysts.token_key, analysts.requests_per_minute, observer)
+            )
         asyncio.run(serve(services, config, announce, with_parent=with_parent, observer=observer))
 
 
@@ -109,7 +112,9 @@ def _place(chosen: Configuration) -> Workplace:
     )
 
 
-def _analysts(desk: AnalystDesk, token_key: Path, requests_per_minute: int) -> Service:
+def _analysts(
+    desk: AnalystDesk, token_key: Path, requests_per_minute: int, observer: Observer
+) -> Service:
     """The service of analysts, for whoever has a token that was not taken back."""
     from askew_server.serving.services.analyst import AnalystService
     from askew_server.serving.services.bearer import read_key
@@ -117,7 +122,8 @@ def _analysts(desk: AnalystDesk, token_key: Path, requests_per_minute: int) -> S
     from askew_server.serving.services.revocations import revocations_of
 
     rate = RateLimit(requests_per_minute, time.monotonic)
-    return AnalystService(desk, Principals(read_key(token_key), revocations_of(token_key), rate))
+    revoked, refused = revocations_of(token_key), observer.token_refused
+    return AnalystService(desk, Principals(read_key(token_key), revoked, rate, refused))
 
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> AnalystDesk:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from askew_server.serving.services.bearer import MAX_MINUTES, create_key, read_key
+from askew_server.serving.services.bearer import MAX_HOURS, MAX_MINUTES, create_key, read_key
 from askew_server.serving.services.revocations import revocations_of
 
 
@@ -39,14 +39,26 @@ def key(file: Path) -> None:
     type=click.IntRange(1, MAX_MINUTES),
     help="How long it is valid.",
 )
-def mint(key_file: Path, principal: str, minutes: int) -> None:
+@click.option(
+    "--renewable",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, MAX_HOURS),
+    help="For how many hours its holder may renew it.",
+)
+def mint(key_file: Path, principal: str, minutes: int, renewable: int) -> None:
     """Write a token to standard output. Pass it on as a file, never as an argument.
+
+    With --renewable, whoever has a token that is good may get the next one (analyst renew) until so
+    many hours from now; a revocation ends that too.
 
     \b
     Example:
       askew-server token mint --key analysts.key --principal ada > ada.token
     """
-    click.echo(read_key(key_file).mint(principal, minutes=minutes, now=time.time()))
+    click.echo(
+        read_key(key_file).mint(principal, minutes=minutes, now=time.time(), hours=renewable)
+    )
 
 
 @token.command()

@@ -11,7 +11,7 @@ from typing import Any
 import jwt
 import pytest
 
-from askew.errors import AccessError, ParameterError, Unauthenticated
+from askew.errors import AccessError, ParameterError, Refused, Unauthenticated
 from askew_server.serving.services.bearer import AUDIENCE, BearerKey, create_key, read_key
 
 SECRET = bytes(range(32))
@@ -24,7 +24,7 @@ def now() -> int:
 
 
 def token(claims: Claims, secret: bytes = SECRET, algorithm: str = "HS256") -> str:
-    fair = {"sub": "ada", "aud": AUDIENCE, "iat": now(), "exp": now() + 600}
+    fair = {"sub": "ada", "aud": AUDIENCE, "iat": now(), "exp": now() + 600, "renewable": 0}
     merged = {name: value for name, value in (fair | claims).items() if value is not None}
     return "Bearer " + jwt.encode(merged, secret, algorithm=algorithm)
 
@@ -59,6 +59,9 @@ FORGERIES: dict[str, Callable[[], str]] = {
     "a principal that is no text": lambda: token({"sub": 7}),
     "a life of a day": lambda: token({"exp": now() + 86_400}),
     "a signature cut short": lambda: token({})[:-4],
+    "no word on renewals": lambda: token({"renewable": None}),
+    "renewals for a year": lambda: token({"renewable": now() + 365 * 86_400}),
+    "renewals that are no number": lambda: token({"renewable": [1]}),
     "far too long": lambda: token({"sub": "a" * 5000}),
 }
 
@@ -68,6 +71,31 @@ def test_a_forged_or_stale_token_names_nobody(forgery: str) -> None:
     with pytest.raises(Unauthenticated) as refusal:
         KEY.verified(FORGERIES[forgery]())
     assert str(refusal.value) == "valid credentials are needed"
+    assert refusal.value.why == ("expired" if forgery == "expired" else "garbage")
+
+
+def test_a_token_is_renewed_until_the_time_that_the_operator_gave() -> None:
+    """With the same life, and no longer. Planted bug: a renewal that counts from the last one, so
+    that a stolen token is good for ever.
+    """
+    began = time.time()
+    bearer = KEY.verified("Bearer " + KEY.mint("ada", minutes=5, now=began, hours=1))
+    later = KEY.renewed(bearer, began + 240)
+    claims = jwt.decode(later, options={"verify_signature": False})
+    assert claims["exp"] - claims["iat"] == 300
+    assert (claims["sub"], claims["iat"]) == ("ada", int(began + 240))
+    assert claims["renewable"] == bearer.renewable == int(began) + 3600
+    with pytest.raises(Refused, match="ask the operator for another"):
+        KEY.renewed(bearer, began + 3601)
+
+
+def test_a_token_is_not_renewed_without_the_operators_word() -> None:
+    bearer = KEY.verified("Bearer " + KEY.mint("ada", minutes=5, now=time.time()))
+    with pytest.raises(Refused):
+        KEY.renewed(bearer, time.time())
+    for hours in (-1, 169):
+        with pytest.raises(ParameterError, match="renewable hours"):
+            KEY.mint("ada", minutes=5, now=time.time(), hours=hours)
 
 
 @pytest.mark.parametrize("principal", ["", "a\nb", "x" * 201])

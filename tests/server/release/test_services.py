@@ -87,13 +87,15 @@ async def wired(
     ledger.grant("films", "ada", TERMS)
     offer = Offer(EventSource(events="log.csv"), ContributionBound(10))
     revocations = Revocations(paths[0].with_name("revoked"))
-    principals = Principals(KEY, revocations, RateLimit(PACE, lambda: 0.0))  # a clock that stands
+    lines = io.StringIO()
+    observer = Observer(EventLog(lines))
+    rate = RateLimit(PACE, lambda: 0.0)  # a clock that stands
+    principals = Principals(KEY, revocations, rate, observer.token_refused)
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
         AnalystService(AnalystDesk(ledger, {"films": offer}, job), principals),
     ]
-    lines = io.StringIO()
-    server = RunningServer(services, ServerConfig(), Observer(EventLog(lines)))
+    server = RunningServer(services, ServerConfig(), observer)
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         yield Wired(ledger, revocations, published, channel, lines)
@@ -195,7 +197,7 @@ CREDENTIALS: dict[str, Metadata] = {
 }
 
 
-@pytest.mark.parametrize("method", ["Analyst/TopK", "Analyst/GetBudget"])
+@pytest.mark.parametrize("method", ["Analyst/TopK", "Analyst/GetBudget", "Analyst/RenewToken"])
 @pytest.mark.parametrize("metadata", CREDENTIALS.values(), ids=CREDENTIALS)
 async def test_without_valid_credentials_nothing_is_answered_or_spent(
     wired: Wired, method: str, metadata: Metadata
@@ -209,6 +211,50 @@ async def test_without_valid_credentials_nothing_is_answered_or_spent(
             "valid credentials are needed",
         )
     assert wired.ledger.budget("ada", "films").answered.calls == 0
+
+
+async def test_the_operator_reads_in_a_word_why_a_token_is_no_good_and_its_bearer_does_not(
+    wired: Wired,
+) -> None:
+    """Planted bugs: one word for all; a word for the caller."""
+    now = time.time()
+    wired.revocations.add("bob", now=now + 1)
+    old = KEY.mint("ada", minutes=1, now=now - 120)
+    bad = {
+        "garbage": bearer(key=BearerKey(bytes(31) + b"x")),
+        "expired": (("authorization", f"Bearer {old}"),),
+        "revoked": bearer("bob"),
+    }
+    for metadata in bad.values():
+        for method in ("Analyst/GetBudget", "Analyst/RenewToken"):
+            said = await wired.refusal(method, b"", metadata)
+            assert said == (Code.UNAUTHENTICATED, "valid credentials are needed")
+    lines = wired.lines.getvalue().splitlines()
+    assert [line.partition(" WARNING ")[2] for line in lines] == [
+        f"token_refused token={word}" for word in bad
+    ]
+
+
+async def test_a_token_gets_the_next_one_until_it_is_taken_back(wired: Wired) -> None:
+    """Planted bug: a renewal that is no use of a token, so that who was revoked goes on."""
+    minted = KEY.mint("ada", minutes=5, now=time.time() - 60, hours=1)
+
+    async def renewed(token: str) -> str:
+        metadata = (("authorization", f"Bearer {token}"),)
+        reply = await wired.call("Analyst/RenewToken", b"", metadata)
+        return pb.RenewTokenResponse.FromString(reply).token
+
+    again = await renewed(minted)
+    assert KEY.verified(f"Bearer {again}").principal == "ada"
+    wired.revocations.add("ada", now=time.time())
+    for token in (minted, again):
+        code, _ = await wired.refusal(
+            "Analyst/RenewToken", b"", (("authorization", f"Bearer {token}"),)
+        )
+        assert code is Code.UNAUTHENTICATED
+    assert (await wired.refusal("Analyst/RenewToken", b"", bearer("bob")))[0] is (
+        Code.FAILED_PRECONDITION
+    )
 
 
 async def test_one_analyst_cannot_spend_or_see_the_budget_of_another(wired: Wired) -> None:

@@ -93,7 +93,14 @@ def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:
     """Every service that there is, with what it works with broken."""
     broken: Any = Broken(kind)
     revocations = Revocations(folder / "revoked")
-    principals = Principals(KEY, revocations, RateLimit(1000, time.monotonic))
+
+    class Key(BearerKey):
+        def renewed(self, *_: object) -> NoReturn:
+            planted(kind)
+
+    principals = Principals(
+        Key(bytes(32)), revocations, RateLimit(1000, time.monotonic), lambda _: None
+    )
     return [
         RetrievalService(broken),
         PopularityService(broken),
@@ -110,6 +117,7 @@ REQUESTS: dict[str, bytes] = {
     "Popularity/ListReleases": popular.page_request_to_bytes("films"),
     "Analyst/TopK": popular.question_to_bytes(TopKQuestion("films", 1, "key")),
     "Analyst/GetBudget": popular.budget_request_to_bytes("films"),
+    "Analyst/RenewToken": b"",
     "Late/Answers": b"",
     "Late/Analysts": b"",
 }

@@ -6,6 +6,7 @@ bytes and costs nothing, so a call that failed may be made again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +20,14 @@ from askew.errors import AccessError, AskewError, Malformed, NotFound, Overloade
 from askew.release import Release, plain_name
 from askew.wire import popularity_convert as convert
 from askew.wire import status
+from askew.wire.convert import parse
 from askew.wire.trust import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.serving.configuration.private_file import read_private
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 _OPTIONS = [("grpc.enable_http_proxy", 0)]  # a proxy would see the token
+_TOKEN = re.compile(r"[\w.-]{1,4096}", re.ASCII)
 _Value = TypeVar("_Value")
 
 
@@ -110,6 +113,16 @@ class AnalystClient:
         """
         data = self._call("GetBudget", convert.budget_request_to_bytes(dataset))
         return _checked(lambda: convert.budget_from_bytes(data))
+
+    def renewed_token(self) -> str:
+        """Another token, as long as the operator allows: for the next client. Raises Refused after
+        that, and the errors of `budget`.
+        """
+        data = self._call("RenewToken", pb.RenewTokenRequest().SerializeToString())
+        token = _checked(lambda: parse(pb.RenewTokenResponse(), data).token)
+        if not _TOKEN.fullmatch(token):
+            raise Malformed("the server's answer was refused: it is no token")
+        return token
 
     def _call(self, method: str, request: bytes) -> bytes:
         call: grpc.UnaryUnaryMultiCallable[bytes, bytes]

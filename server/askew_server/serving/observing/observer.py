@@ -92,6 +92,10 @@ class Observer:
         told = of_error(error) if error is not None else {"error": "refused"}
         self.log.tell("swap_refused", reason=_line(reason), error=told["error"])
 
+    def token_refused(self, why: str) -> None:
+        """An analyst's token is garbage, expired or revoked."""
+        self.log.tell("token_refused", token=why)
+
     def connections_closed(self, count: int) -> None:
         """So many were beyond their address' share."""
         self.log.tell("connections_closed", count=count)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from askew.errors import Unauthenticated
 from askew.wire import popularity_convert as convert
+from askew.wire.convert import parse
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.serving.services.call import Answer, Caller, Job, Lane
@@ -13,7 +15,7 @@ from askew_server.serving.services.principals import Principals
 
 
 class AnalystService:
-    """One desk behind the two methods of the service."""
+    """One desk behind the methods of the service."""
 
     name = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 
@@ -26,11 +28,17 @@ class AnalystService:
         return {
             "TopK": self._for_principal(self._top_k),
             "GetBudget": self._for_principal(self._budget),
+            "RenewToken": self._renewed,
         }
 
     def check(self) -> None:
         """Raises LedgerError where budgets cannot be read."""
         self._desk.check()
+
+    def _renewed(self, request: bytes, caller: Caller) -> bytes:
+        token = self._principals.renew(_header(caller), time.time())
+        parse(pb.RenewTokenRequest(), request)
+        return pb.RenewTokenResponse(token=token).SerializeToString()
 
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
         """A way to answer that asks who calls before it looks at the message."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from askew.errors import ParameterError, TooOften
-from askew_server.serving.services.bearer import BearerKey
+from askew.errors import ParameterError, TooOften, Unauthenticated
+from askew_server.serving.services.bearer import Bearer, BearerKey
 from askew_server.serving.services.revocations import Revocations
 
 
@@ -33,13 +33,35 @@ class RateLimit:
 
 
 class Principals:
-    """Finds the principal who may ask in the value of an `authorization` header."""
+    """Finds the principal who may ask in the value of an `authorization` header.
 
-    def __init__(self, key: BearerKey, revocations: Revocations, rate: RateLimit) -> None:
+    refused: told in a word why a token is no good; a caller is told that it is none.
+    """
+
+    def __init__(
+        self,
+        key: BearerKey,
+        revocations: Revocations,
+        rate: RateLimit,
+        refused: Callable[[str], None],
+    ) -> None:
         self._key, self._revocations, self._rate = key, revocations, rate
+        self._refused = refused
 
     def find(self, authorization: str) -> str:
         """Raises Unauthenticated, TooOften, and AccessError for a damaged list of revocations."""
-        principal = self._revocations.check(self._key.verified(authorization))
-        self._rate.check(principal)
-        return principal
+        return self._found(authorization).principal
+
+    def renew(self, authorization: str, now: float) -> str:
+        """Another token for the same principal. Raises as `find` does, and Refused."""
+        return self._key.renewed(self._found(authorization), now)
+
+    def _found(self, authorization: str) -> Bearer:
+        try:
+            bearer = self._key.verified(authorization)
+            self._revocations.check(bearer)
+        except Unauthenticated as error:
+            self._refused(error.why)
+            raise
+        self._rate.check(bearer.principal)
+        return bearer

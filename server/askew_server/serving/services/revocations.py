@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from askew.errors import AccessError, Unauthenticated
-from askew_server.serving.services.bearer import Bearer, check_principal
+from askew_server.serving.services.bearer import REVOKED, Bearer, check_principal
 
 _Mark = tuple[int, int, int]
 
@@ -29,7 +29,7 @@ class Revocations:
         Raises Unauthenticated for one that was taken back, AccessError for an unreadable file.
         """
         if bearer.issued <= self._voided().get(bearer.principal, -1):
-            raise Unauthenticated
+            raise Unauthenticated(REVOKED)
         return bearer.principal
 
     def add(self, principal: str, *, now: float) -> None:
