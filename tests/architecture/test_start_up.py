@@ -41,7 +41,7 @@ OTHERS = {
     *(f"askew place {word}" for word in ("add", "export", "forget", "import", "move")),
     *(f"askew profile {word}" for word in ("add", "import", "remove", "undo", "wipe")),
     *(f"askew profile {word}" for word in ("decrypt", "encrypt")),
-    *(f"askew-server analyst {word}" for word in ("budget", "top-k")),
+    *(f"askew-server analyst {word}" for word in ("budget", "renew", "top-k")),
     *(f"askew-server ledger {word}" for word in ("grant", "open", "revoke", "unfreeze")),
     *(f"askew-server token {word}" for word in ("key", "mint", "revoke")),
     *("askew-server certs", "askew-server check", "askew-server collect", "askew-server evaluate"),

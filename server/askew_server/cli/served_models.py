@@ -39,11 +39,17 @@ def models_of(chosen: Chosen, popular: tuple[ReleaseReader, int] | None) -> tupl
 
 
 def named(models: Sequence[str]) -> Find:
-    """Directories with their Mondays. Raises ParameterError for two of one Monday."""
-    versions = [dated(text) for text in models]
-    found = {day: directory for directory, day in versions}
-    if len(found) != len(versions):
-        raise ParameterError("model", "twice", "one version from each Monday on")
+    """Directories with their Mondays. Raises ParameterError and ArtifactError for two of one."""
+    found: dict[int, Path] = {}
+    for directory, day in map(dated, models):
+        if day in found:
+            when = "always" if day == FIRST else f"from {text_of_edition(day)} on"
+            raise ArtifactError(
+                f"a server answers from one model at a time, and {found[day]} and {directory} are "
+                f"both in force {when}: name a version by its Monday ({directory}@2026-11-30), and "
+                "serve another model, as places beside tastes, by a server of its own"
+            )
+        found[day] = directory
     return lambda: found
 
 
