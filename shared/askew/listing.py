@@ -12,6 +12,7 @@ from askew.plain_text import MAX_TEXT, check_marks, check_text
 MAX_ATTRIBUTES = 16
 MAX_HOURS = 200
 MAX_NAME = 40
+MAX_WORDS = 64
 
 Value = str | float | bool | None
 
@@ -27,17 +28,23 @@ class AttributeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Attribute:
-    """A typed column of a collection. live: its values change without a new catalog.
+    """A typed column of a collection. live: its values change without a new catalog. words: what
+    a category may be, if they are few and it is not live, so that a person can choose among them.
 
-    Raises OutOfRange for a name or a unit that is no short plain text.
+    Raises OutOfRange for a name, a unit or a word that is no short plain text.
     """
 
     name: str
     kind: AttributeKind
     live: bool = False
     unit: str = ""
+    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.words) > (MAX_WORDS if self.kind is AttributeKind.CATEGORY else 0):
+            raise OutOfRange("the words of an attribute", f"at most {MAX_WORDS}, of a category")
+        for word in self.words:
+            check_plain("a word of an attribute", word, MAX_NAME)
         check_plain("an attribute's name", self.name, MAX_NAME)
         if self.unit:
             check_plain("an attribute's unit", self.unit, MAX_NAME)

@@ -316,6 +316,15 @@ CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], type[WireErr
         lambda m: m.collections[1].attributes.append(m.collections[1].attributes[0]),
         OutOfRange,
     ),
+    "65 words": (lambda m: m.collections[1].attributes[0].words.extend(["w"] * 65), OutOfRange),
+    "a word that steers a terminal": (
+        lambda m: m.collections[1].attributes[0].words.append("\x1b[2J"),
+        OutOfRange,
+    ),
+    "words of a number": (
+        lambda m: m.collections[1].attributes[1].words.append("cheap"),
+        OutOfRange,
+    ),
     "17 attributes": (
         lambda m: m.collections[1].attributes.extend(
             [pb.Attribute(name=f"a{n}", kind="flag") for n in range(13)]

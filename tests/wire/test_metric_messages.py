@@ -137,15 +137,18 @@ def test_any_area_survives_the_wire_to_the_last_bit(
     st.booleans(),
     st.just("") | texts,
     st.integers(5, 20_000_000),
+    st.lists(texts, max_size=3),
 )
-def test_any_attribute_survives_the_wire(
+def test_any_attribute_survives_the_wire(  # noqa: PLR0917  # one a field
     name: str,
     kind: AttributeKind,
     live: bool,
     unit: str,
     n_items: int,
+    words: list[str],
 ) -> None:
-    attribute = Attribute(name, kind, live, unit)
+    category = kind is AttributeKind.CATEGORY
+    attribute = Attribute(name, kind, live, unit, tuple(words) if category else ())
     cafes = replace(CAFES, n_items=n_items, attributes=(attribute,))
     card = replace(MAP_CARD, collections=(cafes,), rule=MetricRule(MetricRuleKind.ITEMS))
     assert convert.metric_card_from_bytes(convert.card_to_bytes(card)) == card

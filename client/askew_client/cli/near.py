@@ -202,7 +202,8 @@ def _list(card: MetricCard, *, as_json: bool) -> None:
 
 def _told(attribute: Attribute) -> str:
     live = ", as it is now" if attribute.live else ""
-    return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}"
+    words = f": {', '.join(attribute.words)}" if attribute.words else ""
+    return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}{words}"
 
 
 def _quote_lines(quote: NearQuote) -> Iterator[str]:

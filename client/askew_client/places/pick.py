@@ -102,6 +102,11 @@ def missing(attributes: Sequence[Attribute], wishes: Wishes) -> tuple[str, ...]:
     names = [f"{each}{maybe(each, kinds)}" for each in sorted(wishes.attributes - kinds.keys())]
     limits = sorted(wishes.at_most.keys() & kinds.keys())
     names += [f"{each} as a number" for each in limits if kinds[each] is not AttributeKind.NUMBER]
+    for each in attributes:
+        words = {word.casefold(): word for word in each.words}
+        wished = {*wishes.likes.get(each.name, ()), *wishes.only.get(each.name, ())}
+        unknown = sorted(wished - words.keys()) if words else ()
+        names += [f"{each.name} {word}{maybe(word, words.values())}" for word in unknown]
     if wishes.open_now and not any(_tells_open(each) for each in attributes):
         names.append("opening hours")
     return tuple(names)

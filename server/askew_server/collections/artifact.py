@@ -74,6 +74,7 @@ class AttributeFields(Strict, frozen=True):
     kind: AttributeKind
     live: bool
     unit: str
+    words: tuple[str, ...]
 
 
 class CollectionFields(Strict, frozen=True):
@@ -202,7 +203,7 @@ def _fields_of(model: MetricModel, files: folder.Files) -> MetricCardFields:
 
 
 def _collection_fields(card: CollectionCard) -> CollectionFields:
-    attributes = [AttributeFields(a.name, a.kind, a.live, a.unit) for a in card.attributes]
+    attributes = [AttributeFields(a.name, a.kind, a.live, a.unit, a.words) for a in card.attributes]
     said = (card.name, card.version, card.n_items, card.source, card.simulated)
     return CollectionFields(*said, attributes)
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
-from askew.listing import Attribute, Listing, Value
+from askew.listing import MAX_NAME, MAX_WORDS, Attribute, AttributeKind, Listing, Value
 from askew.metric_card import CollectionCard
 from askew.sizes import VERSION_BYTES
-from askew_server.collections.columns import Column, is_of_kind, named
+from askew_server.collections.columns import UNKNOWN, Column, Words, is_of_kind, named
 from askew_server.collections.titles import Rows, Titles
 
 _Made = TypeVar("_Made")
@@ -102,8 +102,32 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
 ) -> Collection:
     """A collection of these items, with the version of what they are."""
     version = version_of(attributes, coordinates, titles, columns)
-    card = CollectionCard(name, version, len(titles), source, simulated, attributes)
+    card = CollectionCard(
+        name, version, len(titles), source, simulated, with_words(attributes, columns)
+    )
     return Collection(card, coordinates, titles, columns)
+
+
+def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
+    """The attributes, each category with what it may be: few words, which devices list."""
+    return tuple(
+        replace(attribute, words=_words_of(attribute, column))
+        for attribute, column in zip(attributes, columns, strict=True)
+    )
+
+
+def _words_of(attribute: Attribute, column: Column) -> tuple[str, ...]:
+    if attribute.kind is not AttributeKind.CATEGORY or attribute.live:
+        return ()
+    if not isinstance(column, Words):
+        return ()
+    used = [code for code in np.unique(column.codes).tolist() if code != UNKNOWN]
+    words = sorted({column.vocabulary[code] for code in used[: MAX_WORDS + 1]})
+    return (
+        tuple(words)
+        if len(words) <= MAX_WORDS and max(map(len, words), default=0) <= MAX_NAME
+        else ()
+    )
 
 
 def version_of(

@@ -24,7 +24,7 @@ from askew.errors import ParameterError
 from askew.listing import Attribute, AttributeKind
 from askew.metric.region import KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
 from askew.metric_card import CollectionCard
-from askew_server.collections.collection import Collection
+from askew_server.collections.collection import Collection, with_words
 from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Words
 from askew_server.collections.model import Towns
 from askew_server.collections.titles import Titles
@@ -125,7 +125,6 @@ def _collection(
 ) -> Collection:
     titles = Titles.of(names)
     version = hashlib.sha256(coordinates.tobytes() + titles.blob.tobytes()).hexdigest()[:32]
-    card = CollectionCard(
-        name, version, len(names), source, simulated=True, attributes=tuple(columns)
-    )
+    attributes = with_words(columns, columns.values())
+    card = CollectionCard(name, version, len(names), source, True, attributes)
     return Collection(card, coordinates, titles, tuple(columns.values()))

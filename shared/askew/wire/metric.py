@@ -89,7 +89,7 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
         source=card.source,
         simulated=card.simulated,
         attributes=[
-            pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit)
+            pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit, words=a.words)
             for a in card.attributes
         ],
     )
@@ -111,7 +111,8 @@ def _collection_from_message(message: pb.Collection) -> CollectionCard:
 def _attribute(message: pb.Attribute) -> Attribute:
     if message.kind not in list(AttributeKind):
         raise OutOfRange("the kind of an attribute", f"one of {', '.join(AttributeKind)}")
-    return Attribute(message.name, AttributeKind(message.kind), message.live, message.unit)
+    kind, words = AttributeKind(message.kind), tuple(message.words)
+    return Attribute(message.name, kind, message.live, message.unit, words)
 
 
 def _value(message: pb.AttributeValue) -> Value:

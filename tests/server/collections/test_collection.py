@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from askew.errors import DimensionMismatch, ParameterError
 from askew.listing import Attribute, AttributeKind, Listing
 from askew.metric_card import CollectionCard
-from askew_server.collections.collection import Collection
+from askew_server.collections.collection import Collection, with_words
 from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Words
 from askew_server.collections.titles import Titles
 
@@ -40,6 +41,18 @@ def test_an_item_comes_back_whole() -> None:
         Listing(0, "Zum Bären", (52.5, 13.4), ("tea", 2.5, True)),
         Listing(2, "Café ☕", (53.6, 10.0), ("cake", 4.0, None)),
     )
+
+
+def test_a_category_of_few_words_has_them_on_the_card_and_others_have_none() -> None:
+    """Devices list them before a person types. Planted bug: a live one's."""
+    column = cafes().columns[0]
+    kind, live = ATTRIBUTES[0], replace(ATTRIBUTES[0], live=True)
+    price = Numbers(np.array([2.5], np.float32))
+    found = with_words((kind, live, ATTRIBUTES[1]), (column, column, price))
+    assert [each.words for each in found] == [("cake", "tea"), (), ()]
+    many = Words(np.arange(65, dtype=np.int32), tuple(f"w{n:02}" for n in range(65)))
+    few = Words(np.arange(64, dtype=np.int32), many.vocabulary)
+    assert [len(each.words) for each in with_words((kind, kind), (many, few))] == [0, 64]
 
 
 def test_items_come_back_in_any_order_and_as_often_as_they_are_asked_for() -> None:

@@ -598,6 +598,7 @@ class Attribute(google.protobuf.message.Message):
     KIND_FIELD_NUMBER: builtins.int
     LIVE_FIELD_NUMBER: builtins.int
     UNIT_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """Its name."""
     kind: builtins.str
@@ -606,6 +607,10 @@ class Attribute(google.protobuf.message.Message):
     """Set when its values change without a new catalog."""
     unit: builtins.str
     """The unit of a number, in words, or nothing."""
+    @property
+    def words(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What a category may be, in order; nothing where it is live or has more than 64 words."""
+
     def __init__(
         self,
         *,
@@ -613,8 +618,9 @@ class Attribute(google.protobuf.message.Message):
         kind: builtins.str = ...,
         live: builtins.bool = ...,
         unit: builtins.str = ...,
+        words: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["kind", b"kind", "live", b"live", "name", b"name", "unit", b"unit"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind", "live", b"live", "name", b"name", "unit", b"unit", "words", b"words"]) -> None: ...
 
 Global___Attribute: typing_extensions.TypeAlias = Attribute
 
