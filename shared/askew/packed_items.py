@@ -14,8 +14,8 @@ from askew.item import MAX_YEAR, Item
 from askew.plain_text import MAX_TEXT, check_marks, check_text
 
 _AT_ONCE = 1 << 12  # items
-_PIECE = 1 << 16  # characters
 _TITLE = "a title or genre"
+_NO_TITLE = OutOfRange(_TITLE, f"printable text of 1 to {MAX_TEXT} characters")
 
 
 class PackedItems(Sequence[Item]):
@@ -25,30 +25,28 @@ class PackedItems(Sequence[Item]):
 
     def __init__(
         self,
-        titles: str,
+        titles: bytes,
         years: Sequence[int],
         genres: Sequence[int],
         lists: Sequence[tuple[str, ...]],
     ) -> None:
-        """titles: a line each. years: 0 where none is known. genres: places in `lists`.
+        """titles: UTF-8, a line each. years: 0 where none is known. genres: places in `lists`.
 
         Raises OutOfRange where an item would, and unless there are as many of each.
         """
+        if not titles.count(b"\n") + 1 == len(years) == len(genres):
+            raise OutOfRange("the columns of items", "as many titles as years and genres")
         self._lists = tuple(lists)
         for each in self._lists:
             Item("any", None, each)
-        _check_printable(titles)
-        check_marks(_TITLE, titles)  # a line ends a row of them
-        self._text = titles.encode()
-        ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord("\n"))
-        ends = np.append(ends, len(self._text))
+        self._text = titles
+        ends = np.flatnonzero(np.frombuffer(titles, np.uint8) == ord("\n"))
+        ends = np.append(ends, len(titles))
         self._ends = array("I", ends.astype(np.uint32).tobytes())
-        if not len(self._ends) == len(years) == len(genres):
-            raise OutOfRange("the columns of items", "as many titles as years and genres")
         self._years, self._genres = _years(years), array("I", genres)
         if max(self._genres) >= len(self._lists):
             raise OutOfRange("the genres of an item", "one of the lists of its file")
-        self._check_lengths(np.diff(ends, prepend=-1) - 1)
+        self._check_titles(np.diff(ends, prepend=-1) - 1)
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> PackedItems:
@@ -56,7 +54,7 @@ class PackedItems(Sequence[Item]):
         lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
         genres = [lists[item.genres] for item in items]
         titles = "\n".join([item.title for item in items])
-        return cls(titles, [item.year or 0 for item in items], genres, [*lists])
+        return cls(titles.encode(), [item.year or 0 for item in items], genres, [*lists])
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -85,17 +83,30 @@ class PackedItems(Sequence[Item]):
     __hash__ = None  # type: ignore[assignment]  # as of anything compared by its content
 
     def _some(self, first: int, last: int) -> Iterator[Item]:
-        start = self._ends[first - 1] + 1 if first else 0
-        titles = self._text[start : self._ends[last - 1]].decode().split("\n")
+        titles = self._text[self._start(first) : self._ends[last - 1]].decode().split("\n")
         rows = zip(titles, self._years[first:last], self._genres[first:last], strict=True)
         return (_item(title, year or None, self._lists[at]) for title, year, at in rows)
 
-    def _check_lengths(self, sizes: NDArray[np.int64]) -> None:
-        """Raises OutOfRange for a title that is none, or long. A character has 1 to 4 bytes."""
-        if not sizes.all():
-            check_text(_TITLE, "")
+    def _check_titles(self, sizes: NDArray[np.int64]) -> None:
+        """Raises OutOfRange for a title that is none, or long, or no plain text. A character has 1
+        to 4 bytes. Some at a time: as text they may take four times as much memory.
+        """
+        if not sizes.all() or sizes.max() > 4 * MAX_TEXT:
+            raise _NO_TITLE
+        try:
+            for first in range(0, len(self), _AT_ONCE):
+                start, last = self._start(first), self._ends[min(first + _AT_ONCE, len(self)) - 1]
+                text = self._text[start:last].decode()
+                if not text.replace("\n", " ").isprintable():
+                    raise _NO_TITLE
+                check_marks(_TITLE, text)  # a line ends a row of them
+        except UnicodeDecodeError:
+            raise _NO_TITLE from None
         for at in np.flatnonzero(sizes > MAX_TEXT).tolist():
             check_text(_TITLE, self[at].title)
+
+    def _start(self, at: int) -> int:
+        return self._ends[at - 1] + 1 if at else 0
 
 
 def _item(title: str, year: int | None, genres: tuple[str, ...]) -> Item:
@@ -111,11 +122,3 @@ def _years(years: Sequence[int]) -> array[int]:
     if not 0 <= min(years, default=0) <= max(years, default=0) <= MAX_YEAR:
         raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
     return array("H", years)
-
-
-def _check_printable(titles: str) -> None:
-    """Raises OutOfRange for a character that is not. Some at a time: a copy is as large."""
-    for start in range(0, len(titles), _PIECE):
-        piece = titles[start : start + _PIECE].replace("\n", " ")
-        if not piece.isprintable():
-            raise OutOfRange(_TITLE, f"printable text of 1 to {MAX_TEXT} characters")

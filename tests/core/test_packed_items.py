@@ -52,13 +52,13 @@ def test_columns_that_no_items_have_are_refused(
     titles: str, years: list[int], genres: list[int]
 ) -> None:
     with pytest.raises(OutOfRange):
-        PackedItems(titles, years, genres, [(), ("drama",)])
+        PackedItems(titles.encode(), years, genres, [(), ("drama",)])
 
 
 def test_a_genre_that_no_item_may_have_is_refused() -> None:
     with pytest.raises(OutOfRange):
-        PackedItems("a", [1], [0], [("\x1b",)])
+        PackedItems(b"a", [1], [0], [("\x1b",)])
 
 
 def test_a_title_as_long_as_may_be_is_kept_whatever_bytes_it_takes() -> None:
-    assert PackedItems("a\n" + 500 * "漢", [0, 0], [0, 0], [()])[1].title == 500 * "漢"
+    assert PackedItems(("a\n" + 500 * "漢").encode(), [0, 0], [0, 0], [()])[1].title == 500 * "漢"

@@ -58,14 +58,14 @@ def test_more_marks_in_a_row_than_a_script_needs_are_refused(name: str) -> None:
     with pytest.raises(OutOfRange, match=said):
         Listing(0, text, (0.0, 0.0))
     with pytest.raises(OutOfRange, match=said):
-        PackedItems(f"{MARKED}\n{text}\n{MARKED}", [0] * 3, [0] * 3, [()])
+        PackedItems(f"{MARKED}\n{text}\n{MARKED}".encode(), [0] * 3, [0] * 3, [()])
 
 
 def test_marks_that_scripts_need_are_taken() -> None:
     """Marks at the end of a line and at the start of the next are of two titles."""
     titles = [MARKED, ABOVE * MAX_MARKS, "Tiếng Việt".encode().decode(), "ガギグ", "बाज़ीराव"]
     assert all(map(has_few_marks, titles))
-    assert len(PackedItems("\n".join(titles), [0] * 5, [0] * 5, [()])) == 5
+    assert len(PackedItems("\n".join(titles).encode(), [0] * 5, [0] * 5, [()])) == 5
 
 
 PARTS = st.tuples(

@@ -12,6 +12,7 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
+from askew.held_file import PIECE_BYTES
 from askew.item import Item
 from askew.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.metric.map_noise import MapNoise
@@ -23,6 +24,7 @@ from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Query, Signal
 from askew.wire import metric
 from askew.wire.break_even import break_even_from_message, break_even_to_message
+from askew.wire.fields import check_count
 from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew.wire.mechanisms import read_mechanism, write_mechanism
 from askew.wire.slate_bytes import reply_of_parts
@@ -31,6 +33,8 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.versions import version_from_bytes
 
 MAX_ITEMS = 2_000_000
+_FIELDS_OF_ITEM = 64  # with all its genres, or with a value of each attribute
+FIELDS_OF_CARD = 1 << 15  # with 256 collections of 16 attributes
 
 _Message = TypeVar("_Message", bound=Message)
 
@@ -89,7 +93,7 @@ def slate_from_bytes(data: bytes, card: Card, k: int, collection: str = "") -> S
     """A reply of exactly k whole items: of this card's catalog, or of the collection. Raises
     StaleSpace where it is about another one.
     """
-    message = parse(pb.RetrieveResponse(), data)
+    message = parse_few(pb.RetrieveResponse(), data, (k + 1) * _FIELDS_OF_ITEM)
     version = version_from_bytes(message.catalog_version)
     if isinstance(card, MetricCard):
         return _listings(message, card, version, k, collection)
@@ -149,7 +153,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
 
 def card_from_bytes(data: bytes) -> ModelCard:
     """A card of a space of tastes."""
-    return card_from_message(parse(pb.GetModelCardResponse(), data))
+    return card_from_message(parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD))
 
 
 def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
@@ -180,13 +184,27 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
 
 def metric_card_from_bytes(data: bytes) -> MetricCard:
     """A card of a metric space."""
-    message = parse(pb.GetModelCardResponse(), data)
+    message = parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD)
     kind = message.WhichOneof("kind")
     if kind is None:
         raise OutOfRange("the space of this server", "there")
     if kind != "metric_space":
         raise OtherKind("this server has a catalog of titles, and no collections of places")
     return metric.card_from_message(message)
+
+
+def piece_from_bytes(data: bytes) -> bytes:
+    """A piece of a file that devices hold."""
+    piece = parse_few(pb.GetHeldResponse(), data, 1).data
+    if len(piece) > PIECE_BYTES:
+        raise Malformed("a piece of a held file is too large")
+    return piece
+
+
+def parse_few(message: _Message, data: bytes, most: int) -> _Message:
+    """As `parse`, of at most so many fields, which are counted before anything is made of them."""
+    check_count(type(message), data, most)
+    return parse(message, data)
 
 
 def parse(message: _Message, data: bytes) -> _Message:

@@ -1,7 +1,8 @@
 """The files that devices hold, as bytes: a card and items, all of them or the starter items.
 
-Every size of what comes in is checked before it is used: words are unpacked to a limit, and arrays
-are as long as the items are many.
+Every size of what comes in is checked before anything is made of it: words are unpacked to a limit,
+fields are counted, and arrays are as long as the items are many. So any file of 4 MB, the default
+budget, is read or refused within 100 MB, in time that grows with its length.
 """
 
 from __future__ import annotations
@@ -13,19 +14,32 @@ import numpy as np
 from google.protobuf.message import Message
 
 from askew.coded_vectors import held_vectors
-from askew.errors import Malformed
+from askew.errors import Malformed, OutOfRange
 from askew.held_file import Part, file_of
-from askew.item import Item
+from askew.item import MAX_GENRES, Item
 from askew.item_codes import Codes, decode_boosts, encode, encode_boosts
 from askew.model_card import Catalog, ModelCard
 from askew.packed_items import PackedItems
-from askew.wire.convert import MAX_ITEMS, card_from_message, card_to_message, parse
-from askew.wire.fields import SIZES, tags
+from askew.wire.convert import (
+    FIELDS_OF_CARD,
+    MAX_ITEMS,
+    card_from_message,
+    card_to_message,
+    parse,
+    parse_few,
+)
+from askew.wire.fields import SIZED, SIZES, check_count, fields_within, sized, tags, varint
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
 _AT_ONCE = 1 << 12  # items
-_LARGEST_FACTOR = 16  # of the words' size to their packed size; titles reach about 4
+_LARGEST_FACTOR = 8  # of the words' size to their packed size; titles reach about 4
+_MOST_LISTS, _MOST_NAMES = 1 << 17, 1 << 20  # different lists of genres, and the names in all
+_OTHER_NUMBER = "a held file has words of another number of items"
+_TITLES, _YEARS, _LISTS, _GENRES = [
+    pb.HeldWords.DESCRIPTOR.fields_by_name[name].number
+    for name in ("titles", "years", "lists", "genres")
+]
 
 
 def held_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
@@ -72,15 +86,17 @@ def codes_within(file: bytes, card: ModelCard) -> tuple[Codes, Codes]:
 
 def held_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     """The card and the items of a file's body: all that the card counts, or its starter items."""
-    message = parse(pb.HeldCatalog(), body)
+    message = parse_few(pb.HeldCatalog(), body, FIELDS_OF_CARD)
     card = card_from_message(message.card)
     n = len(message.boosts)
     if n not in {card.n_items, card.n_starter} or n > MAX_ITEMS:
         raise Malformed("a held file has neither all items of its card nor its starter items")
+    if len(message.shared_slate) > n:
+        raise Malformed("the shared slate has more items than the catalog")
     vectors = held_vectors(message.codes, card.space.scales, n)
     shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
     del message  # which has copies of them, before the largest part is made
-    items = _items_of(_unpacked(words), n)
+    items = _items_of(memoryview(_unpacked(words)), n)
     catalog = Catalog(items, vectors, decode_boosts(boosts), shared)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
         raise Malformed("the shared slate is shorter than what the server answers")
@@ -97,6 +113,9 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
         titles = "\n".join([i.title for i in items[start : start + _AT_ONCE]])
         yield ("\n" * (start > 0) + titles).encode()
     lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
+    if len(lists) > _MOST_LISTS or sum(map(len, lists)) > _MOST_NAMES:
+        limit = f"at most {_MOST_LISTS} different lists, of {_MOST_NAMES} names in all"
+        raise OutOfRange("the genres of a catalog", limit)
     yield pb.HeldWords(lists=[pb.Genres(names=genres) for genres in lists]).SerializeToString()
     for start in range(0, len(items), _AT_ONCE):
         some = items[start : start + _AT_ONCE]
@@ -104,12 +123,37 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
         yield pb.HeldWords(years=years, genres=genres).SerializeToString()
 
 
-def _items_of(words: pb.HeldWords, n: int) -> PackedItems:
-    titles = words.titles
-    if not titles.count("\n") + 1 == len(words.years) == len(words.genres) == n:
-        raise Malformed("a held file has words of another number of items")
-    lists = [tuple(each.names) for each in words.lists]
-    return PackedItems(titles, words.years, words.genres, lists)
+def _items_of(words: memoryview, n: int) -> PackedItems:
+    """The items of a `HeldWords`, field by field: only as much is made as n items have."""
+    parts: dict[int, list[memoryview]] = {_TITLES: [], _YEARS: [], _GENRES: []}
+    pieces = n // _AT_ONCE + 1
+    most = {_TITLES: 1, _YEARS: pieces, _GENRES: pieces}
+    lists: list[tuple[str, ...]] = []
+    names: dict[str, str] = {}  # one that is in many lists is kept once
+    left = _MOST_NAMES
+    for number, end, content in fields_within(words):
+        if end == SIZED and number == _LISTS and len(lists) < min(n, _MOST_LISTS):
+            check_count(pb.Genres, content, min(MAX_GENRES, left))
+            genres = parse(pb.Genres(), bytes(content)).names
+            lists.append(tuple([names.setdefault(name, name) for name in genres]))
+            left -= len(genres)
+        elif end == SIZED and number in parts and len(parts[number]) < most[number]:
+            parts[number].append(content)
+        else:
+            raise Malformed("a held file has words of more than its items, or of another kind")
+    titles = b"".join(parts[_TITLES])
+    if titles.count(b"\n") + 1 != n:
+        raise Malformed(_OTHER_NUMBER)
+    of_years, of_genres = [_column(number, parts[number], n) for number in (_YEARS, _GENRES)]
+    return PackedItems(titles, of_years.years, of_genres.genres, lists)
+
+
+def _column(number: int, parts: list[memoryview], n: int) -> pb.HeldWords:
+    """A message of one column alone, of n numbers, each of which ends in a byte below 128."""
+    packed = b"".join(parts)
+    if np.count_nonzero(np.frombuffer(packed, np.uint8) < 128) != n:
+        raise Malformed(_OTHER_NUMBER)
+    return parse(pb.HeldWords(), sized(varint(number << 3 | SIZED), packed))
 
 
 def _part(
@@ -143,7 +187,7 @@ def _most(packed: int) -> int:
     return (1 << 16) + _LARGEST_FACTOR * packed
 
 
-def _unpacked(packed: bytes) -> pb.HeldWords:
+def _unpacked(packed: bytes) -> bytes:
     """Raises Malformed for words that unpack to far more than any words do."""
     work = zlib.decompressobj()
     try:
@@ -152,4 +196,4 @@ def _unpacked(packed: bytes) -> pb.HeldWords:
         raise Malformed("the words of a held file cannot be unpacked") from None
     if not work.eof or work.unused_data:
         raise Malformed("the words of a held file are cut short, or too large")
-    return parse(pb.HeldWords(), words)
+    return words

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from askew.encoder import KNOTS, Encoder
-from askew.errors import Malformed
+from askew.errors import Malformed, OutOfRange
 from askew.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
-from askew.meanings import Meanings
+from askew.meanings import MAX_MEANINGS, Meanings
+from askew.sizes import MAX_DIMENSION
 from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire.floats import Floats, floats_from_bytes, floats_to_bytes
@@ -51,6 +52,8 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     ranking, odd = divmod(len(message.origin), 4)
     if rest or odd:
         raise Malformed("the knots or the origin of a feature space have an odd length")
+    if dimension > MAX_DIMENSION:
+        raise OutOfRange("the number of directions", f"from 1 to {MAX_DIMENSION}")
     encoder = Encoder(
         directions=floats_from_bytes("directions", message.directions, (ranking, dimension)),
         origin=floats_from_bytes("origin", message.origin, (ranking,)),
@@ -83,6 +86,8 @@ def _meanings(message: pb.FeatureSpace, scales: Floats) -> Meanings:
     n, size = len(message.slate_boosts), message.slate_size
     if not size or n % size:
         raise Malformed("the slates of a feature space are not whole")
+    if n > MAX_MEANINGS:
+        raise OutOfRange("the items of all slates", f"at most {MAX_MEANINGS}")
     vectors = decode(message.slate_codes, scales, n)
     boosts = decode_boosts(message.slate_boosts)
     return Meanings(vectors.reshape(-1, size, len(scales)), boosts.reshape(-1, size))
