@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, StaleSpace
-from askew.held_file import PIECE_BYTES, Part
+from askew.held_file import Part
 from askew.metric_card import Card, MetricCard
 from askew.ranking import Slate
 from askew.signal import Query
@@ -37,10 +37,7 @@ class Calls(ABC):
             data = await self.call("GetHeld", request.SerializeToString())
         except NotFound:
             raise OtherKind("this server has no items for devices to hold", places=True) from None
-        piece = _checked(lambda: convert.parse(pb.GetHeldResponse(), data)).data
-        if len(piece) > PIECE_BYTES:
-            raise Malformed("a piece of a held file is too large")
-        return piece
+        return _checked(lambda: convert.piece_from_bytes(data))
 
     async def metric_card(self) -> MetricCard:
         """The public card of a server with a metric space."""
