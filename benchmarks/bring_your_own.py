@@ -27,10 +27,10 @@ from askew_server.cli.main import cli
 from askew_server.evaluation.data import read_table
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
-from askew_server.training.embeddings.geometry import FoldIn, for_devices
 from askew_server.training.factors import People, divisors, people_of
+from askew_server.training.given_vectors import FoldIn, for_devices
 from askew_server.training.item_vectors import often_rated
-from askew_server.training.rating_scale import scale_of
+from askew_server.training.space_fit import scale_of
 
 DIMENSION = 64
 RECALL = 20

@@ -29,7 +29,7 @@ from askew.rule_kind import MetricRuleKind as Kind
 from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, near_rule_of, served_rule_of
-from askew_server.retrieval.near.frame import Points
+from askew_server.retrieval.near.index import Points
 
 COUNTRY = Region(47.0, 6.0, 55.0, 15.0)
 ITEMS, TOWNS, SIGNALS, K = 1_000_000, 5_000, 200, 20

@@ -39,7 +39,7 @@ def save_model(directory: Path, rule: str, count: int) -> None:
     from askew.rule_kind import RuleKind
     from askew_server.model import artifact
     from askew_server.model.item_model import ItemModel, card_of
-    from askew_server.model.starter import starter_size
+    from askew_server.model.shared_slate import starter_size
     from askew_server.training.options import TrainingOptions
 
     rng = np.random.default_rng(0)

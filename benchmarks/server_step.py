@@ -18,8 +18,7 @@ import numpy as np
 
 from askew.lattice import Lattice
 from askew.retrieval.cover import cover, covered
-from askew.retrieval.likelihood import lattice_log_likelihood
-from askew.retrieval.posterior import PosteriorRule, Prior
+from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
 from askew.signal import Signal
 
 ITEMS, ROUNDS, FEW = 500, 40, 5

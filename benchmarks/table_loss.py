@@ -26,9 +26,8 @@ from askew.wire.held import held_to_bytes
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.evaluation.data import read_table
 from askew_server.model.answer_tables import AnswerTable
+from askew_server.model.held_out import KeptAside, by_sizes
 from askew_server.model.item_model import ItemModel
-from askew_server.model.kept_aside import KeptAside
-from askew_server.model.simulated_answers import by_sizes
 from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.tables.made import tables_of

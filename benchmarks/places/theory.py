@@ -20,7 +20,7 @@ from askew.lattice import Lattice
 from askew.metric.axes import Axis, AxisSpace
 from askew.placement import Disutility, Identity, Laplace, Power, place
 from askew.placement.ring import place_on_ring
-from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import lattice_log_likelihood
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Signal
 from askew_server.retrieval.near import MetricIndex, near_rule_of

@@ -15,8 +15,7 @@ from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.buckets import BucketRule, bucket_rule, own_share
 from askew.retrieval.cover import cover, covered
-from askew.retrieval.likelihood import response_log_likelihood
-from askew.retrieval.posterior import Prior
+from askew.retrieval.posterior import Prior, response_log_likelihood
 from askew.signal import Signal
 
 RANGE = tuple(Fraction(odds) for odds in (2, 8, 64))

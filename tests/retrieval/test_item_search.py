@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 from small_world import made_encoder
 
 from askew.encoder import KNOTS, Encoder
-from askew.retrieval import doubles, envelope, item_search
-from askew.retrieval.candidates import Candidates, Exact
-from askew.retrieval.doubles import doubles_before
-from askew.retrieval.envelope import UpperLayers, upper_layers
-from askew.retrieval.item_search import ItemSearch
-from askew.retrieval.linear_scores import LinearScores, largest_score, margin_of, numbers_of
+from askew.retrieval import item_search
+from askew.retrieval.item_search import (
+    Candidates,
+    Exact,
+    ItemSearch,
+    LinearScores,
+    UpperLayers,
+    doubles_before,
+    largest_score,
+    margin_of,
+    numbers_of,
+    upper_layers,
+)
 
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]
@@ -102,9 +109,9 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_search, "_PIECE", 170)
     monkeypatch.setattr(item_search, "_EXACT", 7)
     monkeypatch.setattr(item_search, "SIZES", (2, 8))
-    monkeypatch.setattr(envelope, "_PIECE", 90)
-    monkeypatch.setattr("askew.retrieval.linear_scores._AT_ONCE", 64)
-    monkeypatch.setattr("askew.retrieval.linear_scores._BLOCK", 4)
+    monkeypatch.setattr(item_search, "_CORNERS_PIECE", 90)
+    monkeypatch.setattr(item_search, "_AT_ONCE", 64)
+    monkeypatch.setattr(item_search, "_BLOCK", 4)
 
 
 @settings(deadline=None, max_examples=40)
@@ -223,9 +230,9 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
 def test_where_work_or_memory_ends_lists_stay_long_and_right(
     monkeypatch: pytest.MonkeyPatch, work: int, listed: int
 ) -> None:
-    monkeypatch.setattr(envelope, "_WORK", 0)
-    monkeypatch.setattr(envelope, "_MORE_WORK", work)
-    monkeypatch.setattr(envelope, "_MOST_LISTED", listed)
+    monkeypatch.setattr(item_search, "_WORK", 0)
+    monkeypatch.setattr(item_search, "_MORE_WORK", work)
+    monkeypatch.setattr(item_search, "_MOST_LISTED", listed)
     rng = np.random.default_rng(12)
     encoder = encoder_of(rng, 3, 6)
     for kind in ("random", "equal", "near ties", "on a circle"):
@@ -275,7 +282,7 @@ def test_doubles_are_counted_by_id_and_never_by_their_keys_alone(
     expected[[3, 50, 60, 199]] = range(4)
     assert doubles_before(vectors, 3).tolist() == expected.tolist()
     assert not doubles_before(vectors, 4).any()
-    monkeypatch.setattr(doubles, "_keys", lambda them: np.zeros(len(them), np.uint64))
+    monkeypatch.setattr(item_search, "_keys", lambda them: np.zeros(len(them), np.uint64))
     assert not doubles_before(vectors, 3).any()
 
 
@@ -309,7 +316,7 @@ def test_an_item_is_left_out_where_it_falls_back_by_four_margins() -> None:
     worth = np.array([[0, -3.9, -4.1, -9]], np.float32)
     scores = LinearScores(worth, np.arange(4), 1.0, np.zeros(4, np.int32))
     everywhere, rows = np.zeros((1, 0)), np.arange(4, dtype=np.int32)
-    assert envelope._survivors(scores, rows, everywhere, 1).tolist() == [0, 1]
+    assert item_search._survivors(scores, rows, everywhere, 1).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("n", [15, 300])

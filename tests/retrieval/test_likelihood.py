@@ -15,7 +15,7 @@ import pytest
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.likelihood import lattice_log_likelihood, response_log_likelihood
+from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
 
 TERMS = 400  # (2/3)**400 < 1e-70 of either draw lies beyond
 COARSE = Lattice(step_exponent=1, inverse_rate=2)  # step 1/2, r = 2/3

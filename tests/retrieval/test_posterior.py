@@ -13,8 +13,7 @@ from askew.errors import OutOfRange, ParameterError
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.cover import cover, covered
-from askew.retrieval.likelihood import lattice_log_likelihood
-from askew.retrieval.posterior import PosteriorRule, Prior, systematic
+from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood, systematic
 from askew.signal import Signal
 
 VERSION = "00" * 16

@@ -22,7 +22,7 @@ from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
     from askew.vectors import RatingScale  # brings numpy
-    from askew_server.training.embeddings.given import GivenItems
+    from askew_server.training.given_vectors import GivenItems
 
 
 @click.command("import")
@@ -109,14 +109,11 @@ def import_vectors(
     from threadpoolctl import threadpool_limits
 
     from askew_server.model import artifact
-    from askew_server.model.imported import ImportOptions, import_model
+    from askew_server.model.item_model import ImportOptions, import_model
     from askew_server.ratings import read_items
     from askew_server.retrieval.tables.made import tables_for
-    from askew_server.training.disclosure import GIVEN
-    from askew_server.training.embeddings.geometry import FoldIn
-    from askew_server.training.embeddings.given import given_items
-    from askew_server.training.embeddings.reading import read_vectors
-    from askew_server.training.options import TrainingOptions
+    from askew_server.training.given_vectors import FoldIn, given_items, read_vectors
+    from askew_server.training.options import GIVEN, TrainingOptions
 
     options = ImportOptions(
         TrainingOptions(

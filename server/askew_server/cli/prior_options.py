@@ -76,8 +76,7 @@ class PriorOptions:
         from askew.randomness import SystemBits
         from askew_server.cli.options import existing
         from askew_server.ledger import Ledger
-        from askew_server.prior.release import PaidRelease
-        from askew_server.prior.source import DPGaussian
+        from askew_server.prior.source import DPGaussian, PaidRelease
 
         with Ledger(existing(self.ledger), self.anchor) as ledger:
             yield DPGaussian(epsilon, PaidRelease(ledger, self.dataset, SystemBits()))

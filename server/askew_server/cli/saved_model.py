@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def load(directory: Path) -> Model:
     """A model, by what its card says it is. Raises ArtifactError."""
     from askew_server.model import directory as folder
-    from askew_server.model.signed_card import CARD, kind_of
+    from askew_server.model.directory import CARD, kind_of
 
     match kind_of(folder.read(directory / CARD, folder.CARD_LIMIT)):
         case "tastes":

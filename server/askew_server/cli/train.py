@@ -118,8 +118,7 @@ def train(
     from askew_server.model.item_model import train as fit
     from askew_server.model.payloads import PayloadFiles
     from askew_server.retrieval.tables.made import tables_for
-    from askew_server.training.disclosure import FIXED, LEARNED
-    from askew_server.training.options import TrainingOptions
+    from askew_server.training.options import FIXED, LEARNED, TrainingOptions
 
     options = TrainingOptions(
         epsilon=epsilon,

@@ -30,7 +30,7 @@ _Table = TypeVar("_Table")
 
 def source_of(table: RatingTable) -> str:
     """Where the ratings come from, in the words of the card, which is public."""
-    from askew_server.training.disclosure import in_words
+    from askew_server.training.options import in_words
 
     return f"ratings of {in_words(table.n_people)} people"
 
@@ -67,7 +67,7 @@ def report(model: ItemModel, table: RatingTable, out: Path, made_of_people: str)
     """What the operator reads. The first line is exact, and is not part of the model."""
     from askew.meanings import Meanings
     from askew_server.cli.break_even_table import lines_of
-    from askew_server.training.disclosure import what_it_tells
+    from askew_server.training.options import what_it_tells
 
     space, rule = model.card.space, model.card.rule
     reach, epsilon = space.encoder.reach(), rule.epsilon

@@ -53,7 +53,7 @@ def update(
     from askew_server.model.catalog_update import update as renew
     from askew_server.model.payloads import FirstOf, PayloadFiles
     from askew_server.retrieval.tables.made import tables_for
-    from askew_server.training.disclosure import UPDATED
+    from askew_server.training.options import UPDATED
 
     old = of_tastes(load(model))
     table, rows = training_data(ratings, items, out, old.training.counts)

@@ -33,15 +33,19 @@ from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns
 from askew_server.collections.spaces import SpaceFields, fields_of, inside
 from askew_server.collections.titles import Titles
 from askew_server.model import directory as folder
-from askew_server.model.arrays import LIMIT, ArrayKind, Arrays, decode_arrays, encode_arrays
-from askew_server.model.signed_card import (
+from askew_server.model.directory import (
     CARD,
+    LIMIT,
     UNSIGNED,
+    ArrayKind,
+    Arrays,
     Count,
     SignedCard,
     Strict,
     Version,
+    decode_arrays,
     decode_card,
+    encode_arrays,
 )
 
 MAX_ITEMS = 20_000_000

@@ -18,7 +18,7 @@ from askew.errors import DataError, OutOfRange, ParameterError
 from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
 from askew.metric.map_space import MapSpace, MetricSpace
-from askew_server.model.signed_card import Strict
+from askew_server.model.directory import Strict
 
 LATITUDE = ("latitude", "lat")
 LONGITUDE = ("longitude", "lon", "lng")

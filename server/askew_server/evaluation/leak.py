@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askew.retrieval.likelihood import lattice_log_likelihood
-from askew.retrieval.posterior import PosteriorRule, Prior
+from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
 from askew_server.evaluation.rules import Signals
 from askew_server.evaluation.scene import Scene
 from askew_server.training.quality import Estimate, mean_of

@@ -28,8 +28,7 @@ from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval import OffsetRule
 from askew.retrieval.buckets import labels_of
-from askew.retrieval.likelihood import lattice_log_likelihood
-from askew.retrieval.posterior import PosteriorRule, Prior
+from askew.retrieval.posterior import PosteriorRule, Prior, lattice_log_likelihood
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew.vectors import FeatureSpace

@@ -21,10 +21,10 @@ from scipy.sparse import csr_array
 from askew.retrieval.cover import cover
 from askew.vectors import FeatureSpace
 from askew_server.evaluation.split import Split
+from askew_server.training.buckets import favorites, pool_of
 from askew_server.training.directions import Purpose, learned_directions
 from askew_server.training.factors import People, Tastes, divisors, factorize, fold_in_people
 from askew_server.training.options import dimension_for
-from askew_server.training.pool import favorites, pool_of
 from askew_server.training.quality import best_slates
 from askew_server.training.space_fit import fit_space
 

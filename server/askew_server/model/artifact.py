@@ -1,4 +1,9 @@
-"""A model as a directory: arrays as safetensors, text as JSON, and a card that names every file.
+"""The keys of a saved model's items: bytes in a row, where a string each would be four times as
+large. A server never looks at them, and has to read them all the same.
+
+The file of a saved model that holds its items: keys and words, one item a line.
+
+A model as a directory: arrays as safetensors, text as JSON, and a card that names every file.
 
     card.json           schema version, space, rule, training parameters, SHA-256 of each file
     arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared
@@ -15,32 +20,125 @@ somebody who can write the directory, keep the card's own digest elsewhere.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, overload
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from askew.errors import ArtifactError, WireError
+from askew.item import Item
 from askew.model_card import Catalog, ModelCard
 from askew.taste_buckets import Buckets
-from askew_server.model import arrays as array_file
+from askew_server.model import directory as array_file
 from askew_server.model import directory as folder
-from askew_server.model.answer_tables import AnswerTables
-from askew_server.model.arrays import (
+from askew_server.model.answer_tables import LIMIT as TABLE_LIMIT
+from askew_server.model.answer_tables import TABLES, AnswerTables, decode_tables, encode_tables
+from askew_server.model.card_file import CardFields, card_of
+from askew_server.model.directory import (
+    CARD,
     ArrayKind,
     Arrays,
     check_shapes,
     decode_arrays,
+    decode_card,
     encode_arrays,
 )
-from askew_server.model.card_file import CardFields, card_of
 from askew_server.model.item_model import ItemModel
-from askew_server.model.items_file import decode_items, encode_items
 from askew_server.model.payloads import PAYLOADS, StoredPayloads, parts_of, surveyed
-from askew_server.model.signed_card import CARD, decode_card
-from askew_server.model.table_file import LIMIT as TABLE_LIMIT
-from askew_server.model.table_file import TABLES, decode_tables, encode_tables
-from askew_server.prior.file import NAMED, PRIOR_KINDS, arrays_of_prior, prior_of_arrays
-from askew_server.prior.slates_file import SLATE_KINDS, arrays_of_slates, slates_of_arrays
+from askew_server.prior.source import (
+    NAMED,
+    PRIOR_KINDS,
+    SLATE_KINDS,
+    arrays_of_prior,
+    arrays_of_slates,
+    prior_of_arrays,
+    slates_of_arrays,
+)
+
+
+class StoredKeys(Sequence[str]):
+    """Keys in order of item id. distinct: whether no two are the same."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        text, ends, hashes = bytearray(), array("q", [0]), array("q")
+        for key in keys:
+            text += key.encode()
+            ends.append(len(text))
+            hashes.append(hash(key))
+        self._text, self._ends = bytes(text), ends
+        ascending = np.frombuffer(hashes, dtype=np.int64)
+        ascending.sort()  # in place: a set of all keys is larger than they are
+        differ = bool((ascending[1:] != ascending[:-1]).all())
+        self.distinct = differ or len(set(self)) == len(self)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
+        if isinstance(at, slice):
+            return tuple([self[each] for each in range(*at.indices(len(self)))])
+        place = range(len(self))[at]
+        return self._text[self._ends[place] : self._ends[place + 1]].decode()
+
+
+Year = Annotated[int, Meta(ge=1, le=9999)]
+_BETWEEN = b"],\n["  # rows, and nothing else: no text has a line break as it is
+_Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
+
+
+def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
+    """Keys, titles, years and genres, in order of item id, one item a line."""
+    rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
+    return b"[" + b",\n".join(map(msgspec.json.encode, rows)) + b"]"
+
+
+def decode_items(pieces: Iterable[bytes]) -> tuple[StoredKeys, tuple[Item, ...]]:
+    """The keys and the items of a catalog, of its file in pieces: all of it is half as large as
+    what is made of it. Raises ArtifactError for anything else.
+    """
+    items: list[Item] = []
+    years: dict[int | None, int | None] = {}  # one object for all items of a year, or of the same
+    genres: dict[tuple[str, ...], tuple[str, ...]] = {}  # genres: there are few of either
+
+    def read() -> Iterator[str]:
+        for part in _parts_of(pieces):
+            for key, title, year, kinds in msgspec.json.decode(part, type=_Items):
+                known = genres.setdefault(kinds, kinds)
+                items.append(Item(title, years.setdefault(year, year), known))
+                yield key
+
+    try:
+        keys = StoredKeys(read())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"the items cannot be read: {error}") from None
+    if not keys.distinct:
+        raise ArtifactError("two items have the same key")
+    return keys, tuple(items)
+
+
+def _parts_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """A list of rows as shorter lists, for all rows at once are far larger than what is made of
+    them; or as it is, where it has no lines.
+    """
+    rest, opening = bytearray(), b""
+    for piece in pieces:
+        seen = max(len(rest) - len(_BETWEEN) + 1, 0)
+        rest += piece
+        end = rest.rfind(_BETWEEN, seen)
+        if end >= 0:
+            yield opening + rest[: end + 1] + b"]"
+            del rest[: end + 3]
+            opening = b"["
+    yield opening + rest
+
 
 _ARRAYS, _ITEMS, _ENDS = "arrays.safetensors", "items.json", "payload_ends"
 _LIMITS = {CARD: folder.CARD_LIMIT, _ARRAYS: array_file.LIMIT, _ITEMS: 1 << 30}  # bytes

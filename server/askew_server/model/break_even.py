@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 
 from askew.break_even import DEVICE_BYTES, BreakEven, Offer, Way
 from askew.model_card import Catalog, ModelCard
-from askew_server.model.kept_aside import Gains
-from askew_server.model.measured_signals import Signals, Terms
-from askew_server.model.rule_choice import is_clear
+from askew_server.model.held_out import Gains
+from askew_server.model.rule_choice import Signals, Terms, is_clear
 from askew_server.model.shared_slate import shared_slate
 from askew_server.training.factors import Tastes
 

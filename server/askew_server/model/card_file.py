@@ -18,11 +18,19 @@ from askew.privacy import rational
 from askew.rule_kind import RuleKind
 from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
-from askew_server.model.directory import Files, describe
+from askew_server.model.answer_tables import TableFields
+from askew_server.model.directory import (
+    UNSIGNED,
+    Count,
+    FileFields,
+    Files,
+    SignedCard,
+    Strict,
+    Version,
+    describe,
+)
+from askew_server.model.held_out import Figure
 from askew_server.model.item_model import ItemModel
-from askew_server.model.kept_aside import Figure
-from askew_server.model.signed_card import UNSIGNED, Count, FileFields, SignedCard, Strict, Version
-from askew_server.model.table_file import TableFields
 from askew_server.training.options import TrainingOptions
 
 

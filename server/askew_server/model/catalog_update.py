@@ -17,11 +17,9 @@ from askew.errors import DataError, OutOfRange
 from askew.item_codes import rounded
 from askew.model_card import Catalog
 from askew_server.model.break_even import FileSize, of_catalog, sized
-from askew_server.model.catalog_items import boosts_of, items_of
 from askew_server.model.item_model import ItemModel, card_of
 from askew_server.model.payloads import MovedPayloads
-from askew_server.model.shared_slate import shared_slate
-from askew_server.model.starter import starter_first
+from askew_server.model.shared_slate import boosts_of, items_of, shared_slate, starter_first
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.training.factors import fold_in_items, fold_in_people, people_of, snapshot
 from askew_server.training.item_vectors import Expressed, often_rated

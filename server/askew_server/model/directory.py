@@ -1,4 +1,11 @@
-"""The files of a saved model: all of them or nothing, and none read before its size is checked.
+"""A card that signs itself: strict JSON, whose `card_sha256` is a digest of every other field.
+
+Decoding is strict: no number for text, no fraction for a whole number, no NaN, no unknown field,
+no depth beyond what is written here.
+
+Arrays by name in a safetensors file: their types and shapes are checked, nothing is executed.
+
+The files of a saved model: all of them or nothing, and none read before its size is checked.
 
 The digests of a card find damage; against somebody who can write the directory, keep the card's own
 digest elsewhere.
@@ -7,14 +14,139 @@ digest elsewhere.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
 
 from askew.errors import ArtifactError
-from askew_server.model.signed_card import FileFields
+
+CARD = "card.json"
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Version = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+Count = Annotated[int, Meta(ge=0)]
+UNSIGNED = "0" * 64
+
+
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No field more, no field less."""
+
+
+class FileFields(Strict, frozen=True):
+    """One file beside the card."""
+
+    bytes: Count
+    sha256: Sha256
+
+
+class SignedCard(Strict, frozen=True, kw_only=True):
+    """A card: the files beside it, the shapes of their arrays, and the digest of all its fields."""
+
+    files: dict[str, FileFields]
+    card_sha256: Sha256
+
+    def digest(self) -> str:
+        """What `card_sha256` must be."""
+        # Through the types once: 8 where a float belongs is 8.0 when it is read back.
+        fields = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(self), type(self)))
+        del fields["card_sha256"]
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+    def signed(self) -> Self:
+        """The same with its digest."""
+        return msgspec.structs.replace(self, card_sha256=self.digest())
+
+    def encoded(self) -> bytes:
+        """The signed card as a file, for people to read too."""
+        return msgspec.json.format(msgspec.json.encode(self.signed()), indent=1)
+
+
+_Card = TypeVar("_Card", bound=SignedCard)
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """Of a card's fields the one that says what it is a card of."""
+
+    kind: str
+
+
+def kind_of(data: bytes) -> str:
+    """What a card says it is a card of, whatever else it says. Raises ArtifactError."""
+    return _decoded(data, _Kind).kind
+
+
+def decode_card(data: bytes, card: type[_Card]) -> _Card:
+    """The fields of a card. Raises ArtifactError for anything but an unaltered one."""
+    fields = _decoded(data, card)
+    if fields.card_sha256 != fields.digest():
+        raise ArtifactError("the card was altered: its digest does not fit")
+    return fields
+
+
+_Fields = TypeVar("_Fields", bound=msgspec.Struct)
+
+
+def _decoded(data: bytes, fields: type[_Fields]) -> _Fields:
+    try:
+        return msgspec.json.decode(data, type=fields)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ArtifactError(f"the card cannot be read: {error}") from None
+
+
+Arrays = dict[str, NDArray[Any]]
+ArrayKind = tuple[np.dtype[Any], int]  # the type, and the number of dimensions
+LIMIT = 1 << 32  # bytes of a file of arrays
+
+
+def encode_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The file of these arrays."""
+    from safetensors.numpy import save
+
+    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+
+
+def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[int]]:
+    """What a card says of them."""
+    return {name: list(array.shape) for name, array in arrays.items()}
+
+
+def decode_arrays(
+    name: str,
+    data: bytes,
+    kinds: Mapping[str, ArrayKind],
+    optional: Mapping[str, ArrayKind] | None = None,
+) -> Arrays:
+    """The arrays of a file, read-only: all of `kinds`, and of `optional` those that are there.
+
+    name: the file's, for ArtifactError, which anything else raises.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(data)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{name} is damaged: {error}") from None
+    found = {each: (array.dtype, array.ndim) for each, array in arrays.items()}
+    allowed = {each: kind for each, kind in (optional or {}).items() if each in found}
+    if found != dict(kinds) | allowed:
+        raise ArtifactError(f"{name} does not hold the arrays of a model")
+    return arrays
+
+
+def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> None:
+    """Raises ArtifactError for arrays of other shapes than a card names."""
+    if shapes_of(arrays) != dict(shapes):
+        raise ArtifactError(f"{name} does not have the shapes that the card names")
+
 
 Files = Mapping[str, bytes]
 Parts = Callable[[], Iterable[bytes]]  # of a file that is too large to be in memory

@@ -2,6 +2,13 @@
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
 what a model tells about them is in `training.disclosure`.
+
+A model of vectors that another model has: fitted and compared as any other, by simulated people.
+
+Nothing but the vectors is given, so no figure of such a model is of people who rated anything; its
+card says so. Its prior is other made-up people, drawn from the item vectors alone even where user
+vectors are given: nobody is in it. On MovieLens 1M real people got most of what a prior of real
+people would have given them (docs/training.md).
 """
 
 from __future__ import annotations
@@ -18,25 +25,36 @@ from askew.errors import DataError, OutOfRange, ParameterError
 from askew.model_card import NO_PRIOR, Catalog, ModelCard, ServingRule
 from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import SERVED
-from askew.vectors import FeatureSpace
+from askew.vectors import FeatureSpace, RatingScale
 from askew_server.model.answer_tables import AnswerTables
 from askew_server.model.break_even import FileSize, with_table
-from askew_server.model.catalog_items import boosts_of, items_of
-from askew_server.model.kept_aside import Figure, Groups, groups_of
-from askew_server.model.measured_signals import Signals
+from askew_server.model.held_out import Figure, Groups, groups_of
 from askew_server.model.payloads import Payloads
-from askew_server.model.rule_choice import Choice, RuleQuestion, choose
-from askew_server.model.shared_slate import SLATE_LIMIT, shared_slate
-from askew_server.model.starter import starter_first
-from askew_server.prior.bucket_rule import served_slates
-from askew_server.prior.people import PriorPeople
-from askew_server.prior.source import PriorSource, Trained, check_needs
+from askew_server.model.rule_choice import Choice, RuleQuestion, Signals, choose
+from askew_server.model.shared_slate import (
+    SLATE_LIMIT,
+    boosts_of,
+    items_of,
+    shared_slate,
+    starter_first,
+)
+from askew_server.prior.people import PriorPeople, served_slates
+from askew_server.prior.source import MadeUpRatings, PriorSource, Trained, check_needs
 from askew_server.ratings import ItemRow, RatingTable
+from askew_server.training import given_vectors
+from askew_server.training.buckets import favorites, pool_of
 from askew_server.training.directions import Purpose, learned_directions
 from askew_server.training.factors import Tastes, fold_in_people, snapshot
-from askew_server.training.item_vectors import LearnedVectors, VectorSource
-from askew_server.training.options import TrainingOptions
-from askew_server.training.pool import favorites, pool_of
+from askew_server.training.given_vectors import (
+    FoldIn,
+    GivenItems,
+    Vectors,
+    as_ratings,
+    check_people,
+    for_devices,
+)
+from askew_server.training.item_vectors import ImportedVectors, LearnedVectors, VectorSource
+from askew_server.training.options import TrainingOptions, in_words
 from askew_server.training.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
@@ -234,3 +252,66 @@ def card_of(  # noqa: PLR0913
         rule=rule,
         n_starter=n_starter,
     )
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Public parameters of an import. scale: what people rate on, on their devices."""
+
+    training: TrainingOptions
+    fold_in: FoldIn
+    scale: RatingScale
+
+
+def import_model(  # noqa: PLR0913
+    items: GivenItems,
+    people: Vectors | None,
+    rows: Mapping[str, ItemRow],
+    options: ImportOptions,
+    *,
+    file_size: FileSize | None = None,
+    step: Callable[[str], None] = lambda _: None,
+) -> tuple[ItemModel, RatingTable]:
+    """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
+
+    Raises DataError for user vectors of another geometry, and as `train`.
+    """
+    step("simulated histories")
+    if people is not None:
+        check_people(people, items)
+    rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
+    folded = for_devices(items.vectors, options.fold_in)
+    prior = MadeUpRatings(as_ratings(given_vectors.made_up(folded, rng), items, options.scale))
+    if people is None:
+        likes = given_vectors.made_up(folded, rng)
+        source = (
+            f"vectors of another model, with SIMULATED likes of {given_vectors.MADE_UP:,} people"
+        )
+    else:
+        likes = given_vectors.of_people(people.numbers, items.vectors, rng)
+        of = in_words(len(people))
+        source = f"vectors of another model, with likes SIMULATED from those of {of} users"
+    table = as_ratings(likes, items, options.scale)
+    training = _of_size(options.training, folded.shape[1])
+    given = ImportedVectors(items.keys, folded, options.scale)
+    model = train(
+        table,
+        rows,
+        training,
+        source=source,
+        simulated=True,
+        prior=prior,
+        vectors=given,
+        file_size=file_size,
+        step=step,
+    )
+    return model, table
+
+
+def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
+    """The options for vectors of this size; no signal has more, unless it was asked to.
+
+    Raises ParameterError in that case.
+    """
+    dimension = options.dimension or min(options.signal_dimension, size)
+    return replace(options, ranking_dimension=size, dimension=dimension)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from askew.errors import ArtifactError, DataError
 from askew.model_card import MAX_PAYLOAD
 from askew_server.model import directory as folder
-from askew_server.model.signed_card import FileFields
+from askew_server.model.directory import FileFields
 
 PAYLOADS = "payloads.bin"
 LIMIT = 1 << 44  # bytes of a file of payloads

@@ -9,11 +9,18 @@ cohort       people of the ratings file who opted in, by name, as they are; the 
 made up      simulated from item vectors alone, for vectors that are imported: they are nobody
 
 There is no fifth way: people who did none of this are in no prior.
+
+The rule `buckets` for the people of a prior: `askew.retrieval.buckets`.
+
+A device chooses its own odds, so there are slates for a range of them, made before the first
+question: the odds that the model was trained for, and EPSILONS around them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +29,14 @@ from scipy.sparse import csr_array
 from askew.encoder import Encoder
 from askew.errors import OutOfRange
 from askew.meanings import Meanings
-from askew.model_card import Catalog
-from askew.retrieval.buckets import labels_of
+from askew.model_card import Catalog, ModelCard
+from askew.randomized_response import RandomizedResponse
+from askew.retrieval.buckets import BucketRule, bucket_rule, labels_of
 from askew.retrieval.cover import gains
 from askew.retrieval.posterior import Prior
 from askew.taste_buckets import Buckets
+from askew_server.training.buckets import enough_of, favorites, pool_of
 from askew_server.training.factors import Tastes, divisors
-from askew_server.training.pool import enough_of, favorites, pool_of
 
 _CHUNK = 1024
 _Columns = NDArray[np.int64] | slice
@@ -182,3 +190,36 @@ def of_tastes(
     """People of whom only tastes are known: their likes are taken to be unclipped."""
     points = encoder.unit * encoder.ranks(tastes.astype(np.float64) @ encoder.directions)
     return PriorPeople(tastes, points, seen, np.ones(len(tastes)), origin)
+
+
+EPSILONS = tuple(map(Fraction, ("1/2", "1", "2", "3", "4", "6", "8")))
+
+
+def bucket_rule_of(
+    people: PriorPeople,
+    prior: Prior,
+    buckets: Buckets | Meanings,
+    epsilon: Fraction,
+    shared: Sequence[int],
+) -> BucketRule:
+    """Slates for these people, at this epsilon and others. shared: the zero-information order.
+
+    Slates that mean something are filled from the catalog of today for those who name them, however
+    many catalogs ago that was decided: a signal that a device has stored stays right.
+    """
+    label = people.named
+    if label is None:
+        label = labels_of(buckets, people.tastes.astype(np.float64))
+    epsilons = sorted({epsilon, *EPSILONS})
+    odds = (RandomizedResponse.for_epsilon(len(buckets), each).odds for each in epsilons)
+    return bucket_rule(prior, label, len(buckets), shared, odds)
+
+
+def served_slates(
+    card: ModelCard, catalog: Catalog, people: PriorPeople | None, prior: Prior | None
+) -> BucketRule | None:
+    """What a card's buckets are answered by, where there are people to choose slates for."""
+    if people is None or prior is None or card.space.buckets is None:
+        return None
+    epsilon, shared = Fraction(card.rule.epsilon), catalog.shared_slate
+    return bucket_rule_of(people, prior, card.space.buckets, epsilon, shared)

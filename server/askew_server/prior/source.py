@@ -1,28 +1,161 @@
-"""Where a prior comes from: an explicit choice of the operator's, named in the model card."""
+"""A prior as arrays of a model directory, and back with every check.
+
+The slates of buckets as arrays of a model directory, and back with every check.
+
+Choosing them takes far longer than a server should to start, and what they are chosen for, the
+people and the catalog, is in the same directory.
+
+Where a prior comes from: an explicit choice of the operator's, named in the model card.
+
+A prior's release, paid for in the operator's ledger before it is drawn, and drawn once.
+
+The key of the charge names all that decides the release but for the people: the plan, the items
+and the vectors in which tastes are expressed, and what makes a profile of ratings (scale, least
+likes, seed). The data set's version says whose tastes they are. The same training again gets the
+stored release back and pays nothing, so the model comes out the same to the byte; another one is
+another release. What is charged holds given the vectors: learned ones are made of the same people,
+and no charge covers them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.errors import DataError, ParameterError
+from askew.errors import ArtifactError, DataError, ParameterError
+from askew.meanings import Meanings
+from askew.model_card import ModelCard
 from askew.plain_text import check_text
 from askew.public_arrays import MAX_SIZE
+from askew.randomness import RandomBits
+from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace
+from askew_server.ledger import Charge, ChargeRequest, Ledger
 from askew_server.prior.gaussian import GaussianPrior, Plan
 from askew_server.prior.people import PriorPeople, as_they_are, of_tastes
 from askew_server.ratings import RatingTable
-from askew_server.training.disclosure import in_words
 from askew_server.training.factors import Tastes, fold_in_people, snapshot
 from askew_server.training.item_vectors import people_by_key
+from askew_server.training.options import in_words
+
+# Type and number of dimensions of each array; seen items are in rows, one after the other.
+PRIOR_KINDS: dict[str, tuple[np.dtype[Any], int]] = {
+    "prior_tastes": (np.dtype(np.float32), 2),
+    "prior_points": (np.dtype(np.float64), 2),
+    "prior_weights": (np.dtype(np.float64), 1),
+    "prior_seen_items": (np.dtype(np.int64), 1),
+    "prior_seen_ends": (np.dtype(np.int64), 1),
+    "prior_pool": (np.dtype(np.int64), 1),
+}
+NAMED = "prior_named"  # of those who name slates
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def arrays_of_prior(people: PriorPeople, pool: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The arrays of a prior. The same people make the same arrays. pool: of the model's catalog,
+    since finding it takes far longer than a server should to start.
+    """
+    seen = csr_array(people.seen, copy=True)
+    seen.sort_indices()
+    named = {} if people.named is None else {NAMED: people.named}
+    return named | {
+        "prior_tastes": people.tastes,
+        "prior_points": people.points,
+        "prior_weights": people.weights,
+        "prior_seen_items": seen.indices.astype(np.int64),
+        "prior_seen_ends": seen.indptr[1:].astype(np.int64),
+        "prior_pool": pool,
+    }
+
+
+def prior_of_arrays(arrays: Arrays, card: ModelCard) -> PriorPeople | None:
+    """The prior of a model, or None. Raises ArtifactError, or OutOfRange as `PriorPeople`."""
+    given = [name for name in PRIOR_KINDS if name in arrays]
+    if not given:
+        if card.rule.kind.needs_prior:
+            raise ArtifactError("the card names a rule that weighs a prior, and there is none")
+        return None
+    if len(given) < len(PRIOR_KINDS):
+        raise ArtifactError("a prior lacks some of its arrays")
+    tastes, points, weights, items, ends, pool = (arrays[name] for name in PRIOR_KINDS)
+    m = len(tastes)
+    starts = np.concatenate([[0], ends])
+    if tastes.shape[1] != card.space.ranking_dimension or points.shape[1] != card.space.dimension:
+        raise ArtifactError("the prior has another dimension than the space")
+    if len(ends) != m or starts[-1] != len(items) or (np.diff(starts) < 0).any():
+        raise ArtifactError("the rows of a prior's seen items do not fit together")
+    if items.size and not 0 <= items.min() <= items.max() < card.n_items:
+        raise ArtifactError("a prior has seen items that the catalog does not have")
+    _check_pool(pool, arrays["shared_slate"], card)
+    seen = csr_array((np.ones(len(items)), items, starts), shape=(m, card.n_items))
+    named = arrays.get(NAMED)
+    if (named is not None) != isinstance(card.space.buckets, Meanings):
+        raise ArtifactError("a prior names slates where the space means some, and nowhere else")
+    if named is not None and (len(named) != m or not _below(named, card.space.n_buckets)):
+        raise ArtifactError("a prior names slates that the space does not have")
+    return PriorPeople(tastes, points, seen, weights, card.rule.prior, named, pool)
+
+
+def _check_pool(pool: NDArray[np.int64], shared: NDArray[np.int64], card: ModelCard) -> None:
+    within = pool.size and card.n_held <= pool[0] <= pool[-1] < card.n_items
+    if not within or (np.diff(pool) <= 0).any() or not np.isin(shared, pool).all():
+        raise ArtifactError(
+            "the pool of a prior is not of its catalog, or lacks what all are shown"
+        )
+
+
+def _below(named: NDArray[np.int64], count: int) -> bool:
+    return bool(((named >= 0) & (named < count)).all())
+
+
+# Type and number of dimensions of each array, in the order of `BucketRule`.
+SLATE_KINDS: dict[str, tuple[np.dtype[Any], int]] = {
+    "bucket_slates": (np.dtype(np.int64), 3),
+    "bucket_own_worth": (np.dtype(np.float64), 3),
+    "bucket_general_worth": (np.dtype(np.float64), 3),
+    "bucket_masses": (np.dtype(np.float64), 1),
+}
+
+
+def arrays_of_slates(rule: BucketRule) -> dict[str, NDArray[Any]]:
+    """The arrays of a rule. Equal rules make equal arrays."""
+    return dict(zip(SLATE_KINDS, rule.arrays, strict=True))
+
+
+def slates_of_arrays(arrays: Arrays, card: ModelCard) -> BucketRule | None:
+    """The rule for the buckets of a card, or None. Raises ArtifactError for anything else."""
+    given = [name for name in SLATE_KINDS if name in arrays]
+    expected = card.space.n_buckets > 0 and "prior_tastes" in arrays
+    if len(given) != (len(SLATE_KINDS) if expected else 0):
+        raise ArtifactError("slates of buckets are there with a prior and buckets, and only then")
+    if not expected:
+        return None
+    orders, own, general, masses = (arrays[name] for name in SLATE_KINDS)
+    versions, buckets, most = orders.shape
+    if (buckets, own.shape, general.shape) != (card.space.n_buckets, orders.shape, orders.shape):
+        raise ArtifactError("the slates of buckets do not fit together")
+    if not versions or most < card.max_slate_size or masses.shape != (buckets,):
+        raise ArtifactError("the slates of buckets do not fit their card")
+    ascending = np.sort(orders, axis=2)
+    if not orders.size or ascending.min() < card.n_held or ascending.max() >= card.n_items:
+        raise ArtifactError("slates of buckets have items that the catalog does not have")
+    if (np.diff(ascending, axis=2) <= 0).any():
+        raise ArtifactError("a slate of a bucket has an item twice")
+    if not all(np.isfinite(each).all() for each in (own, general, masses)):
+        raise ArtifactError("the worth of slates of buckets must be finite")
+    if (masses < 0).any():  # by which shares of senders are divided
+        raise ArtifactError("the masses of buckets must be at least 0")
+    return BucketRule(orders, own, general, masses)
+
 
 MADE_UP = 2000  # people drawn from a fitted Gaussian
 _MOST_PEOPLE = 100_000
@@ -214,3 +347,39 @@ def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:
     """Raises ParameterError for a rule that weighs a prior where there is none."""
     if rule is not None and rule.needs_prior and prior is None:
         raise ParameterError("rule", str(rule), "one that needs no prior, or name a prior")
+
+
+@dataclass(frozen=True, eq=False)
+class PaidRelease:
+    """Releases of one data set in one ledger."""
+
+    ledger: Ledger
+    dataset: str
+    bits: RandomBits
+
+    def __call__(self, plan: Plan, trained: Trained) -> bytes:
+        """The release of a plan: charged, drawn and stored, or the stored one.
+
+        Raises BudgetExceeded, LedgerError: nothing was drawn. ChargePending: an earlier run paid
+        and died before it stored its draw.
+        """
+        digest = _digest(plan, trained)
+        request = ChargeRequest(
+            dataset=self.dataset,
+            version=self.ledger.dataset(self.dataset).version,
+            key=f"prior given item vectors {digest.hex()[:32]}",
+            digest=digest,
+            loss=plan.loss,
+        )
+        answer = self.ledger.charge(request)
+        if isinstance(answer, Charge):
+            answer = self.ledger.fulfill(answer.id, plan.release(trained.tastes, self.bits))
+        return answer.payload
+
+
+def _digest(plan: Plan, trained: Trained) -> bytes:
+    """Each part has a fixed length, so that none can pass for another."""
+    profiles = repr((trained.keys, trained.space.scale, trained.tastes.least_likes, trained.seed))
+    vectors = np.ascontiguousarray(trained.vectors, "<f4").tobytes()
+    parts = (plan.digest, sha256(vectors).digest(), sha256(profiles.encode()).digest())
+    return sha256(b"".join(parts)).digest()

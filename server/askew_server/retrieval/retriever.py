@@ -10,8 +10,7 @@ from askew.retrieval.buckets import BucketRule
 from askew.retrieval.posterior import PosteriorRule
 from askew.signal import Mechanism, Query
 from askew_server.model.payloads import Payloads
-from askew_server.prior.bucket_rule import served_slates
-from askew_server.prior.people import PriorPeople
+from askew_server.prior.people import PriorPeople, served_slates
 from askew_server.retrieval.snapshot import Chosen, Snapshot
 
 _QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms

@@ -19,8 +19,7 @@ from askew.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.training.factors import People, factorize, fold_in_people, people_of, snapshot
 from askew_server.training.options import TrainingOptions
-from askew_server.training.rating_scale import scale_of
-from askew_server.training.rounding import round_for
+from askew_server.training.space_fit import round_for, scale_of
 
 
 @dataclass(frozen=True, eq=False)

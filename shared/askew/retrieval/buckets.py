@@ -32,8 +32,7 @@ from askew.errors import OutOfRange, ParameterError
 from askew.meanings import Meanings
 from askew.randomized_response import RandomizedResponse
 from askew.retrieval.cover import cover, covered_by_each
-from askew.retrieval.likelihood import response_log_odds
-from askew.retrieval.posterior import LIMIT, Prior, pool_rows, systematic
+from askew.retrieval.posterior import LIMIT, Prior, pool_rows, response_log_odds, systematic
 from askew.signal import Signal
 from askew.taste_buckets import Buckets
 

@@ -1,4 +1,51 @@
-"""The best items at points, exactly, without looking at most of them.
+"""Items with the very same vector, of which only those of the lowest ids can be answers.
+
+What items are worth at any point, nearly, by d + 1 numbers an item.
+
+A point is decoded to a taste that is linear in d shifts w (`Encoder.tastes`), so a score is, too:
+
+    f_i(w) = <v_i, origin> + sum_j w_j <v_i, p_j>,    p_j the taste that a shift of 1 adds
+
+The exact score of an item, which decides, is the float64 product s_i = <v_i, taste> of its vector
+with the decoded taste, summed in the same order for every item. What is computed here is F_i.
+
+Slack. Let V be the largest |v_i|_2, and R = |origin|_2 + sum_j max|w_j| |p_j|_2, so that no taste
+is longer than R and no |f_i| is above V R. By the bound of any sum of n products, n u / (1 - n u),
+with u = 2**-53 and s = 2**-24, the unit roundoff of float32, in which F is computed:
+
+    |s_i - f_i| <= ((d + 2) u + D u) V R (1 + ...)    the taste is rounded, then the product
+    |F_i - f_i| <= (D u + (d + 4) s) V R (1 + ...)    numbers, their cast, shifts' cast, the sum
+
+so |F_i - s_i| < margin := (2 (D + d + 8) u + (d + 8) s) V R + 2**-80, where the rest of 8 covers
+the second order (D, d <= 256) and the rounding of one threshold F - 2 margin, and 2**-80 underflow.
+So an item whose F is more than 2 margin below another's has the lower exact score. Where V R is
+beyond 2**80, F is 0 for all, which tells nothing and is never wrong, whatever the margin: it is
+that of 2**80, which float32 can say.
+
+Who may be the best at each of some points, and who is, each item once.
+
+The items that can be among the best k near any point: the upper layers of their linear scores.
+
+Shifts w lie in a box (`Encoder.shift_limits`), which is cut into cells between knots, so that about
+as many people are in each. The box is halved again and again, down to cells. In each part an item i
+is dropped where k others J are better throughout it:
+
+    F_i(w) < min_{j in J} F_j(w) - 4 margin    at every corner w of the part
+
+Proof that no answer changes. At the corners f_i < f_j - 2 margin for each j in J, since F is off by
+less than margin (`linear_scores`); f_j - f_i is linear, so that holds in the whole part; so does
+s_i < s_j of the exact scores. So i is not among the best k there, whatever ties are decided by, and
+an item that is anywhere among them is kept. An item whose very vector k items of lower ids have
+is dropped, too: their scores are equal, and the lower id is better. Which J are tried
+decides how many are dropped, never which may be: those that fall least behind the best one of any
+corner, in units of how far the usual item does. Items are read in pieces, and what is best of one
+is tried on the next.
+
+A part from which little is dropped, as where all scores are equal, stays as large as it is when the
+limit of work or of memory is reached: its list is long, and none is wrong.
+Complexity: 2**d times (66 n + 2**26) scores at most, and for d <= 3 some 2**d 10 n; numpy only.
+
+The best items at points, exactly, without looking at most of them.
 
 The exact score of an item is the float64 product of its vector with the taste that a point is
 decoded to, and of equal scores the lower id is better: what a plain loop over all items finds is
@@ -11,26 +58,365 @@ asked the same; answers of more items need `prepare`, or make all numbers anew.
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, cycle, islice
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.encoder import Encoder
-from askew.retrieval.candidates import Candidates
-from askew.retrieval.doubles import doubles_before
-from askew.retrieval.envelope import CELLS, MOST_DIMENSIONS, UpperLayers, upper_layers
-from askew.retrieval.linear_scores import (
-    LinearScores,
-    is_measurable,
-    largest_score,
-    margin_of,
-    numbers_of,
-)
+from askew.encoder import KNOTS, Encoder
+
+_PIECE = 1 << 16  # items
+_ODD = 0x9E3779B97F4A7C15
+_BITS = np.uint32
+
+Vectors = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+
+def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
+    """Of each item (n, D), how many of lower ids have the same vector, bit by bit, (n,). It says 0
+    of all items of a vector that no more than `many` have. O(n D + n log n) time; 24 n bytes.
+    """
+    keys, before = _keys(vectors), np.zeros(len(vectors), np.int32)
+    ascending = np.sort(keys)
+    often = np.unique(ascending[many:][ascending[many:] == ascending[: len(keys) - many]])
+    rows = np.flatnonzero(np.isin(keys, often)) if len(often) else often.astype(np.int64)
+    rows = rows[np.argsort(keys[rows], kind="stable")]  # of one key together, by id
+    for group in np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1):
+        if _is_one_vector(vectors, group):
+            before[group] = np.arange(len(group))
+    return before
+
+
+def _keys(vectors: Vectors) -> NDArray[np.uint64]:
+    """A number that is the same for the same bits, and hardly ever else."""
+    factors = np.cumprod(np.full(vectors.shape[1], _ODD, np.uint64))  # modulo 2**64
+    keys = np.empty(len(vectors), np.uint64)
+    for start in range(0, len(vectors), _PIECE):
+        some = slice(start, start + _PIECE)
+        keys[some] = np.ascontiguousarray(vectors[some]).view(_BITS) @ factors
+    return keys
+
+
+def _is_one_vector(vectors: Vectors, group: Rows) -> bool:
+    """Whether all of these items have it: keys alone prove nothing."""
+    first = vectors[group[:1]].view(_BITS)
+    parts = (group[at : at + _PIECE] for at in range(0, len(group), _PIECE))
+    return all((vectors[part].view(_BITS) == first).all() for part in parts)
+
+
+_BLOCK = 256  # items whose best one stands for them
+_AT_ONCE = 1 << 19  # scores: 2 MiB, which stay in a core's own cache
+_LARGEST = 2.0**80
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Some items. numbers: (1 + d, m). items: (m,), their ascending ids. margin: see above. before:
+    as `doubles_before`, (m,).
+    """
+
+    numbers: NDArray[Any] = field(repr=False)
+    items: NDArray[np.int64] = field(repr=False)
+    margin: float
+    before: NDArray[np.int32] = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number m of items."""
+        return len(self.items)
+
+    @property
+    def dimension(self) -> int:
+        """The number d of shifts."""
+        return len(self.numbers) - 1
+
+    def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
+        """F of some of the items at these shifts (n, d), (n, number of those items).
+
+        All numbers are finite. OpenBLAS 0.3.31 calls a row times columns of 5 invalid now and then,
+        by what its registers held before; the product is right.
+        """
+        with np.errstate(invalid="ignore"):
+            found: NDArray[Any] = self.factors(shifts) @ self.numbers[:, some]
+        return found
+
+    def factors(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
+        """What the numbers are multiplied with, (n, 1 + d)."""
+        moved = np.ones((len(shifts), 1 + self.dimension), self.numbers.dtype)
+        moved[:, 1:] = shifts
+        return moved
+
+    def only(self, rows: NDArray[np.int64]) -> LinearScores:
+        """These of the items, ascending."""
+        return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
+
+    def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
+        """At least the k items of the best exact scores at each of these shifts (n, d), and all
+        that may be as good as those. O(m n d) time, O(n m / 256) memory.
+
+        The k-th largest of what blocks of items have at most is reached by k items.
+        """
+        if len(self) * len(shifts) <= _AT_ONCE or len(self) < k * _BLOCK:
+            return self
+        most = self._most_of_blocks(shifts)  # (n, blocks)
+        reached = np.partition(most, -k, axis=1)[:, -k:].min(axis=1, keepdims=True)
+        least = reached - 2 * self.margin
+        blocks = np.flatnonzero((most >= least).any(axis=0))
+        kept = []
+        for part in np.array_split(blocks, 1 + len(blocks) * _BLOCK * len(shifts) // _AT_ONCE):
+            rows = (part[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
+            rows = rows[rows < len(self)]
+            kept.append(rows[(self.at(shifts, rows) >= least).any(axis=0)])
+        return self.only(np.concatenate(kept))
+
+    def _most_of_blocks(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
+        """The largest F of each block of items, (n, blocks)."""
+        n, size = len(shifts), _BLOCK * max(_AT_ONCE // (_BLOCK * len(shifts)), 1)
+        parts = []
+        for start in range(0, len(self), size):
+            found = self.at(shifts, slice(start, start + size))
+            whole = found.shape[1] // _BLOCK * _BLOCK
+            parts.append(found[:, :whole].reshape(n, -1, _BLOCK).max(axis=2))
+            if whole < found.shape[1]:
+                parts.append(found[:, whole:].max(axis=1, keepdims=True))
+        return np.concatenate(parts, axis=1)
+
+
+def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The d + 1 numbers of each of these items (m, D), (1 + d, m)."""
+    along = np.vstack([encoder.origin, encoder.per_shift])
+    numbers: NDArray[np.float64] = along @ vectors.T.astype(np.float64)
+    return numbers
+
+
+def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
+    """V R, rounded up."""
+    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    shifts = np.abs(encoder.shift_limits).max(axis=0)
+    tastes = np.linalg.norm(encoder.origin.astype(np.float64))
+    tastes += shifts @ np.linalg.norm(encoder.per_shift, axis=1)
+    return float(np.sqrt(squares.max()) * tastes) * (1 + 2.0**-40)
+
+
+def margin_of(encoder: Encoder, largest: float) -> float:
+    """How far F can be off where no score is above `largest`."""
+    d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
+    unit, own = 2.0**-53, 2.0**-24
+    return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
+
+
+def is_measurable(largest: float) -> bool:
+    """Whether F tells anything: no number is so large that it could overflow."""
+    return largest <= _LARGEST
+
+
+Exact = Callable[[int, NDArray[np.integer[Any]]], int]
+"""For a turn and some rows, the one of the best exact score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """rows: of items, ascending at each point, of one point after the other. found: what each is
+    worth there, nearly. sizes: how many rows each point has, at least 1, (n,).
+    """
+
+    rows: NDArray[np.integer[Any]] = field(repr=False)
+    found: NDArray[Any] = field(repr=False)
+    sizes: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def all_of(cls, found: NDArray[Any]) -> Candidates:
+        """Every row at each point, (n, m)."""
+        n, m = found.shape
+        rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
+        return cls(rows, found.ravel(), np.full(n, m))
+
+    def taken(self, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
+        """The best row of each point in turn that no point before has taken, and again from the
+        first until there are k, (k,). exact: decides where others are within the slack of the best.
+        Each point has as many as are taken.
+        """
+        ends = self.sizes.cumsum()
+        starts = ends - self.sizes
+        least = np.maximum.reduceat(self.found, starts) - slack
+        near = (self.found >= least.repeat(self.sizes)).nonzero()[0]
+        tied: set[int] = set()
+        if len(near) > len(starts):
+            first = near.searchsorted(starts)
+            tied.update(np.flatnonzero(near.searchsorted(ends) - first > 1).tolist())
+            near = near[first]
+        best, gone = self.rows[near].tolist(), np.zeros(1 + int(self.rows.max()), np.bool_)
+        chosen = []
+        for turn in islice(cycle(range(len(best))), k):
+            row = best[turn]
+            if gone[row] or turn in tied:
+                rows = self._near_the_best(slice(starts[turn], ends[turn]), gone, slack)
+                row = int(rows[0]) if len(rows) == 1 else exact(turn, rows)
+            gone[row] = True
+            chosen.append(row)
+        return np.array(chosen)
+
+    def _near_the_best(
+        self, part: slice, gone: NDArray[np.bool_], slack: float
+    ) -> NDArray[np.integer[Any]]:
+        """Of the rows of a point, those within the slack of the best one that is left."""
+        rows = self.rows[part]
+        left = np.where(gone[rows], -np.inf, self.found[part])
+        near: NDArray[np.integer[Any]] = rows[left >= left[left.argmax()] - slack]
+        return near
+
+
+MOST_DIMENSIONS = 4  # a part of the box has 2**d corners
+CELLS = 1 << 12  # at most, and as many on each axis
+_CORNERS_PIECE = 1 << 14  # items, whose scores at corners stay in a core's own cache
+_WORK, _MORE_WORK = 64, 1 << 25  # items looked at, in all parts: for each item, and besides
+_MOST_LISTED = 1 << 23  # 32 MiB
+
+RowNumbers = NDArray[np.int32]
+Place = NDArray[np.int64]
+"""Of a corner, by the number of cells before it on each axis, (d,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class UpperLayers:
+    """Parts of the box, and what is kept in each. scores: of all items that are kept anywhere.
+
+    edges: of the cells within the box, (cells - 1,) on each of the d axes. part_of: the part of
+    each cell, (cells,) * d. lists: for each of SIZES, of each part, the rows of the scores that are
+    kept, ascending. by_item: the numbers of the scores, (m, 1 + d): those of an item lie in one
+    line of a cache. usual: for each of SIZES how many items are kept where a cell is, on average,
+    or an eighth of the most that are kept anywhere, if that is more.
+
+    All is made here, and nothing with the first question, which would take longer than others.
+    """
+
+    scores: LinearScores = field(repr=False)
+    edges: tuple[NDArray[np.float64], ...] = field(repr=False)
+    part_of: NDArray[np.int32] = field(repr=False)
+    lists: Mapping[int, Sequence[RowNumbers]] = field(repr=False)
+    by_item: NDArray[Any] = field(init=False, repr=False)
+    usual: Mapping[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        long = {size: np.array([len(rows) for rows in each]) for size, each in self.lists.items()}
+        usual = {size: ceil(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
+        object.__setattr__(self, "usual", usual)
+        object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
+
+    def near(self, shifts: NDArray[np.float64], size: int) -> Candidates:
+        """Whoever may be among the best of this size at each of these shifts (n, d)."""
+        cells = [edges.searchsorted(w) for edges, w in zip(self.edges, shifts.T, strict=True)]
+        every = self.lists[size]
+        lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
+        rows, sizes = np.concatenate(lists), np.array([len(each) for each in lists])
+        factors = self.scores.factors(shifts).repeat(sizes, axis=0)
+        # Not by BLAS, which raises false alarms: see `LinearScores.at`.
+        found = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
+        return Candidates(rows, found, sizes)
+
+
+def upper_layers(
+    scores: LinearScores, encoder: Encoder, sizes: Sequence[int], cells: int
+) -> UpperLayers:
+    """Of these items, those that may be among the best of each of these sizes, ascending, by where
+    in the box that is. cells: a power of 2, at least one on each axis.
+    """
+    edges = _edges(encoder, cells)
+    part_of = np.empty((len(edges) - 1,) * encoder.dimension, np.int32)
+    lists: dict[int, list[RowNumbers]] = {size: [] for size in sizes}
+    kept = np.zeros(len(scores), np.bool_)
+    for number, (low, high, rows) in enumerate(_parts(scores, edges, sizes[-1])):
+        part_of[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] = number
+        kept[rows] = True
+        lists[sizes[-1]].append(rows)
+        for size in sizes[:-1]:  # whoever is among the best few is among the best many
+            some = rows[scores.before[rows] < size]
+            lists[size].append(_survivors(scores, some, _corners(edges, low, high), size))
+    place = np.cumsum(kept, dtype=np.int32) - 1
+    inner = tuple(np.ascontiguousarray(axis) for axis in edges[1:-1].T)
+    fewer = scores.only(np.flatnonzero(kept))
+    placed = {size: tuple([place[rows] for rows in each]) for size, each in lists.items()}
+    return UpperLayers(fewer, inner, part_of, placed)
+
+
+def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
+    """Where cells end on each axis: after as many knots each, (cells on an axis + 1, d)."""
+    on_axis = min(KNOTS - 1, 1 << ((cells.bit_length() - 1) // encoder.dimension))
+    ranks = np.tile(np.arange(1, on_axis)[:, None] / on_axis, encoder.dimension)
+    low, high = encoder.shift_limits
+    return np.vstack([low, encoder.shifts(encoder.unit * ranks), high])
+
+
+def _parts(
+    scores: LinearScores, edges: NDArray[np.float64], k: int
+) -> Iterator[tuple[Place, Place, RowNumbers]]:
+    """Parts of the box from a corner to another, and what survives in each; the part of which most
+    does is halved first, as long as there is work to spend.
+    """
+    low, high = np.zeros(scores.dimension, np.int64), np.full(scores.dimension, len(edges) - 1)
+    rows = np.flatnonzero(scores.before < k).astype(np.int32)
+    rows = _survivors(scores, rows, _corners(edges, low, high), k)
+    parts, turn = [(-len(rows), 0, low, high, rows)], count(1)
+    spent, limit, listed = len(scores), _WORK * len(scores) + _MORE_WORK, len(rows)
+    while parts:
+        _, _, low, high, rows = heapq.heappop(parts)
+        spent += 2 * len(rows)
+        if len(rows) <= k or (high - low).max() == 1 or spent > limit or listed > _MOST_LISTED:
+            yield low, high, rows
+            continue
+        listed -= len(rows)
+        for half in _halves(low, high):
+            left = _survivors(scores, rows, _corners(edges, *half), k)
+            heapq.heappush(parts, (-len(left), next(turn), *half, left))
+            listed += len(left)
+
+
+def _survivors(
+    scores: LinearScores, rows: RowNumbers, corners: NDArray[np.float64], k: int
+) -> RowNumbers:
+    """Which of these items may be among the best k somewhere between these corners."""
+    kept, better = [rows[:0]], rows[:0]
+    for start in range(0, len(rows), _CORNERS_PIECE):
+        tried = np.concatenate([better, rows[start : start + _CORNERS_PIECE]])
+        found = scores.at(corners, tried)  # (2**d, items)
+        most, usual = found.max(axis=1, keepdims=True), found.mean(axis=1, keepdims=True)
+        behind = (found - most) / np.maximum(most - usual, scores.margin)
+        best = _last(behind.min(axis=0), k)
+        least = found[:, best].min(axis=1, keepdims=True) if len(best) == k else -np.inf
+        alive: NDArray[np.bool_] = np.any(found >= least - 4 * scores.margin, axis=0)
+        kept.append(tried[len(better) :][alive[len(better) :]])
+        better = tried[best]
+    return np.concatenate(kept)
+
+
+def _last(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """The places of the k largest, or of all."""
+    return np.argpartition(values, -min(k, len(values)))[-k:]
+
+
+def _corners(edges: NDArray[np.float64], low: Place, high: Place) -> NDArray[np.float64]:
+    """The corners of a part of the box, (2**d, d)."""
+    d = len(low)
+    ends = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    corners: NDArray[np.float64] = edges[np.where(ends, high, low), np.arange(d)]
+    return corners
+
+
+def _halves(low: Place, high: Place) -> list[tuple[Place, Place]]:
+    """A part in two, across an axis on which it has the most cells."""
+    axis = int((high - low).argmax())
+    before, after = high.copy(), low.copy()
+    before[axis] = after[axis] = (low[axis] + high[axis]) // 2
+    return [(low, before), (after, high)]
+
 
 SIZES = (16, 64)  # of answers, for which items are left out beforehand
 _FEW = 1024  # items, of which none is left out
-_PIECE = 1 << 16  # items
 _EXACT = 1024  # items whose vectors are widened at once
 
 Scores = NDArray[np.float64]

@@ -21,8 +21,7 @@ from askew.placement.many_dimensions import offsets as grid_offsets
 from askew.placement.noise import Laplace
 from askew.placement.problem import Identity
 from askew.placement.rule import place
-from askew.retrieval.envelope import CELLS
-from askew.retrieval.item_search import ItemSearch
+from askew.retrieval.item_search import CELLS, ItemSearch
 from askew.retrieval.posterior import PosteriorRule, Prior
 from askew.rule_kind import SERVED, RuleKind
 from askew.signal import Signal

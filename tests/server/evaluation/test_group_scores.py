@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from askew_server.evaluation import scene
 from askew_server.evaluation.scene import GroupScores
-from askew_server.training.pool import favorites
+from askew_server.training.buckets import favorites
 from askew_server.training.quality import best_slates
 
 PEOPLE, ITEMS, MOST = 37, 23, 100

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from askew.lattice import Lattice
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.likelihood import lattice_log_likelihood, response_log_likelihood
+from askew.retrieval.posterior import lattice_log_likelihood, response_log_likelihood
 from askew_server.training.simulated_noise import lattice_signals, response_signals
 
 DRAWS = 200_000

@@ -18,7 +18,7 @@ from safetensors.numpy import save as encode
 from askew.errors import ArtifactError
 from askew.item import Item
 from askew.taste_buckets import Buckets
-from askew_server.model import artifact, items_file
+from askew_server.model import artifact
 from askew_server.model import directory as folder
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import RatingTable
@@ -397,10 +397,10 @@ def test_items_that_are_read_in_parts_are_the_items(part: int) -> None:
     titles = ['"],', "[", "],\\n[", "Ünï", "a"]
     items = tuple(Item(t, 1950 + i, ("x",) * (i % 3)) for i, t in enumerate(titles * 9))
     keys = tuple(f"key {i}" for i in range(len(items)))
-    data = items_file.encode_items(keys, items)
+    data = artifact.encode_items(keys, items)
     for text in (data, json.dumps(json.loads(data), indent=1).encode()):
         pieces = [text[start : start + part] for start in range(0, len(text), part)]
-        found, read = items_file.decode_items(pieces)
+        found, read = artifact.decode_items(pieces)
         assert (tuple(found), read) == (keys, items)
 
 

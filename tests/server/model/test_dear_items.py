@@ -23,8 +23,7 @@ from askew_server.demo.simulation import films, simulate
 from askew_server.model import artifact
 from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
-from askew_server.prior.bucket_rule import EPSILONS
-from askew_server.prior.people import PriorPeople
+from askew_server.prior.people import EPSILONS, PriorPeople
 from askew_server.prior.source import Cohort, PublishedRatings
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.retriever import Retriever

@@ -23,8 +23,8 @@ from askew.rule_kind import RuleKind
 from askew.vectors import Profile, RatingScale, fold_in
 from askew.wire.held import held_from_body, held_to_bytes
 from askew_server.model import shared_slate as slates
-from askew_server.model.catalog_items import items_of
 from askew_server.model.item_model import ItemModel, train
+from askew_server.model.shared_slate import items_of
 from askew_server.ratings import ItemRow, RatingTable, read_items, titled
 from askew_server.training import factors
 from askew_server.training.factors import Tastes, fold_in_people, people_of, snapshot

@@ -24,10 +24,17 @@ from askew.item import Item
 from askew.model_card import Catalog
 from askew.rule_kind import SERVED, RuleKind
 from askew_server.model.break_even import Comparison, sized
-from askew_server.model.kept_aside import Gains, KeptAside, groups_of
-from askew_server.model.measured_signals import EPSILONS, Signals, Terms
-from askew_server.model.rule_choice import Choice, RuleQuestion, choose, is_clear
-from askew_server.model.starter import starter_order, starter_size
+from askew_server.model.held_out import Gains, KeptAside, groups_of
+from askew_server.model.rule_choice import (
+    EPSILONS,
+    Choice,
+    RuleQuestion,
+    Signals,
+    Terms,
+    choose,
+    is_clear,
+)
+from askew_server.model.shared_slate import starter_order, starter_size
 from askew_server.prior.people import as_they_are
 from askew_server.training.factors import (
     People,

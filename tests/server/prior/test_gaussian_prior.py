@@ -166,8 +166,7 @@ def test_the_noise_of_a_part_is_drawn_in_constant_work_at_its_rate() -> None:
 
 
 def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
-    from askew_server.prior.release import PaidRelease
-    from askew_server.prior.source import Trained
+    from askew_server.prior.source import PaidRelease, Trained
 
     class Refuses(SystemBits):
         def read(self, count: int) -> bytes:

@@ -28,8 +28,7 @@ from askew_server.ledger import Ledger
 from askew_server.model.item_model import train
 from askew_server.prior import gaussian as gaussian_prior
 from askew_server.prior.gaussian import SHARES, GaussianPrior, Plan
-from askew_server.prior.release import PaidRelease
-from askew_server.prior.source import DPGaussian, Trained
+from askew_server.prior.source import DPGaussian, PaidRelease, Trained
 from askew_server.ratings import RatingTable
 from askew_server.training.factors import People, Tastes
 from askew_server.training.item_vectors import FixedVectors, LearnedVectors, VectorSource

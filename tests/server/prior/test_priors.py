@@ -30,16 +30,21 @@ from askew_server.evaluation.data import read_table
 from askew_server.ledger import Ledger
 from askew_server.model import artifact, rule_choice
 from askew_server.model.catalog_update import update
+from askew_server.model.held_out import groups_of
 from askew_server.model.item_model import ItemModel, train
-from askew_server.model.kept_aside import groups_of
 from askew_server.model.rule_choice import RuleQuestion, choose
 from askew_server.prior import people
-from askew_server.prior.slates_file import SLATE_KINDS
-from askew_server.prior.source import Cohort, PriorSource, PublishedTastes, read_published
+from askew_server.prior.source import (
+    SLATE_KINDS,
+    Cohort,
+    PriorSource,
+    PublishedTastes,
+    read_published,
+)
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
-from askew_server.training import buckets, pool
+from askew_server.training import buckets
 from askew_server.training.buckets import BucketDesign
 from askew_server.training.factors import fold_in_people, people_of, snapshot
 from askew_server.training.item_vectors import often_rated
@@ -196,7 +201,7 @@ def test_a_server_starts_from_what_was_found_before_and_answers_alike(
     artifact.save(model, tmp_path / "model")
     loaded = artifact.load(tmp_path / "model")
     monkeypatch.setattr("askew_server.prior.people.favorites", None)
-    monkeypatch.setattr("askew_server.prior.bucket_rule.bucket_rule", None)
+    monkeypatch.setattr("askew_server.prior.people.bucket_rule", None)
     served = snapshot_of(loaded).answers
     for odds in (Fraction(2), Fraction(8), Fraction(300)):
         response, version = RandomizedResponse(buckets, odds), model.card.space.version
@@ -225,9 +230,9 @@ def test_of_many_people_some_choose_the_pool_and_the_buckets(
     """As many as suffice, from the first to the last of them; whoever asks is answered by all.
     Planted bugs: all of them; the first ones alone.
     """
-    monkeypatch.setattr(pool, "ENOUGH", 40)
+    monkeypatch.setattr(buckets, "ENOUGH", 40)
     looked_at: list[int] = []
-    counted, designed = pool.favorites, buckets.design_buckets
+    counted, designed = buckets.favorites, buckets.design_buckets
 
     def counting(scores: NDArray[np.float32]) -> NDArray[np.int64]:
         looked_at.append(len(scores))
@@ -244,9 +249,9 @@ def test_of_many_people_some_choose_the_pool_and_the_buckets(
     assert set(looked_at) == {40}
     assert model.prior is not None
     assert len(model.prior) > 290  # whoever likes something
-    spaced = pool.enough_of(300).tolist()
+    spaced = buckets.enough_of(300).tolist()
     assert (spaced[0], spaced[1], spaced[-1]) == (0, 7, 292)
-    assert pool.enough_of(39).tolist() == list(range(39))
+    assert buckets.enough_of(39).tolist() == list(range(39))
 
 
 def test_the_same_cohort_and_seed_make_the_same_bytes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from askew.encoder import Encoder
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.model_card import ModelCard
 from askew.randomized_response import RandomizedResponse
-from askew.retrieval.likelihood import lattice_log_likelihood
+from askew.retrieval.posterior import lattice_log_likelihood
 from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew_server.model.answer_tables import AnswerTable, Cells

@@ -17,7 +17,7 @@ from askew_server.model import artifact
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.training.item_vectors import FixedVectors
 from askew_server.training.options import TrainingOptions
-from askew_server.training.rating_scale import scale_of
+from askew_server.training.space_fit import scale_of
 
 SMALL = "--min-ratings 5 --rule codebook --principal"
 

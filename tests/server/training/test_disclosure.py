@@ -26,11 +26,18 @@ from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
 from askew_server.prior.source import Cohort
 from askew_server.ratings import RatingTable
-from askew_server.training.disclosure import FIXED, LEARNED, UPDATED, about, in_words, like_classes
 from askew_server.training.factors import factorize, people_of
 from askew_server.training.item_vectors import FixedVectors, often_rated
-from askew_server.training.options import TrainingOptions
-from askew_server.training.rating_scale import scale_of
+from askew_server.training.options import (
+    FIXED,
+    LEARNED,
+    UPDATED,
+    TrainingOptions,
+    about,
+    in_words,
+    like_classes,
+)
+from askew_server.training.space_fit import scale_of
 
 PEOPLE = 500
 OPTIONS = TrainingOptions(

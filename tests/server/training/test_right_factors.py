@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.decomposition import TruncatedSVD
 
-from askew_server.training.right_factors import right_factors
+from askew_server.training.factors import right_factors
 
 
 def likes(people: int, items: int) -> csr_array:

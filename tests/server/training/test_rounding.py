@@ -10,7 +10,7 @@ from askew_server.evaluation.data import simulated_table
 from askew_server.training.factors import factorize, fold_in_people, snapshot
 from askew_server.training.item_vectors import LearnedVectors
 from askew_server.training.options import TrainingOptions
-from askew_server.training.rounding import round_for
+from askew_server.training.space_fit import round_for
 
 RNG = np.random.default_rng(16)
 VECTORS = RNG.normal(size=(500, 12)).astype(np.float32)

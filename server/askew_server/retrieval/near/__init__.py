@@ -10,12 +10,15 @@ Every rule depends on the signal and on public things alone, so it is post-proce
 coins: the same bytes get the same answer.
 """
 
-from askew_server.retrieval.near.answers import MetricAnswers, kinds_of
+from askew_server.retrieval.near.answers import (
+    MetricAnswers,
+    kinds_of,
+    near_rule_of,
+    served_rule_of,
+)
 from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.kinds import Kinds
-from askew_server.retrieval.near.rules import NearRule
-from askew_server.retrieval.near.table import near_rule_of, served_rule_of
+from askew_server.retrieval.near.rules import Kinds, NearRule
 
 __all__ = [
     "Density",

@@ -1,4 +1,12 @@
-"""Where people are expected to be: a public density on a grid, at every resolution.
+"""What depends on a signal's law alone, kept for the last laws that were asked by.
+
+Devices choose epsilon and k, so what is kept needs a limit, and whoever asks by ever new laws has
+everything made anew each time: `knows` tells beforehand, so that such a question can be admitted as
+what it is. Whether a law was asked by before shows in the time of an answer. It tells which epsilon
+and k others chose, which are no secret, and nothing of where they are: the plane of a map's signal,
+which is that of somebody's country, belongs to no law.
+
+Where people are expected to be: a public density on a grid, at every resolution.
 
 The people of each town are spread around it by a normal law whose width grows with the town, and
 three tenths of all people are spread evenly over the whole space: without that floor whoever lives
@@ -8,20 +16,89 @@ and those in villages a sixth worse.) Nothing in it comes from who asked.
 Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
 level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
 five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal says.
+
+Who may have sent a signal: a few hundred equally likely positions, without coins.
+
+By the noise alone: signal + noise at fixed quantiles (the law is symmetric), clamped into the
+space.
+
+By a density of people:
+
+    weight of a cell    proportional to  people in it * P(signal | its center)
+    sample i of m       the cell at the fraction (i + 1/2) / m of the running sum of the weights,
+                        and within it the i-th point of an R_d sequence
+
+Both are functions of the signal alone: the same bytes make the same sample. Complexity: the cells
+of a window and m, whatever numbers a device sends. Source: systematic sampling; R_d, Roberts 2018
+(points of low discrepancy from the generalized golden ratio).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, log2, prod, sqrt
-from typing import Literal
+from threading import Lock
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter
 
+from askew.hexagonal import HexagonalLattice
+from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
+from askew.metric.region import LEAST_COSINE
+from askew.signal import Signal
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near.frame import Frame, Points
+from askew_server.retrieval.near.index import Frame, Points
+
+CACHED_LAWS = 256
+_Made = TypeVar("_Made")
+
+
+class Laws(Generic[_Made]):
+    """make: from a signal of the law at zero and k to what is kept, in noise offsets. On a map that
+    signal lies in one plane, whoever asked. For any number of threads: two that come first make the
+    same twice.
+    """
+
+    def __init__(self, make: Callable[[Signal, int], _Made]) -> None:
+        self._make, self._lock = make, Lock()
+        self._kept: OrderedDict[tuple[Lattice | HexagonalLattice, int], _Made] = OrderedDict()
+
+    def knows(self, signal: Signal, k: int = 0) -> bool:
+        """Whether `of` has nothing to make."""
+        return (_lattice(signal), k) in self._kept
+
+    def of(self, signal: Signal, k: int = 0) -> _Made:
+        """What belongs to the signal's law and k."""
+        law = _lattice(signal), k
+        with self._lock:
+            found = self._kept.get(law)
+            if found is not None:
+                self._kept.move_to_end(law)
+                return found
+        found = self._make(_at_zero(signal), k)
+        with self._lock:
+            self._kept[law] = found
+            if len(self._kept) > CACHED_LAWS:
+                self._kept.popitem(last=False)
+        return found
+
+
+def _lattice(signal: Signal) -> Lattice | HexagonalLattice:
+    noise = signal.mechanism
+    return noise.lattice if isinstance(noise, MapNoise) else signal.lattice
+
+
+def _at_zero(signal: Signal) -> Signal:
+    noise = signal.mechanism
+    if isinstance(noise, MapNoise):
+        noise = replace(noise, cosine=LEAST_COSINE)
+    return replace(signal, mechanism=noise, values=(0,) * len(signal.values))
+
 
 FLOOR = 0.3
 _LOG2_CELLS = 20
@@ -153,3 +230,67 @@ def _shape_of(reach: Points) -> tuple[int, ...]:
     while exponents.sum() > _LOG2_CELLS:
         exponents[exponents.argmax()] -= 1
     return tuple((1 << exponents).tolist())
+
+
+SAMPLES = 256
+_REACH = 6.0  # of a window, in 1 / epsilon
+
+
+class People(Protocol):
+    """Whom a server expects where, once it has a signal."""
+
+    def sample(self, signal: Signal) -> Points:
+        """Equally likely positions, (m, d) grid coordinates inside the space."""
+
+
+class ByNoise:
+    """People are anywhere alike. count: how many of them to look at."""
+
+    def __init__(self, frame: Frame, count: int = SAMPLES) -> None:
+        self._frame, self._count = frame, count
+        self._kept = Laws(lambda law, _: self.moves(law))
+
+    def sample(self, signal: Signal) -> Points:
+        """Around the signal."""
+        frame = self._frame
+        moves = frame.spread(signal, self._kept.of(signal))
+        return frame.inside(frame.inside(frame.aim(signal)) + moves)
+
+    def moves(self, law: Signal) -> Points:
+        """From the signal to the positions, as noise offsets (m, d)."""
+        dimension = len(self._frame.extent)
+        first = (np.arange(self._count) + 0.5) / self._count
+        others = low_discrepancy(self._count, dimension - 1)
+        uniform = np.column_stack([first, others])
+        return self._frame.noise(law, uniform)
+
+
+class ByDensity:
+    """People are where a density has them."""
+
+    def __init__(self, frame: Frame, density: Density) -> None:
+        self._frame, self._density = frame, density
+        self._jitter = low_discrepancy(SAMPLES, len(frame.extent)) - 0.5
+        self._fractions = (np.arange(SAMPLES) + 0.5) / SAMPLES
+
+    def sample(self, signal: Signal) -> Points:
+        """By the posterior, within 6 / epsilon of the signal."""
+        frame = self._frame
+        center = frame.inside(frame.aim(signal))
+        reach = np.full((1, len(center)), _REACH / frame.epsilon(signal))
+        window = self._density.window(center, frame.spread(signal, reach)[0])
+        logs = frame.log_likelihood(signal, window.centers)
+        reached = np.cumsum(window.people * np.exp(logs - logs.max()), dtype=np.float64)
+        cells = np.searchsorted(reached, self._fractions * reached[-1])
+        places = np.unravel_index(np.minimum(cells, len(reached) - 1), logs.shape)
+        middle = np.stack([c[at] for c, at in zip(window.centers, places, strict=True)], axis=1)
+        return frame.inside(middle + self._jitter * window.cell)
+
+
+def low_discrepancy(count: int, dimension: int) -> Points:
+    """The first points of the R_d sequence, (count, d), in [0, 1)."""
+    root = 2.0
+    for _ in range(64):
+        root = (1 + root) ** (1 / (dimension + 1))
+    steps = root ** -np.arange(1, dimension + 1)
+    return np.asarray(np.arange(1, count + 1)[:, None] * steps % 1)

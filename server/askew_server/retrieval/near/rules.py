@@ -1,6 +1,24 @@
 """The rules that look at the signal alone: the items nearest to it, or to probes around it.
 
 Signals are clamped into the space after the noise. Guarantee: post-processing.
+
+What people look for: any item, or one of a kind, by the public shares of the kinds.
+
+A slate that is chosen by distance alone may hold no item of a kind, and then a private filter
+leaves nothing. So some of the people for whom a set is chosen accept one kind only: the wish of
+sample i is where the i-th number of a sequence of low discrepancy, another than that of positions,
+falls in the running sum of the shares; the rest accept any item.
+
+What the served rules are compared with: other ways to answer a noisy signal.
+
+| rule | items |
+|---|---|
+| `remap` | the k nearest to the posterior's median, the point of least expected distance |
+| `one` | one: the nearest to the signal |
+| `area` | all within the radius of the signal that holds a person's nearest item in 95 % of cases |
+| `cell` | all of the signal's cell in a public grid with cells of 4 / epsilon, or the nearest |
+
+Source: remapping, Chatzikokolakis et al. 2017; the median, Weiszfeld 1937.
 """
 
 from __future__ import annotations
@@ -8,13 +26,14 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility, Identity
 from askew.signal import Signal
-from askew_server.retrieval.near.frame import Frame, Points
-from askew_server.retrieval.near.index import MetricIndex, Rows
-from askew_server.retrieval.near.laws import Laws
+from askew.sizes import MAX_AXES
+from askew_server.retrieval.near.density import SAMPLES, Laws, People, low_discrepancy
+from askew_server.retrieval.near.index import Frame, MetricIndex, Points, Rows
 
 AT_ONCE = 32
 """Results from which on even a codebook's answer takes a millisecond with its reply."""
@@ -130,3 +149,117 @@ def checked(k: int, index: MetricIndex) -> int:
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
     return k
+
+
+ANY = -1
+_WISHES = 0.25  # the share of people who accept one kind only
+
+
+class Kinds:
+    """codes: (n,), the kind of each item of the index, below 0 where it is unknown."""
+
+    def __init__(self, index: MetricIndex, codes: NDArray[np.int32]) -> None:
+        self._index, self._codes = index, codes
+        counts = np.bincount(codes[codes >= 0], minlength=1)
+        self._wishes = _wishes(counts)
+        self._anybody = np.flatnonzero(self._wishes == ANY)
+        self._parts = [
+            (np.flatnonzero(self._wishes == kind), index.part(np.flatnonzero(codes == kind)))
+            for kind in np.unique(self._wishes).tolist()
+            if kind != ANY
+        ]
+
+    def nearest(self, positions: Points) -> Rows:
+        """The item nearest to each person that they accept, (m,)."""
+        found = np.empty(len(positions), np.int64)
+        found[self._anybody] = self._index.nearest(positions[self._anybody])[:, 0]
+        for wishing, part in self._parts:
+            found[wishing] = part.nearest(positions[wishing])[:, 0]
+        return found
+
+    def refused(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether a person (m,) does not accept an item (c,): (m, c)."""
+        wishes = self._wishes[:, None]
+        return np.asarray((wishes != self._codes[rows]) & (wishes != ANY))
+
+
+def _wishes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The kind that each sample looks for, at most 256 of them."""
+    fractions = low_discrepancy(SAMPLES, MAX_AXES + 1)[:, 0]
+    reached = np.cumsum(counts) * (_WISHES / max(1, int(counts.sum())))
+    kinds = np.searchsorted(reached, fractions, side="right")
+    return np.where(kinds < len(counts), kinds, ANY)
+
+
+_HELD = 0.95
+_CELL = 4.0  # side, in 1 / epsilon
+
+
+class Remap:
+    """The rule `remap`."""
+
+    def __init__(self, index: MetricIndex, people: People) -> None:
+        self._index, self._people = index, people
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Exactly k."""
+        frame = self._index.frame
+        median = _median(self._people.sample(signal) * frame.units) / frame.units
+        return np.asarray(np.sort(self._index.nearest(median[None], checked(k, self._index))[0]))
+
+
+class One:
+    """The rule `one`, whatever k is."""
+
+    def __init__(self, index: MetricIndex) -> None:
+        self._index = index
+
+    def choose(self, signal: Signal, _: int) -> Rows:
+        """The nearest."""
+        frame = self._index.frame
+        return np.asarray(self._index.nearest(frame.inside(frame.aim(signal))[None])[0])
+
+
+class Area:
+    """The rule `area`, whatever k is."""
+
+    def __init__(self, index: MetricIndex, people: People) -> None:
+        self._index, self._people = index, people
+
+    def choose(self, signal: Signal, _: int) -> Rows:
+        """As many as the radius holds, at least one."""
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))
+        wanted = self._index.nearest(self._people.sample(signal))[:, 0]
+        away = np.sort(self._index.distances(wanted, center[None])[0])
+        radius = float(away[int(np.ceil(_HELD * len(away))) - 1])
+        return self._index.within(center, radius * (1 + 1e-6))
+
+
+class Cell:
+    """The rule `cell`, whatever k is."""
+
+    def __init__(self, index: MetricIndex) -> None:
+        self._index = index
+
+    def choose(self, signal: Signal, _: int) -> Rows:
+        """As many as the cell holds, at least one."""
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))
+        side = _CELL / frame.epsilon(signal) / frame.units
+        cell = np.floor(center / side)
+        corner = np.minimum((cell + 1) * side, frame.extent)
+        reach = float(np.abs((corner - cell * side) * frame.units).sum())
+        found = self._index.within(center, reach)
+        inside = np.floor(self._index.grid(found) / side) == cell
+        kept = found[inside.all(axis=1)]
+        return np.asarray(kept if len(kept) else self._index.nearest(center[None])[0])
+
+
+def _median(points: Points) -> Points:
+    """The point (d,) of least mean Euclidean distance to points (m, d), by 30 steps."""
+    median = points.mean(axis=0)
+    for _ in range(30):
+        away = np.maximum(np.sqrt(((points - median) ** 2).sum(axis=1)), 1e-9)
+        median = (points / away[:, None]).sum(axis=0) / (1 / away).sum()
+    return np.asarray(median)

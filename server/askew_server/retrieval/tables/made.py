@@ -21,7 +21,7 @@ from askew.lattice import Lattice
 from askew.model_card import ModelCard
 from askew.signal import Signal, TasteMechanism
 from askew_server.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
-from askew_server.model.simulated_answers import by_sizes
+from askew_server.model.held_out import by_sizes
 from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import TasteModel
 from askew_server.retrieval.tables.published import published

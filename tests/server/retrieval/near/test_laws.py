@@ -38,7 +38,7 @@ from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_server.collections.model import model_of
 from askew_server.retrieval.near import MetricAnswers, MetricIndex, served_rule_of
-from askew_server.retrieval.near.laws import CACHED_LAWS, Laws
+from askew_server.retrieval.near.density import CACHED_LAWS, Laws
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.services.call import Job
 from askew_server.serving.services.retrieval import RetrievalService

@@ -19,9 +19,8 @@ from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density
 from askew_server.retrieval.near import density as density_module
-from askew_server.retrieval.near.density import FLOOR, WIDE
-from askew_server.retrieval.near.frame import frame_of
-from askew_server.retrieval.near.people import SAMPLES, ByDensity, ByNoise
+from askew_server.retrieval.near.density import FLOOR, SAMPLES, WIDE, ByDensity, ByNoise
+from askew_server.retrieval.near.index import frame_of
 
 TOWN = Fraction(277, 1000)
 INLAND_FRAME = frame_of(MapSpace(INLAND))

@@ -17,8 +17,8 @@ from askew.placement.problem import Identity
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Signal
 from askew_server.retrieval.near import MetricIndex, near_rule_of, served_rule_of
-from askew_server.retrieval.near.frame import Frame, frame_of
-from askew_server.retrieval.near.people import low_discrepancy
+from askew_server.retrieval.near.density import low_discrepancy
+from askew_server.retrieval.near.index import Frame, frame_of
 
 K, PEOPLE, LEVELS = 8, 128, 65535
 

@@ -37,8 +37,8 @@ from askew.rule_kind import MetricRuleKind as Kind
 from askew.signal import Signal
 from askew_server.collections.model import Towns
 from askew_server.retrieval.near import Density, MetricIndex, choice, near_rule_of, served_rule_of
-from askew_server.retrieval.near.frame import frame_of
-from askew_server.retrieval.near.people import ByDensity, ByNoise
+from askew_server.retrieval.near.density import ByDensity, ByNoise
+from askew_server.retrieval.near.index import frame_of
 from askew_server.retrieval.near.sampled import Objective, Sampled
 
 TOWN = Fraction(277, 1000)

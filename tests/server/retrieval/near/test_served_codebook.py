@@ -17,7 +17,7 @@ from askew.placement.problem import Disutility, Power, Saturating
 from askew.signal import Signal
 from askew_server.retrieval.near import MetricIndex
 from askew_server.retrieval.near.choice import LEVELS
-from askew_server.retrieval.near.served_codebook import FEW, ServedCodebook
+from askew_server.retrieval.near.sampled import FEW, ServedCodebook
 
 TOWN = Fraction(277, 1000)
 

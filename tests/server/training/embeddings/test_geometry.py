@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askew_server.training.embeddings.geometry import FoldIn, for_devices
+from askew_server.training.given_vectors import FoldIn, for_devices
 
 RNG = np.random.default_rng(16)
 # Of uneven lengths and leaning one way, as factors do.

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from askew_server.training.embeddings import histories
+from askew_server.training import given_vectors
 
 RNG = np.random.default_rng(16)
 VECTORS = RNG.normal(size=(400, 5))
@@ -15,7 +15,7 @@ USERS = RNG.normal(size=(700, 5))
 
 
 def of_users(seed: int = 0, users: NDArray[np.float64] = USERS) -> NDArray[np.int64]:
-    return histories.of_people(users, VECTORS, np.random.default_rng(seed))
+    return given_vectors.of_people(users, VECTORS, np.random.default_rng(seed))
 
 
 def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150() -> None:
@@ -29,7 +29,7 @@ def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150()
 
 
 def test_a_history_has_at_most_half_of_a_small_catalog() -> None:
-    likes = histories.of_people(USERS, VECTORS[:10], np.random.default_rng(0))
+    likes = given_vectors.of_people(USERS, VECTORS[:10], np.random.default_rng(0))
     assert np.bincount(likes[:, 0]).tolist() == [5] * len(USERS)
 
 
@@ -42,7 +42,7 @@ def test_people_drawn_a_few_at_a_time_are_drawn_by_the_same_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = of_users()
-    monkeypatch.setattr(histories, "_AT_ONCE", 7 * len(VECTORS))
+    monkeypatch.setattr(given_vectors, "_AT_ONCE", 7 * len(VECTORS))
     np.testing.assert_array_equal(of_users(), whole)
 
 
@@ -50,21 +50,21 @@ def test_people_drawn_a_few_at_a_time_are_drawn_by_the_same_law(
 def test_units_do_not_matter(length: float) -> None:
     """Powers of two, so that not a bit is rounded."""
     rng = np.random.default_rng(0)
-    likes = histories.of_people(length * USERS, length * VECTORS, rng)
+    likes = given_vectors.of_people(length * USERS, length * VECTORS, rng)
     np.testing.assert_array_equal(likes, of_users())
 
 
 def test_more_users_than_are_needed_are_sampled() -> None:
     many = np.tile(USERS, (7, 1))
     likes = of_users(users=many)
-    assert int(likes[:, 0].max()) + 1 == histories.MOST_PEOPLE
+    assert int(likes[:, 0].max()) + 1 == given_vectors.MOST_PEOPLE
 
 
 def test_one_like_is_drawn_with_the_odds_that_the_page_states() -> None:
     """Three items, so that histories have one like each: a softmax of scores over .3 deviations."""
     items, user = np.array([[1.0], [0.9], [0.5]]), 2.0
     users = np.full((4000, 1), user)
-    likes = histories.of_people(users, items, np.random.default_rng(3))
+    likes = given_vectors.of_people(users, items, np.random.default_rng(3))
     scores = user * items[:, 0]
     odds = np.exp(scores / (0.3 * scores.std()))
     expected = odds / odds.sum() * len(users)
@@ -76,10 +76,10 @@ def test_made_up_people_are_like_items_by_their_squared_length() -> None:
     its own with odds exp(2 / .3) to 1, since two scores lie two deviations apart.
     """
     items = np.array([[2.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    likes = histories.made_up(items, np.random.default_rng(3))
+    likes = given_vectors.made_up(items, np.random.default_rng(3))
     own = 1 / (1 + np.exp(-2 / 0.3))
     share = 0.8 * own + 0.2 * (1 - own)
-    expected = np.array([share, 1 - share]) * histories.MADE_UP
+    expected = np.array([share, 1 - share]) * given_vectors.MADE_UP
     assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
 
 

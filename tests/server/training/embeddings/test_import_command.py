@@ -25,19 +25,16 @@ from askew.vectors import RatingScale
 from askew.wire.held import held_to_bytes
 from askew_server.evaluation.data import simulated_table
 from askew_server.model import artifact
-from askew_server.model.imported import ImportOptions, import_model
-from askew_server.model.item_model import ItemModel
-from askew_server.model.kept_aside import groups_of
+from askew_server.model.held_out import groups_of
+from askew_server.model.item_model import ImportOptions, ItemModel, import_model
 from askew_server.model.rule_choice import RuleQuestion, choose
 from askew_server.ratings import ItemRow
-from askew_server.training.embeddings import histories
-from askew_server.training.embeddings.geometry import FoldIn, for_devices
-from askew_server.training.embeddings.given import given_items
-from askew_server.training.embeddings.reading import Vectors
+from askew_server.training import given_vectors
 from askew_server.training.factors import People, fold_in_people, people_of
+from askew_server.training.given_vectors import FoldIn, Vectors, for_devices, given_items
 from askew_server.training.item_vectors import often_rated
 from askew_server.training.options import TrainingOptions
-from askew_server.training.rating_scale import scale_of
+from askew_server.training.space_fit import scale_of
 
 Run = Callable[..., int]
 DIMENSION = 16
@@ -46,7 +43,7 @@ DIMENSION = 16
 @pytest.fixture(autouse=True)
 def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of the usual number, so that a model is made in a second."""
-    monkeypatch.setattr(histories, "MADE_UP", 400)
+    monkeypatch.setattr(given_vectors, "MADE_UP", 400)
 
 
 @cache

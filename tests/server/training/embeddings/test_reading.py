@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from askew.errors import DataError
-from askew_server.training.embeddings import reading
-from askew_server.training.embeddings.reading import read_vectors
+from askew_server.training import given_vectors
+from askew_server.training.given_vectors import read_vectors
 
 NUMBERS = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 4.0], [1.0, 1.0, -8.0]], dtype=np.float32)
 KEYS = ("3", "20", "100")
@@ -170,7 +170,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is unpacked."""
-    monkeypatch.setattr(reading, "LARGEST", 1 << 20)
+    monkeypatch.setattr(given_vectors, "LARGEST", 1 << 20)
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 13, 64)}

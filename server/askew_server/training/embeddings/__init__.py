@@ -1,1 +1,0 @@
-"""Item and user vectors of another model: read, checked, and made fit for devices."""
