@@ -7,6 +7,7 @@ back the other. Replaced atomically and synced: after a crash it is the old one 
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -22,7 +23,7 @@ class Anchor:
     """One anchor file, mode 0600. Who writes holds the ledger's lock."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = Path(os.path.realpath(path))  # a link may lead to another disk: it is kept
 
     def read(self) -> Anchored | None:
         """What it remembers, or None where there is no file. Raises LedgerFrozen if damaged, and

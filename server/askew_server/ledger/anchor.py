@@ -48,7 +48,7 @@ class Anchor:
     """Only whoever holds the ledger's write lock may call anything but `lines`."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = Path(os.path.realpath(path))  # a link leads to another disk: it is kept
         self._tail: _Tail | None = None  # of this process; others write the file, too
 
     def create(self) -> None:

@@ -46,10 +46,10 @@ class Store:
             self._database = connect(path, patience)
         try:
             with self.transaction("BEGIN IMMEDIATE") as database:
-                if last_link(database) == START.link and not anchor_path.exists():
+                if last_link(database) == START.link and not self._anchor.path.exists():
                     self._anchor.create()
             with storage_errors(path):
-                check_own(anchor_path, "anchor")
+                check_own(self._anchor.path, "anchor")
             self.check_file()
         except BaseException:
             self.close()

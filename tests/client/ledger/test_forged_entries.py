@@ -127,6 +127,17 @@ def test_a_forged_signal_is_never_sent_and_those_before_it_are(path: Path, forge
                 store(path).remember(SPACE, slot, CHARGE, never)
 
 
+def test_an_anchor_behind_a_link_stays_where_the_link_leads(path: Path, tmp_path: Path) -> None:
+    """Planted bug: the link replaced by a file beside the ledger, whose backup then has both."""
+    elsewhere = tmp_path / "another disk.json"
+    anchor(path).rename(elsewhere)
+    anchor(path).symlink_to(elsewhere)
+    before = elsewhere.read_bytes()
+    store(path, cap=6).remember(SPACE, "2026-12", CHARGE, lambda: MINE)
+    assert anchor(path).readlink() == elsewhere
+    assert elsewhere.read_bytes() != before
+
+
 def test_without_an_anchor_no_stored_signal_is_believed(path: Path) -> None:
     anchor(path).unlink()
     with pytest.raises(LedgerFrozen, match="anchor is missing"):

@@ -78,6 +78,18 @@ def test_one_unit_changes_few_counts_by_one(
 
 
 @shared
+@given(events=logs.filter(bool), other=few | ids, max_items=st.integers(1, 4))
+def test_one_changed_event_takes_one_item_out_and_brings_one_in(
+    count: Count, events: list[Pair], other: str, max_items: int
+) -> None:
+    """As docs/guarantees.md says of one event: two steps of one unit more or less, not one."""
+    (unit, _), *rest = events
+    for after in (rest, [(unit, other), *rest]):
+        fell = changes(count(events, max_items), count(after, max_items))
+        assert sorted(filter(None, fell)) in ([], [-1], [1], [-1, 1])
+
+
+@shared
 @given(events=logs, max_items=st.integers(1, 4))
 def test_any_events_are_counted_as_the_definition_says(
     count: Count, events: list[Pair], max_items: int

@@ -533,6 +533,40 @@ def test_without_an_anchor_the_operator_has_to_vouch(
         assert epsilon_spent(ledger) == 6
 
 
+def test_an_anchor_behind_a_link_stays_on_the_disk_that_the_link_names(tmp_path: Path) -> None:
+    """Planted bug: a new anchor put in the place of the link, beside the ledger, so that a backup
+    of one disk puts both back.
+    """
+    path, anchor = files(tmp_path)
+    other = tmp_path / "another disk"
+    other.mkdir()
+    anchor.symlink_to(other / "anchor")
+    new_ledger(tmp_path).close()
+    garble(other / "anchor")
+    with Ledger(path, anchor) as ledger:
+        ledger.unfreeze("the anchor's disk died", nothing_lost=True)
+        charged(ledger, request("monday"))
+    assert anchor.readlink() == other / "anchor"
+    assert not (other / "anchor").is_symlink()
+    with Ledger(path, anchor) as ledger:
+        assert ledger.frozen is None
+
+
+def test_a_link_that_is_moved_under_an_open_ledger_is_not_followed(tmp_path: Path) -> None:
+    """Planted bug: every act looks where the link leads by then."""
+    path, anchor = files(tmp_path)
+    mine, another = tmp_path / "mine", tmp_path / "another"
+    anchor.symlink_to(mine)
+    with new_ledger(tmp_path) as ledger:
+        shutil.copy(mine, another)
+        anchor.unlink()
+        anchor.symlink_to(another)
+        before = another.read_bytes()
+        charged(ledger, request("monday"))
+        assert ledger.frozen is None
+    assert another.read_bytes() == before
+
+
 def test_a_deleted_ledger_is_missed_by_its_anchor(folder: Path) -> None:
     """Planted bug: a fresh start with a fresh budget."""
     for path in folder.glob("ledger.sqlite*"):
