@@ -554,7 +554,7 @@ def test_an_anchor_behind_a_link_stays_on_the_disk_that_the_link_names(tmp_path:
 
 def test_a_link_that_is_moved_under_an_open_ledger_is_not_followed(tmp_path: Path) -> None:
     """Planted bug: every act looks where the link leads by then."""
-    path, anchor = files(tmp_path)
+    anchor = files(tmp_path)[1]
     mine, another = tmp_path / "mine", tmp_path / "another"
     anchor.symlink_to(mine)
     with new_ledger(tmp_path) as ledger:
