@@ -13,7 +13,7 @@ import asyncio
 import warnings
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from functools import wraps
+from functools import partial, wraps
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
@@ -65,13 +65,19 @@ class _Client:
         _check("settings", settings, ClientSettings, "a ClientSettings")
         host_of(server)
         paths.places(directory)
-        self._opening: AbstractAsyncContextManager[Companion] = open_companion(
-            settings, server=server, directory=directory, transport=transport
+        self._opening: Callable[[], AbstractAsyncContextManager[Companion]] = partial(
+            open_companion, settings, server=server, directory=directory, transport=transport
         )
+        self._left: AbstractAsyncContextManager[Companion] | None = None
         self._opened: Companion | None = None
 
     async def _open(self) -> None:
-        self._opened = await self._opening.__aenter__()
+        if self._left is not None:
+            raise ParameterError(
+                "client", "one that is open", "opened once, and closed before again"
+            )
+        left = self._opening()
+        self._opened, self._left = await left.__aenter__(), left
 
     async def _close(
         self,
@@ -79,8 +85,9 @@ class _Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._opened = None
-        await self._opening.__aexit__(kind, error, trace)
+        left, self._opened, self._left = self._left, None, None
+        if left is not None:
+            await left.__aexit__(kind, error, trace)
 
     @property
     def _companion(self) -> Companion:
@@ -215,8 +222,13 @@ class BlockingClient(_Client):
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            self._runner = asyncio.Runner()
-            self._runner.run(self._open())
+            runner = asyncio.Runner()
+            try:
+                runner.run(self._open())
+            except BaseException:
+                runner.close()
+                raise
+            self._runner = runner
             return self
         limit = "used without an event loop; with one, as in a notebook: async with AskewClient"
         raise ParameterError("BlockingClient", "a running event loop", limit)

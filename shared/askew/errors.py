@@ -45,6 +45,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # commands that only print their help do without
+    from collections.abc import Iterable
     from fractions import Fraction
 
 
@@ -60,6 +61,15 @@ def shown(value: object) -> str:
     except ValueError:  # Python writes no number of more than some thousand digits
         return "a number of too many digits to write"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def maybe(name: str, known: Iterable[str]) -> str:
+    """In words, what is nearest to a name of nothing; none where nothing is like it."""
+    from difflib import get_close_matches  # of a message that few see
+
+    names = {each.casefold(): each for each in known}
+    found = get_close_matches(name.casefold(), names, 1)
+    return f" (perhaps {names[found[0]]})" if found else ""
 
 
 class AskewError(Exception):

@@ -114,7 +114,22 @@ def test_a_directory_may_be_below_home(
     assert (tmp_path / "mine" / "signals.sqlite").exists()
 
 
+def test_a_client_is_opened_again_after_it_was_closed_and_not_twice(
+    network: LocalTransport, tmp_path: Path
+) -> None:
+    """Before: an AttributeError of Python's own context managers."""
+    client = BlockingClient(SETTINGS, transport=network, directory=tmp_path)
+    with client:
+        first = client.pick(client.ask())
+    with client:
+        assert client.pick(client.ask()) == first
+        with pytest.raises(ParameterError, match="opened once"):
+            client.__enter__()
+        assert client.pick(client.ask()) == first
+
+
 WRONG: dict[str, dict[str, Any]] = {
+    "a server by its page": {"server": "http://127.0.0.1:7571"},
     "settings": {"settings": {"k": 5}},
     "server": {"server": 7571},
     "directory": {"directory": 5},
@@ -128,7 +143,7 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(kind: Any, case: str
     """Before anything is opened. Before, each was an AttributeError or TypeError from within."""
     with pytest.raises(ParameterError) as refusal:
         kind(**WRONG[case])
-    assert refusal.value.name == case.removeprefix("no ")
+    assert refusal.value.name == next(iter(WRONG[case]))
 
 
 @pytest.mark.parametrize(

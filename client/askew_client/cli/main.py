@@ -24,6 +24,7 @@ from askew.errors import (
     ServerFailed,
     TransportError,
     WireError,
+    maybe,
 )
 from askew_client.storage import core_dumps
 
@@ -47,6 +48,16 @@ class _Commands(click.Group):
             module = import_module(f"askew_client.cli.{_MODULES.get(cmd_name, cmd_name)}")
             self.add_command(getattr(module, cmd_name))
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's; the refusal of a name has the nearest that there is."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            nearest = maybe(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"{error.message}{nearest}", ctx) from None
 
 
 @click.group(

@@ -66,6 +66,7 @@ def add(
     """
     region = options.region_first(context, region, source)
     desk = _desk(context, data=data, region=region, level=level)
+    desk.check_name(name, known=False)
     _say_drawn(desk.add(name, _typed(context, desk, source, region)), "is kept")
     options.keep_region(context, region)
 
@@ -85,6 +86,7 @@ def move(
     """The place is elsewhere now: a fresh noisy position, charged like the first."""
     region = options.region_first(context, region, source)
     desk = _desk(context, data=data, region=region, level=level)
+    desk.check_name(name, known=True)
     _say_drawn(desk.move(name, _typed(context, desk, source, region)), "has moved")
     options.keep_region(context, region)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from askew.errors import AskewError, Malformed, NotFound, ParameterError, WireError
+from askew.errors import AskewError, Malformed, NotFound, ParameterError, WireError, maybe
 from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
@@ -27,7 +27,7 @@ from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
 from askew_client.places.errands import asker_on, fresh_errand
-from askew_client.places.pick import Judged, judged, maybe, missing, stars
+from askew_client.places.pick import Judged, judged, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.named_place import Spot

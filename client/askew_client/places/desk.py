@@ -65,6 +65,16 @@ class PlaceDesk:
         """
         return fresh_errand(spot, "", self._settings).price(self._signals.account())
 
+    def check_name(self, name: str, *, known: bool) -> None:
+        """Raises PlaceError for a name that has no place (known), or that can be given to none:
+        before a position is typed in vain.
+        """
+        document = self._profile.read()
+        if known:
+            document.place(name)
+        else:
+            document.check_new(name)
+
     def add(self, name: str, spot: Spot) -> PlaceView:
         """Name a place: checked, charged, drawn and then kept.
 

@@ -10,11 +10,11 @@ makes an item dear to judge makes it as dear for everybody.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from math import copysign, inf
 
+from askew.errors import maybe
 from askew.listing import Attribute, AttributeKind, Listing, Value
 from askew.title_key import title_key
 from askew_client.places.opening_hours import is_open
@@ -110,13 +110,6 @@ def missing(attributes: Sequence[Attribute], wishes: Wishes) -> tuple[str, ...]:
     if wishes.open_now and not any(_tells_open(each) for each in attributes):
         names.append("opening hours")
     return tuple(names)
-
-
-def maybe(name: str, known: Iterable[str]) -> str:
-    """In words, the nearest that there is to a name; none where nothing is like it."""
-    names = {each.casefold(): each for each in known}
-    found = get_close_matches(name.casefold(), names, 1)
-    return f" (perhaps {names[found[0]]})" if found else ""
 
 
 def stars(rating: float | None) -> float:

@@ -89,12 +89,16 @@ class ProfileDocument:
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
         """The profile with one more place. Raises PlaceError for a name that is taken or none."""
+        self.check_new(name)
+        return replace(self, places={**self.places, name: place})
+
+    def check_new(self, name: str) -> None:
+        """Raises PlaceError for a name that no place can be given."""
         check_name(name)
         if name in self.places:
             raise PlaceError("there is a place of this name already; `askew place move` moves it")
         if len(self.places) >= MAX_PLACES:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
-        return replace(self, places={**self.places, name: place})
 
     def without_place(self, name: str) -> ProfileDocument:
         """The profile without a place. Raises PlaceError where there is none of this name."""

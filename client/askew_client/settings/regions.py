@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from askew.errors import ParameterError
+from askew.errors import ParameterError, maybe
 from askew.metric.position import Position
 from askew.metric.region import Region
 
@@ -33,7 +33,8 @@ def region_of(text: str) -> Region:
     for country in countries():
         if wanted in (country.code.casefold(), _key(country.name)):
             return country.region
-    raise ParameterError("region", text, _LIMIT)
+    hint = maybe(text, [each.name for each in countries()])
+    raise ParameterError("region", text, f"{_LIMIT}{hint}")
 
 
 def region_words(text: str) -> tuple[str, ...]:

@@ -373,3 +373,16 @@ def test_a_refusal_of_the_real_program_has_no_traceback(tmp_path: Path) -> None:
     assert run.stderr.startswith(b"Usage: askew ask")
     assert b"'--server': it must be host:port, such as 127.0.0.1:7571, got nowhere" in run.stderr
     assert b"Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("aks", "ask"), ("plase", "place"), ("zzz", "")])
+def test_a_command_that_is_none_is_refused_with_the_nearest(
+    askew: Askew, typed: str, meant: str
+) -> None:
+    found = askew(typed)
+    assert (found.code, f"(perhaps {meant})" in found.err) == (2, bool(meant))
+
+
+def test_a_country_that_is_none_is_refused_with_the_nearest(askew: Askew) -> None:
+    found = askew("place", "add", "home", "--region", "Germny", stdin=b"1, 1")
+    assert (found.code, "(perhaps Germany)" in found.err) == (2, True)

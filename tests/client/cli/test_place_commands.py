@@ -181,6 +181,23 @@ def test_the_region_is_asked_for_before_the_position(
     assert [text.split()[0].strip(":,") for text in asked] == ["Region", "Town", "Town"]
 
 
+def test_a_name_is_refused_before_a_position_is_typed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is read, and no price is said. Planted bug: the price of a place that is there."""
+    place("add", "home", "--region", "DE", stdin=HOME)
+
+    def read(*_: object) -> None:
+        raise AssertionError("a position was read")
+
+    monkeypatch.setattr("askew_client.cli.options.typed_place", read)
+    taken, unknown = place("add", "home"), place("move", "work")
+    assert (taken.code, len(taken.err.splitlines())) == (1, 1)
+    assert "a place of this name already" in taken.err
+    assert (unknown.code, len(unknown.err.splitlines())) == (1, 1)
+    assert "no place of this name" in unknown.err
+
+
 def test_what_a_server_has_is_listed_before_one_types(askew: Askew, address: str) -> None:
     found = askew("near", "--server", address)
     assert (found.code, found.err) == (0, "")
