@@ -1,0 +1,459 @@
+"""Connections begin at public moments, with nothing private while one is open: in virtual time,
+exactly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from small_map import GERMANY, NearServer, made_card
+from virtual_time import VirtualSelector, in_virtual_time
+
+from askew.editions import edition_of
+from askew.errors import ConnectionOpen, Malformed, NotReady, Unreachable
+from askew.metric.map_space import MapSpace
+from askew.metric.position import Position
+from askew.randomness import SystemBits
+from askew_client import exchange as exchanging
+from askew_client.device import nearby as near
+from askew_client.device import present
+from askew_client.device.device import Companion
+from askew_client.device.nearby import Nearby
+from askew_client.held.shelf import Shelf
+from askew_client.held.source import date_of
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.document import ProfileDocument
+from askew_client.profile.store import PassingProfile, ProfileStore
+from askew_client.settings.settings import ClientSettings
+from askew_client.transport.held import KeptLibrary
+from askew_client.transport.in_process import InProcess, LocalTransport
+from askew_client.transport.shaped import ShapedTransport
+from askew_client.views.near import NearAnswer
+from askew_client.views.problems import Setback
+from askew_client.views.values import Answer
+
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
+INTERVAL = 0.5
+TODAY = datetime.date(2026, 11, 23)
+SETTINGS = ClientSettings(
+    way="signal", k=4, region="DE", near_k=5, max_diameter=32.0, max_one_rating=32.0
+)
+BERLIN = Position(52.52, 13.405)
+
+
+class Line:
+    """A network that writes down when each connection began and ended, and what it carried."""
+
+    def __init__(self, server: InProcess, answering: float = 0.1) -> None:
+        self.server, self.answering = server, answering
+        self.happened: list[tuple[str, float]] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.spoil: Callable[[bytes], bytes] = lambda reply: reply
+        self.requests: list[bytes] = []
+
+    def note(self, event: str) -> None:
+        self.happened.append((event, round(asyncio.get_running_loop().time(), 9)))
+
+    async def __aenter__(self) -> Line:
+        self.note("connect")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.note("close")
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        self.note(method)
+        if method == "Retrieve":
+            self.requests.append(request)
+        await asyncio.sleep(self.answering)
+        self.meanwhile()
+        return self.spoil(await self.server.call(method, request))
+
+    async def held(self, edition: int, part: Any, start: int) -> bytes:
+        self.note("held")
+        return await self.server.held(edition, part, start)
+
+    def gaps(self) -> list[float]:
+        """From the end of each connection to the start of the next."""
+        ends = [at for event, at in self.happened if event == "close"]
+        starts = [at for event, at in self.happened if event == "connect"]
+        return [round(b - a, 9) for a, b in zip(ends, starts[1:], strict=False)]
+
+
+def shaped(line: Line, files: Any = None) -> ShapedTransport:
+    return ShapedTransport(lambda: line, INTERVAL, files)
+
+
+def companion(
+    pair: Pair, line: Line, directory: Path, profile: ProfileStore | None = None
+) -> Companion:
+    network = shaped(line)
+    library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
+    return Companion(
+        network,
+        SETTINGS,
+        library=library,
+        profile=profile or PassingProfile(),
+        signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
+        bits=SystemBits(),
+        today=lambda: TODAY,
+    )
+
+
+@pytest.fixture
+def line(pair: Pair) -> Line:
+    return Line(LocalTransport(pair.card, pair.catalog))
+
+
+Slow = Callable[[object, str, float], None]
+
+
+@pytest.fixture
+def clock() -> VirtualSelector:
+    return VirtualSelector()
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch, clock: VirtualSelector) -> Slow:
+    """Makes a function take so many seconds."""
+
+    def make(where: object, name: str, seconds: float) -> None:
+        real = getattr(where, name)
+
+        def slowly(*arguments: Any, **options: Any) -> Any:
+            clock.now += seconds
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(where, name, slowly)
+
+    return make
+
+
+# What a server's clock tells of the work between two connections.
+
+BEFORE, AFTER = (present, "ratings_of"), (exchanging, "rank_all")
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (0.1, 0.3), (0.24, 0.001), (0.0, 0.49)])
+@pytest.mark.parametrize("answering", [0.0, 0.1, 7.0])
+def test_two_questions_in_a_row_tell_nothing_of_the_work_between_them(  # noqa: PLR0917
+    pair: Pair,
+    line: Line,
+    tmp_path: Path,
+    clock: VirtualSelector,
+    slow: Slow,
+    before: float,
+    after: float,
+    answering: float,
+) -> None:
+    """Planted bugs: connecting when it is ready; the interval counted from the reply's ranking; a
+    question that follows the catalog at once.
+    """
+    line.answering = answering
+    slow(*BEFORE, before)
+    slow(*AFTER, after)
+    device = companion(pair, line, tmp_path)
+
+    async def play() -> None:
+        for _ in range(3):
+            assert isinstance(await device.ask(), Answer)
+
+    in_virtual_time(play, clock)
+    assert line.gaps() == [INTERVAL] * 3
+    calls = [event for event, _ in line.happened]
+    assert calls == ["connect", "held", "held", "close", *["connect", "Retrieve", "close"] * 3]
+
+
+@pytest.mark.parametrize("public", [0.0, 0.3, 0.4999, 1.2])
+def test_how_long_a_catalog_takes_to_read_is_public_and_the_ratings_add_nothing(  # noqa: PLR0917
+    pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow, public: float
+) -> None:
+    """Planted bug: one interval for public work and for the profile's together: a server tunes its
+    catalog to a little less than an interval, and the ratings pass it.
+    """
+    slow(present, "connection_of", public)
+    slow(*BEFORE, 0.2)
+    device = companion(pair, line, tmp_path)
+
+    async def play() -> None:
+        assert isinstance(await device.ask(), Answer)
+
+    in_virtual_time(play, clock)
+    whole = 1 + -(-public // INTERVAL)
+    assert line.gaps() == [whole * INTERVAL]
+
+
+def test_what_is_not_ready_by_its_moment_is_not_sent_and_the_next_that_is(
+    pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow
+) -> None:
+    """Planted bugs: a question that leaves late, by as much as it took; a second charge."""
+    device = companion(pair, line, tmp_path)
+    outcomes: list[object] = []
+
+    async def play() -> None:
+        await device.ask()
+        slow(*BEFORE, 0.6)
+        outcomes.append(await device.ask())
+        slow(*BEFORE, -0.6)
+        outcomes.append(await device.ask())
+
+    in_virtual_time(play, clock)
+    late, then = outcomes
+    assert isinstance(late, Setback)
+    assert isinstance(late.error, NotReady)
+    assert isinstance(then, Answer)
+    assert [gap % INTERVAL for gap in line.gaps()] == [0.0, 0.0]
+    first, second = line.requests
+    assert first == second
+    assert len(device.budget().lines) == 1
+
+
+def test_who_asks_later_is_heard_in_whole_intervals(
+    pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector
+) -> None:
+    """What a program does with an answer before it asks again is its own: rounded up."""
+    device = companion(pair, line, tmp_path)
+
+    async def play() -> None:
+        for own_work in (0.7, 0.9, 123.4, 0.0):
+            assert isinstance(await device.ask(), Answer)
+            await asyncio.sleep(own_work)
+
+    in_virtual_time(play, clock)
+    assert line.gaps() == [INTERVAL, 3 * INTERVAL, 3 * INTERVAL, 248 * INTERVAL]
+
+
+def test_files_are_fetched_at_the_moment_too_whoever_has_them(pair: Pair, line: Line) -> None:
+    """Planted bug: files of a static host by a connection of their own, when they are wanted."""
+    files = Line(LocalTransport(pair.card, pair.catalog))
+    network = shaped(line, files)
+    began: list[float] = []
+
+    async def play() -> None:
+        for work in (0.0, 0.2, 0.4):
+            async with network.turn():
+                await asyncio.sleep(work)
+                async with network.source as source:
+                    began.append(asyncio.get_running_loop().time())
+                    await source.held(4, "whole", 0)  # type: ignore[arg-type]
+            async with network.turn():
+                await asyncio.sleep(work)
+                async with network.connected(line):
+                    began.append(asyncio.get_running_loop().time())
+
+    in_virtual_time(play)
+    assert [round(b - a, 9) for a, b in pairwise(began)] == [INTERVAL] * 5
+    assert len(files.happened) == 9
+    assert len(line.happened) == 6
+
+
+def test_a_look_at_the_calendar_fetches_at_the_moment(
+    pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow
+) -> None:
+    """Planted bug: a timer's fetch that begins when the ranking before it ends."""
+    slow(*AFTER, 0.3)
+    device = companion(pair, line, tmp_path)
+
+    async def play() -> None:
+        await device.ask()
+        await device._library.forget(edition_of((TODAY - date_of(0)).days))
+        assert not isinstance(await device.refresh(), Setback)
+
+    in_virtual_time(play, clock)
+    assert line.gaps() == [INTERVAL] * 2
+
+
+# Nothing private while a connection is open.
+
+
+def private_acts(device: Companion) -> dict[str, Callable[[], object]]:
+    model, guard = device._connected(), device._network.guard
+    exchange = device._exchange_of(model, device._profile.read(), SETTINGS)
+    return {
+        "read the profile": device.ratings,
+        "change it": lambda: device.rate("Film 3 (1963)", 5),
+        "look at bars": device.bars,
+        "search": lambda: device.search("film"),
+        "match and encode": lambda: model.exchange(ProfileDocument(), SETTINGS, guard),
+        "draw": lambda: exchange.perturb(SystemBits()),
+        "rank all": lambda: exchange.rank_all(4),
+        "rank some": lambda: exchange.rank_only([1, 2]),
+    }
+
+
+def test_nothing_private_is_worked_on_while_a_connection_is_open(
+    pair: Pair, line: Line, tmp_path: Path
+) -> None:
+    """Planted bugs, one a row: a guard that is not asked."""
+    device = companion(pair, line, tmp_path)
+    refused: list[str] = []
+
+    async def play() -> None:
+        await device.ask()
+        acts = private_acts(device)
+
+        def meanwhile() -> None:
+            for name, act in acts.items():
+                with pytest.raises(ConnectionOpen):
+                    act()
+                refused.append(name)
+
+        line.meanwhile = meanwhile
+        assert isinstance(await device.ask(), Answer)
+        line.meanwhile = lambda: None
+        for act in acts.values():
+            act()
+
+    in_virtual_time(play)
+    assert len(refused) == 8
+
+
+def test_a_question_does_nothing_private_between_connect_and_close(
+    pair: Pair, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a reply that is read, or ranked, before the descriptor is closed."""
+
+    def noted(where: object, name: str) -> None:
+        real = getattr(where, name)
+
+        def note(*arguments: Any, **options: Any) -> Any:
+            line.happened.append((name, 0.0))
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(where, name, note)
+
+    noted(ShapedTransport, "encoded")
+    noted(ShapedTransport, "decoded")
+    noted(SignalStore, "remember")
+    noted(*BEFORE)
+    noted(*AFTER)
+    for name in ("read", "change"):
+        noted(PassingProfile, name)
+    device = companion(pair, line, tmp_path)
+
+    async def play() -> None:
+        await device.ask()
+        line.happened.clear()
+        await device.ask()
+
+    in_virtual_time(play)
+    assert [event for event, _ in line.happened] == [
+        *("read", "ratings_of", "remember", "encoded"),
+        *("connect", "Retrieve", "close"),
+        *("decoded", "read", "rank_all", "change"),
+    ]
+
+
+def test_private_work_under_way_keeps_a_connection_from_beginning(line: Line) -> None:
+    """Planted bug: a search that was typed before, and goes on beside the connection."""
+    network = shaped(line)
+
+    async def play() -> None:
+        with network.guard.private(), pytest.raises(NotReady):
+            await network.call("Retrieve", b"")
+        assert line.happened == []
+
+    in_virtual_time(play)
+
+
+def nearby(server: NearServer, line: Line, directory: Path) -> Nearby:
+    network = shaped(line)
+    library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
+    return Nearby(
+        network,
+        SETTINGS,
+        library=library,
+        profile=PassingProfile(),
+        signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
+        bits=SystemBits(),
+        today=lambda: TODAY,
+    )
+
+
+@pytest.fixture
+def places() -> NearServer:
+    return NearServer(made_card(MapSpace(GERMANY)))
+
+
+@pytest.mark.parametrize("work", [0.0, 0.2, 0.49])
+def test_near_a_place_the_choice_of_the_pick_is_not_heard_and_the_card_is_kept(
+    places: NearServer,
+    tmp_path: Path,
+    clock: VirtualSelector,
+    slow: Slow,
+    work: float,
+) -> None:
+    """Planted bugs: wishes judged while the connection is open, or before the next moment is fixed;
+    the card fetched again by each program.
+    """
+    slow(near, "judged", work)
+    line = Line(places)
+
+    async def play() -> None:
+        device = nearby(places, line, tmp_path)
+        await asyncio.to_thread(device.add, "home", BERLIN)
+        for _ in range(3):
+            assert isinstance(await device.near("places"), NearAnswer)
+        again = nearby(places, line, tmp_path)  # another start
+        assert isinstance(await again.near("places", BERLIN), NearAnswer)
+
+    in_virtual_time(play, clock)
+    assert line.gaps()[:3] == [INTERVAL] * 3
+    calls = [event for event, _ in line.happened if event not in {"connect", "close"}]
+    assert calls == ["GetModelCard", *["Retrieve"] * 4]
+
+
+def test_a_card_that_does_not_fit_the_answers_is_forgotten_and_not_asked_for_by_itself(
+    places: NearServer, tmp_path: Path
+) -> None:
+    """Planted bugs: a reply that was refused is asked for again; a false card is kept for good."""
+    line = Line(places)
+    line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
+
+    async def play() -> None:
+        device = nearby(places, line, tmp_path)
+        await asyncio.to_thread(device.add, "home", BERLIN)
+        refused = await device.near("places")
+        assert isinstance(refused, Setback)
+        assert isinstance(refused.error, Malformed)
+        line.spoil = lambda reply: reply
+        assert isinstance(await device.near("places"), NearAnswer)
+
+    in_virtual_time(play)
+    calls = [event for event, _ in line.happened if event not in {"connect", "close"}]
+    assert calls == ["GetModelCard", "Retrieve"] * 2
+    assert line.requests[0] == line.requests[1]
+
+
+def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_time(
+    places: NearServer, tmp_path: Path
+) -> None:
+    """Planted bug: a fresh signal and a charge for every try."""
+    line = Line(places)
+
+    def fails() -> None:
+        raise Unreachable("gone")
+
+    async def play() -> None:
+        device = nearby(places, line, tmp_path)
+        await device.connect()
+        line.meanwhile = fails
+        for _ in range(2):
+            assert isinstance(await device.near("places", BERLIN), Setback)
+        line.meanwhile = lambda: None
+        assert isinstance(await device.near("places", BERLIN), NearAnswer)
+        assert len(device._signals.charges()) == 1
+        assert isinstance(await device.near("places", BERLIN), NearAnswer)
+        assert len(device._signals.charges()) == 2
+
+    in_virtual_time(play)
+    assert len(set(line.requests)) == 2
+    assert line.requests[0] == line.requests[2]
