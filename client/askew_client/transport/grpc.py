@@ -62,13 +62,14 @@ class GrpcTransport(Calls):
     async def __aenter__(self) -> Self:
         if self._channel is not None:
             raise RuntimeError("connected already")
-        self._pauses, self._before = drawn_pauses(SystemBits()), _own_sockets()
+        self._pauses = drawn_pauses(SystemBits())
         if self._credentials is None:
             self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
         else:
             self._channel = grpc.aio.secure_channel(
                 self._target, self._credentials, options=_OPTIONS
             )
+        self._before = _own_sockets()  # a channel connects with its first call
         return self
 
     async def __aexit__(

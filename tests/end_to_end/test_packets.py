@@ -1,0 +1,238 @@
+"""What passes between a device and a server, recorded outside the device, tells two people apart
+neither by how many connections there are nor by when they begin and end.
+
+A device is a process that asks several times in a row and ends; its server may have looked for the
+values of a reply that take a device longest.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import pytest
+from end_to_end.eavesdropping import serving
+from end_to_end.eavesdropping_near import HostileMap
+from end_to_end.recorded_device import PICKY
+from small_map import ATTRIBUTES, GERMANY, made_card, made_items
+
+from askew.errors import AskewError
+from askew.listing import Listing
+from askew.metric.map_space import MapSpace
+from askew.ranking import Slate
+from askew.wire import convert
+from askew_client.places.pick import judged
+
+HERE = Path(__file__).parent
+PYTHON_PATH = str(HERE.parent)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Seconds: when it began, when the last of a reply came, when and how the device ended it."""
+
+    began: float
+    replied: float
+    ended: float
+    how: str
+    sent: int
+
+
+@contextmanager
+def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
+    """An address that leads to another, and what passed, once it is left."""
+    program = [sys.executable, str(HERE / "recorder.py"), address.rpartition(":")[2]]
+    lines: list[str] = []
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"127.0.0.1:{process.stdout.readline().strip()}", lines
+        finally:
+            process.terminate()
+            lines.extend(process.stdout.read().splitlines())
+
+
+def connections_of(lines: Sequence[str]) -> list[Connection]:
+    """What passed, by connection."""
+    events = [line.split() for line in lines]
+    found = []
+    for number in sorted({int(event[0]) for event in events}):
+        own = [(float(at), what, int(size)) for n, at, what, size in events if int(n) == number]
+        ends = [(at, what) for at, what, _ in own if what in {"ends", "resets"}]
+        # What a server says after that, such as its own good-bye, is not a reply any more.
+        replied = max(at for at, what, _ in own if what == "gets" and at <= ends[0][0])
+        sent = sum(size for _, what, size in own if what == "sends")
+        found.append(Connection(own[0][0], replied, *ends[0], sent))
+    return found
+
+
+def visit(
+    server: HostileMap,
+    person: str,
+    directory: Path,
+    *,
+    questions: int,
+    interval: float,
+    work: float = 0.0,
+) -> tuple[list[Connection], float]:
+    """The connections of a person's device, and when its process ended."""
+    with serving(server) as address, recorder(address) as (there, lines):
+        program = [sys.executable, str(HERE / "recorded_device.py"), there, str(directory), person]
+        settings = [str(questions), str(interval), str(work)]
+        done = subprocess.run(
+            [*program, *settings], capture_output=True, text=True, check=True, cwd=PYTHON_PATH
+        )
+        time.sleep(0.05)  # the recorder is another process
+    return connections_of(lines), float(done.stdout)
+
+
+def gaps_of(connections: Sequence[Connection]) -> list[float]:
+    return [b.began - a.ended for a, b in pairwise(connections)]
+
+
+QUESTIONS, INTERVAL, WORK = 5, 0.9, 0.6
+
+
+def test_five_questions_and_an_exit_sound_the_same_whatever_the_pick_takes(tmp_path: Path) -> None:
+    """Planted bugs: a reply that is ranked before its connection is closed; a connection that the
+    end of the process closes; a next one that begins when the ranking is done.
+
+    The work that is planted is .6 s, and of five times the least counts, so that a busy machine
+    alone makes no alarm.
+    """
+    plain, _ = visit(honest(), "plain", tmp_path / "plain", questions=QUESTIONS, interval=INTERVAL)
+    picky, end = visit(
+        honest(),
+        "picky",
+        tmp_path / "picky",
+        questions=QUESTIONS,
+        interval=INTERVAL,
+        work=WORK,
+    )
+    for connections in (plain, picky):
+        assert len(connections) == 1 + QUESTIONS  # the card, and one a question
+        assert {each.how for each in connections} == {"ends"}
+        assert min(each.ended - each.replied for each in connections[1:]) < WORK / 2
+        assert min(gaps_of(connections)) > INTERVAL - 0.01
+        assert min(gaps_of(connections)) < INTERVAL + WORK / 2
+    assert end - picky[-1].ended > WORK / 2  # hung up long before the process ends
+
+
+def honest() -> HostileMap:
+    return HostileMap(made_card(MapSpace(GERMANY)))
+
+
+# A server that looks for what takes a device longest.
+
+MARKS = "aß İǰΐ\u0301\u0323\u0345ﷺ﷽Ⅷ①⑩ #+'-.·é가"
+HOURS = ["24/7", "off", "Mo-Su", "Mo,Tu,We,Th,Fr", "PH", "00:00-24:00", "10:00-12:00", ",", ";"]
+HOURS += [" ", "22:00-06:00", "Jan-Mar", '"by appointment"', "||", "week 1-53/2", "sunrise-sunset"]
+
+
+def legal(made: Callable[[], Sequence[Listing]]) -> tuple[Listing, ...] | None:
+    """What a device takes of a reply with these; None where it refuses."""
+    card = made_card(MapSpace(GERMANY))
+    try:
+        listings = made()
+        reply = convert.slate_to_bytes(Slate.of_listings("ab" * 16, listings), card)
+        return convert.slate_from_bytes(reply, card, len(listings), "places").listings
+    except AskewError:
+        return None
+
+
+def cost(listings: Sequence[Listing]) -> float:
+    """Seconds of a device's choice among them, by the wishes of somebody."""
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        judged(listings, ATTRIBUTES, [1.0] * len(listings), PICKY, {}, datetime(2026, 11, 23, 12))
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def mutated(listing: Listing, chance: random.Random) -> Listing:
+    """One field of it changed: a title, a kind or the hours, longer or in other letters."""
+    cuisine, price, hours = listing.values
+    match chance.randrange(3):
+        case 0:
+            text = "".join(chance.choices(MARKS, k=chance.choice([1, 20, 60, 200])))
+            return replace(listing, title=text)
+        case 1:
+            text = "".join(chance.choices(MARKS, k=chance.choice([1, 20, 60])))
+            return replace(listing, values=(text, price, hours))
+        case _:
+            text = "".join(chance.choices(HOURS, k=chance.choice([1, 4, 12, 30])))
+            return replace(listing, values=(cuisine, price, text))
+
+
+def copies_of_a_mutated(listing: Listing, chance: random.Random) -> list[Listing]:
+    found = mutated(listing, chance)
+    return [replace(found, id=i) for i in range(20)]
+
+
+def dearest(steps: int, chance: random.Random, measure: Callable[..., float] = cost) -> Listing:
+    """The listing found whose choice takes longest: by hill climbing."""
+    best = made_items(MapSpace(GERMANY))[0]
+    most = measure([best] * 20)
+    for _ in range(steps):
+        taken = legal(partial(copies_of_a_mutated, best, chance))
+        if taken is not None and (seconds := measure(taken)) > most:
+            best, most = taken[0], seconds
+    return best
+
+
+def test_the_search_climbs_and_what_it_finds_is_legal() -> None:
+    """Or the audit would play an honest server only. Measured by letters, not by a clock."""
+
+    def letters(listings: Sequence[Listing]) -> float:
+        return float(sum(len(each.title) + len(str(each.values)) for each in listings))
+
+    found = dearest(150, random.Random(0), letters)
+    first = made_items(MapSpace(GERMANY))[0]
+    assert legal(lambda: [found]) is not None
+    assert letters([found]) > 2 * letters([first])
+
+
+def costly(steps: int) -> HostileMap:
+    """Every item is the dearest that was found."""
+    found = dearest(steps, random.Random(0))
+    items = [replace(found, id=each.id, coordinates=each.coordinates) for each in honest().items]
+    return HostileMap(made_card(MapSpace(GERMANY)), items)
+
+
+def area(few: Sequence[float], many: Sequence[float]) -> float:
+    """P(one of many > one of few), ties counting half: .5 tells nothing."""
+    pairs = [(m > f) + (m == f) / 2 for m in many for f in few]
+    return sum(pairs) / len(pairs)
+
+
+@pytest.mark.audit
+def test_fifty_questions_at_a_server_that_searched_tell_nobody_apart(tmp_path: Path) -> None:
+    """From a reply to the end of its connection, and from there to the next one: of 50 each, for
+    people with and without wishes and ratings. An area beyond .5 +- .25 has a chance of 1e-5 if
+    they are alike; closing after the choice gives 1.
+    """
+    heard: dict[str, list[Connection]] = {"plain": [], "picky": []}
+    for round_ in range(5):
+        for person, connections in heard.items():
+            folder = tmp_path / f"{person} {round_}"
+            found, _ = visit(costly(200), person, folder, questions=11, interval=0.3)
+            assert len(found) == 12
+            connections.extend(found[1:])
+    closing = [[c.ended - c.replied for c in each] for each in heard.values()]
+    shown = [f"{1000 * median(each):.2f} ms" for each in closing]
+    sys.stdout.write(f"reply to end, medians: {shown}, area {area(*closing):.2f}\n")
+    assert abs(area(*closing) - 0.5) < 0.25
+    gaps = [[g for g in gaps_of(each) if g < 0.6] for each in heard.values()]
+    assert min(map(len, gaps)) >= 45
+    assert abs(area(*gaps) - 0.5) < 0.25
