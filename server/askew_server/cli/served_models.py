@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew.editions import FIRST
-from askew.errors import ArtifactError, ParameterError
+from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.model.mondays import dated, text_of_edition, today, versions_in
 from askew_server.serving.configuration.served import Models as Chosen
@@ -134,10 +134,9 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> Item
     release = release_from_bytes(reader.named(charge))
     card, catalog, missed = with_popularity(model.card, model.catalog, release)
     if missed == len(release.items):
-        raise ParameterError(
-            "--popularity",
-            charge,
-            f"a release of items of this model: none of its {missed} is in the catalog",
+        raise ArtifactError(
+            f"release {charge} orders no cold start: none of its {missed} items is in the catalog "
+            "of the model; --popularity names one whose items are spelled as the model's"
         )
     words = (
         f"release {charge}, {len(release.items) - missed} items; {missed} are not in the catalog"

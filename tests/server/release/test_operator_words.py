@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,6 +123,19 @@ def test_a_release_that_is_not_there_is_answered_with_those_that_are(
     capsys.readouterr()
     assert run(*command) == FAILED
     assert "askew-ledger.sqlite has no release 999; it has 2, 4\n" in capsys.readouterr().err
+
+
+def test_a_release_of_other_items_orders_no_cold_start(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bug: "0 items", and newcomers who are told that they see it."""
+    assert run(*KNOWN, "--key", "a") == 0
+    capsys.readouterr()
+    assert run(*NAMING[1][:-1], 2) == FAILED
+    said = capsys.readouterr().err
+    assert re.search(
+        r"release 2 orders no cold start: none of its \d+ items is in the catalog", said
+    )
 
 
 def test_the_releases_that_are_named_are_bounded(opened: Path, run: Run, capsys: Captured) -> None:

@@ -117,6 +117,18 @@ def test_an_operator_is_warned_where_every_device_will_be_refused(
 
 
 @pytest.mark.usefixtures("_not_served")
+def test_two_models_from_one_day_on_are_refused_with_what_to_do(
+    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As places beside tastes."""
+    assert run("serve", "--model", tmp_path / "places", "--model", directory) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("askew-server: a server answers from one model at a time, and ")
+    assert f"{tmp_path / 'places'} and {directory} are both in force always" in said
+    assert f"({directory}@2026-11-30), and serve another model, as places beside" in said
+
+
+@pytest.mark.usefixtures("_not_served")
 def test_a_folder_without_a_model_is_an_error(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
