@@ -22,6 +22,7 @@ from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew.editions import PERIOD, edition_of
+from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.held import KeptLibrary
 from askew_server.demo.model import demo_model
@@ -79,7 +80,7 @@ class Clock:
         self.path, self._really, self._ahead = path, time.time, 0.0
         monkeypatch.setattr(time, "time", self.now)
         # What a library takes where it is told no other clock.
-        monkeypatch.setattr(KeptLibrary.__init__, "__defaults__", (self.now,))
+        monkeypatch.setattr(KeptLibrary.__init__, "__defaults__", (None, self.now))
 
     def now(self) -> float:
         return self._really() + self._ahead
@@ -186,10 +187,9 @@ class Shop:
         return Device(self.proxy, self.devices / str(next(self._names)))
 
     async def serves(self, *devices: Device) -> None:
-        """Each of them, and one that holds nothing, is answered by both servers."""
-        for device in (*devices, self.device()):
-            for _ in range(6):  # each on a connection of its own
-                await device.asks()
+        """Each of them, and one that holds nothing, is answered, by whichever server."""
+        asked = (device.asks(2) for device in (*devices, self.device()))
+        await asyncio.gather(*asked)
         await self.look()
 
     async def look(self) -> None:
@@ -215,16 +215,22 @@ class Device:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AskewClient]:
         settings = ClientSettings(
-            way="signal", k=4, timeout=PATIENCE, authority=str(self.proxy.authority)
+            way="signal",
+            k=4,
+            interval=1.0,  # in which a busy machine is ready
+            timeout=PATIENCE,
+            authority=str(self.proxy.authority),
         )
         client = AskewClient(settings, server=self.proxy.address, directory=self.folder)
         async with client:
             yield client
 
-    async def asks(self) -> None:
-        async with self._open() as client:
-            answer = await client.ask()
-            assert len(answer.results) == 4
+    async def asks(self, times: int = 1) -> None:
+        """Each time on a connection of its own."""
+        for _ in range(times):
+            async with self._open() as client:
+                answer = await client.ask()
+                assert len(answer.results) == 4
 
     async def refreshes(self) -> str:
         async with self._open() as client:
@@ -305,3 +311,18 @@ async def test_a_file_comes_whole_also_where_two_servers_differ(shop: Shop) -> N
     assert shop.changed == {MONDAYS[0]}  # and the operator is woken
     for _ in range(8):
         assert await shop.device().refreshes() == MONDAYS[0]
+
+
+async def test_a_device_that_is_told_of_another_catalog_looks_again(shop: Shop) -> None:
+    """Where a Monday that has come names something else, and every server was restarted: one
+    question fails, and the next one is a first contact.
+    """
+    old = shop.device()
+    await shop.serves(old)
+    shop.link(MONDAYS[0], "v2")
+    await shop.restart(0, 1)
+    await shop.look()
+    assert shop.changed == {MONDAYS[0]}
+    with pytest.raises(StaleSpace):
+        await old.asks()
+    await shop.serves(old)
