@@ -408,12 +408,23 @@ def health_of(port: int) -> int:
         return int(health_pb2_grpc.HealthStub(channel).Check(request, timeout=PATIENCE).status)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "inherited"),
+    [
+        (signal.SIGTERM, signal.SIG_DFL),
+        (signal.SIGINT, signal.SIG_DFL),
+        (signal.SIGTERM, signal.SIG_IGN),  # as in the background of a script
+    ],
+)
 def test_a_signal_stops_the_server_cleanly(
-    start: Callable[..., subprocess.Popen[str]], number: signal.Signals
+    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, inherited: signal.Handlers
 ) -> None:
-    """Its standard input is closed from the beginning, which does not stop it by itself."""
+    """Its standard input is closed from the beginning, which does not stop it by itself. inherited:
+    what SIGINT did where it was started.
+    """
+    before = signal.signal(signal.SIGINT, inherited)
     server = start("--port", 0)
+    signal.signal(signal.SIGINT, before)
     assert health_of(port_of(server)) == health_pb2.HealthCheckResponse.SERVING
     server.send_signal(number)
     rest = server.communicate(timeout=PATIENCE)
