@@ -1,4 +1,4 @@
-"""`askew-server explain`: how far off a list could be, before there is a ledger or a log."""
+"""`askew-server explain`: how good a list could be, before there is a ledger or a log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.errors import ParameterError
-from askew_server.cli.options import NEIGHBORS, RATIONAL, bound_option, format_option
+from askew_server.cli.options import NEIGHBORS, RATIONAL, bound_option, expect_option, format_option
 from askew_server.release.tables import headed, rows_in
 
 if TYPE_CHECKING:
-    from askew_server.release.forecast import Forecast
+    from askew_server.release.forecast import Expectation, Forecast
     from askew_server.release.selectors import Wish
 
-_SHOWN = ("mechanism", "returns", "people_below", "max_items_per_unit")
+_SHOWN = ("mechanism", "returns", "delta", "users_needed")
+_EXPECTED = ("expected_hits", "hits_if_half", "hits_if_twice")
+_LAST = ("people_below", "max_items_per_unit")
 
 
 @click.command()
@@ -33,6 +35,7 @@ _SHOWN = ("mechanism", "returns", "people_below", "max_items_per_unit")
     show_default=True,
     help="What two data sets that must look alike differ by.",
 )
+@expect_option
 @format_option
 def explain(
     k: int,
@@ -42,24 +45,28 @@ def explain(
     mechanism: str | None,
     max_items_per_unit: int | None,
     neighbors: str,
+    expect: str | None,
     form: str,
 ) -> None:
-    """Say how far off a released list can be, whatever the data are.
+    """Say how good a released list will be, the best mechanism first.
 
-    Reads nothing and spends nothing: epsilon, k and how many items there are decide it. For every
-    mechanism it names the smallest number of people such that, with a chance of at least 95 % and
-    whatever the counts, no item listed is more than so many people below the true k-th.
+    Reads no log and spends nothing. users_needed is about how many users place k must have for 19
+    of 20 items to be right. With --expect it says how many of the k are expected to be right, also
+    if half or twice as many users are there, and proposes a mechanism; the more counts of first
+    places --expect has, the surer. people_below holds whatever the counts are, with a chance of at
+    least 95 %: no item listed is more than so many people below the true k-th.
 
     Without --items the domain is unknown, and a --delta is needed.
 
     \b
     Examples:
       askew-server explain --k 20 --epsilon 1 --items 5000
+      askew-server explain --epsilon 0.1 --items 5000 --expect 1200
       askew-server explain --k 10 --epsilon 1 --delta 1e-8 \\
         --mechanism limited-domain
       askew-server explain --items 5000 --format json
     """
-    from askew_server.release.forecast import COLUMNS
+    from askew_server.release.forecast import COLUMNS, Expectation
     from askew_server.release.selectors import Wish
 
     _check(k, epsilon, max_items_per_unit)
@@ -70,7 +77,8 @@ def explain(
         neighbors=NEIGHBORS[neighbors],
         max_items_per_unit=max_items_per_unit,
     )
-    found = _forecasts(wish, items, mechanism)
+    expectation = None if expect is None else Expectation.of(expect, k)
+    found = _forecasts(wish, items, mechanism, expectation)
     if form == "json":
         click.echo(json.dumps([each.named() for each in found]))
         return
@@ -78,7 +86,8 @@ def explain(
     if form == "csv":
         click.echo(rows_in(form, COLUMNS, rows))
         return
-    click.echo(headed(_in_words(wish, items, found)) + "\n\n" + rows_in(form, _SHOWN, rows))
+    shown = (*_SHOWN, *(_EXPECTED if expect else ()), *_LAST)
+    click.echo(headed(_in_words(wish, items, found)) + "\n\n" + rows_in(form, shown, rows))
 
 
 def _check(k: int, epsilon: Fraction, max_items_per_unit: int | None) -> None:
@@ -94,29 +103,34 @@ def _check(k: int, epsilon: Fraction, max_items_per_unit: int | None) -> None:
         ContributionBound(max_items_per_unit)
 
 
-def _forecasts(wish: Wish, items: int | None, mechanism: str | None) -> list[Forecast]:
+def _forecasts(
+    wish: Wish, items: int | None, mechanism: str | None, expectation: Expectation | None
+) -> list[Forecast]:
     """One, or all that there are. Raises ParameterError where there is none."""
     from askew_server.release.forecast import forecast, forecasts, with_default_bound
     from askew_server.release.selectors import default_mechanism
 
-    found = [] if mechanism else forecasts(wish, items)
+    found = [] if mechanism else forecasts(wish, items, expectation)
     if found:
         return found
     name = mechanism or default_mechanism(known_domain=items is not None)
-    return [forecast(name, with_default_bound(name, wish), items)]
+    return [forecast(name, with_default_bound(name, wish), items, expectation)]
 
 
 def _in_words(wish: Wish, items: int | None, found: list[Forecast]) -> list[tuple[str, str]]:
-    from askew_server.release.forecast import with_default_bound
+    from askew_server.release.forecast import best_of, with_default_bound
     from askew_server.release.numerals import losses
     from askew_server.release.selectors import kinds
-    from askew_server.release.words import accuracy_in_words
+    from askew_server.release.words import accuracy_in_words, proposal_in_words
 
     domain = "of an unknown domain" if items is None else f"of the {items:,} of a public catalog"
     lines = [
         ("selects", f"{wish.k} items {domain}"),
         ("spends", f"{losses(wish.epsilon, wish.delta)}; neighbors: {wish.neighbors.value}"),
     ]
+    best = best_of(found, wish)
+    if best is not None:
+        lines.append(("proposed", proposal_in_words(best)))
     if len(found) > 1:
         return [*lines, ("accuracy", accuracy_in_words("so many", wish.k))]
     [only] = found

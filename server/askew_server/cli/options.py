@@ -107,6 +107,16 @@ def bound_option(command: _Command) -> _Command:
     )(command)
 
 
+def expect_option(command: _Command) -> _Command:
+    """--expect."""
+    return click.option(
+        "--expect",
+        metavar="USERS|FILE",
+        help="How many users place k has, as far as you know without this log; or a csv with a "
+        "column `count`, an item a row, such as an earlier list.",
+    )(command)
+
+
 def ledger_option(command: _Command) -> _Command:
     """--ledger."""
     return click.option(

@@ -15,6 +15,7 @@ from askew_server.cli.options import (
     bound_option,
     engine_options,
     existing,
+    expect_option,
     format_option,
     ledger_options,
 )
@@ -45,6 +46,8 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 )
 @click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
+@expect_option
+@click.option("--anyway", is_flag=True, help="Release also what is expected to be mostly noise.")
 @click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
 @engine_options
 @format_option
@@ -56,9 +59,13 @@ def release(
 ) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
 
-    Says first what it will spend and how far off the list can be; on a terminal it asks. Then it
-    charges the ledger, counts, selects and stores. The same request of the same events gives the
-    stored release and costs nothing; where the events have changed, it says so and is paid.
+    Says first what it will spend, how many users the list needs to be right and how far off it can
+    be; on a terminal it asks. Then it charges the ledger, counts, selects and stores. The same
+    request of the same events gives the stored release and costs nothing; where the events have
+    changed, it says so and is paid.
+
+    With --expect it says what every mechanism is expected to find, proposes the best, and refuses
+    what is expected to find less than half, before the log is looked at.
 
     Without --catalog the items themselves are private, and only what passes a noisy threshold is
     listed: the mechanism is then limited-domain or laplace-domain, and needs a --delta.
@@ -69,7 +76,7 @@ def release(
     Examples:
       askew-server release --demo
       askew-server release --events log.parquet --catalog films.csv \\
-        --epsilon 1 --dry-run
+        --epsilon 1 --expect 1200 --dry-run
       askew-server release --events log.csv --k 10 --epsilon 1 --delta 1e-8 \\
         --format json
     """

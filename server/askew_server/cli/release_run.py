@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from askew.errors import LedgerError, ParameterError
+from askew.errors import AskewError, LedgerError, ParameterError
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
@@ -24,19 +24,30 @@ from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in
 from askew_server.counting import ContributionBound, CountingTask, Engine
-from askew_server.counting.bounding import require_countable, uncounted_events
+from askew_server.counting.bounding import catalog_size, require_events, uncounted_events
 from askew_server.counting.engines import is_file
 from askew_server.counting.engines.address import public_address
 from askew_server.counting.key_store import keep_key, known_or_new_key
 from askew_server.ledger import ChargeRequest, Dataset, EventMark, Ledger
 from askew_server.ledger.records import check_name
-from askew_server.release.forecast import COLUMNS, Forecast, forecast
+from askew_server.release.forecast import (
+    COLUMNS,
+    Expectation,
+    Forecast,
+    best_of,
+    forecast,
+    forecasts,
+)
 from askew_server.release.job import ReleaseJob
 from askew_server.release.numerals import losses
 from askew_server.release.plan import EventSource, ReleasePlan
-from askew_server.release.selectors import default_bound, default_mechanism
+from askew_server.release.selectors import Wish, default_bound, default_mechanism
 from askew_server.release.tables import headed, rows_in
-from askew_server.release.words import plan_in_words
+from askew_server.release.words import (
+    expected_in_words,
+    plan_in_words,
+    too_few_in_words,
+)
 
 DEMO_EPSILON = Fraction(1)
 SOURCE = [each.name for each in fields(EventSource) if each.name != "engine"]
@@ -68,6 +79,9 @@ class Order:
     as_of: str | None
     dry_run: bool
     yes: bool
+    anyway: bool
+    expectation: Expectation | None
+    asked: Wish  # of any mechanism
 
     @classmethod
     def on(
@@ -85,8 +99,13 @@ class Order:
         as_of: str | None = None,
         dry_run: bool = False,
         yes: bool = False,
+        anyway: bool = False,
+        expect: str | None = None,
     ) -> Order:
-        """What is asked of a data set, counted at an engine's address. Raises ParameterError."""
+        """What is asked of a data set, counted at an engine's address. Raises ParameterError, and
+        DataError for a file of expected counts that is none.
+        """
+        expectation = None if expect is None else Expectation.of(expect, k)
         if as_of is not None:
             check_name("as_of", as_of)
         elif not is_file(source.events):
@@ -103,8 +122,11 @@ class Order:
             mechanism=mechanism,
             neighbors=data.neighbors,
             bound=None if most is None else ContributionBound(most),
+            expected=None if expectation is None else expectation.origin,
         )
-        return cls(plan=plan, key=key, as_of=as_of, dry_run=dry_run, yes=yes)
+        flags: dict[str, Any] = {"as_of": as_of, "dry_run": dry_run, "yes": yes, "anyway": anyway}
+        asked = replace(plan.wish, max_items_per_unit=max_items_per_unit)
+        return cls(plan=plan, key=key, expectation=expectation, asked=asked, **flags)
 
 
 def run(
@@ -121,15 +143,26 @@ def run(
         plan = order.plan
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
-        n_items = require_countable(engine, plan.task, plan.least_items)
+        n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
-        output.say(headed(plan_in_words(plan, data, n_items)) + "\n")
+        foreseen = forecast(plan.mechanism, plan.wish, n_items, order.expectation)
+        lines, refusal = plan_in_words(plan, data, foreseen), None
+        if order.expectation is not None:
+            found = forecasts(order.asked, n_items, order.expectation, needs=False)
+            best = best_of(found, order.asked)
+            lines += expected_in_words(found, best)
+            if not foreseen.finds_half:
+                refusal = too_few_in_words(foreseen, best, order.expectation.origin)
+        output.say(headed(lines) + "\n")
+        if refusal and not order.anyway:
+            raise AskewError(refusal)
+        require_events(engine, plan.task)  # the log is not looked at before this
         key = known_or_new_key(place.bounding_key_path)
         state = _state(engine, order, key)
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0, state=state)
         _warn(book, output, request)
         if order.dry_run:
-            _rehearse(book, output, request, forecast(plan.mechanism, plan.wish, n_items))
+            _rehearse(book, output, request, foreseen)
             return None
         _ask(book, request, order)
         keep_key(place.bounding_key_path, key)

@@ -50,16 +50,29 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """How many items the catalog has, None without one. Reads the catalog, which is public, and no
-    event.
+    """As `require_events`, then `catalog_size`."""
+    require_events(engine, task)
+    return catalog_size(engine, task, least_items)
 
-    Raises DataError for a table, column or id type that cannot be counted, and for a catalog that
-    is the event log, that has rows that are no items, or fewer items than least_items.
+
+def require_events(engine: Engine, task: CountingTask) -> None:
+    """Raises DataError for a table, column or id type of the log that cannot be counted. Reads no
+    event.
     """
-    names = _names(engine, task)
+    _event_names(engine, task)
+
+
+def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
+    """How many items the catalog has, None without one. Looks at the catalog, which is public, and
+    not at the log: not even at its columns.
+
+    Raises DataError for a column or id type that cannot be counted, and for a catalog that is the
+    event log, that has rows that are no items, or fewer items than least_items.
+    """
     if task.catalog is None:
         return None
     require_public(task.catalog, task.events)
+    names = _catalog_names(engine, task, task.catalog)
     [[missing, items]] = engine.execute(carried(statements.CATALOG_SIZE, names, engine.dialect))
     column = task.catalog_item_column
     if missing:
@@ -91,15 +104,25 @@ def _secret(key: bytes) -> str:
 
 
 def _names(engine: Engine, task: CountingTask) -> Names:
-    tables = {"events_table": engine.table(task.events)}
+    events = _event_names(engine, task)
+    if task.catalog is None:
+        return events
+    its = _catalog_names(engine, task, task.catalog)
+    return Names(
+        {**events.tables, **its.tables}, {**events.columns, **its.columns}, events.texts | its.texts
+    )
+
+
+def _event_names(engine: Engine, task: CountingTask) -> Names:
+    table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
-    texts = _texts(engine, task.events, tables["events_table"], columns)
-    if task.catalog is not None:
-        tables["catalog_table"] = engine.table(task.catalog)
-        wanted = {"catalog_item_column": task.catalog_item_column}
-        texts |= _texts(engine, task.catalog, tables["catalog_table"], wanted)
-        columns |= wanted
-    return Names(tables, columns, texts)
+    return Names({"events_table": table}, columns, _texts(engine, task.events, table, columns))
+
+
+def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
+    table = engine.table(catalog)
+    wanted = {"catalog_item_column": task.catalog_item_column}
+    return Names({"catalog_table": table}, wanted, _texts(engine, catalog, table, wanted))
 
 
 def _texts(

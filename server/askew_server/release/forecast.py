@@ -1,21 +1,104 @@
-"""What a release would cost and how far off its list could be, from public numbers alone."""
+"""What a release would cost and how good its list would be, from public numbers alone.
+
+How good it is turns on one thing that is not known before a log is counted: the counts near its
+top. An operator expects something of them, from an earlier list or because they know their people;
+whoever does not is told how many users a mechanism needs. Both are simulated: the mechanism itself
+draws from made-up counts. Nothing here sees a log, so all of it is the same on neighboring ones.
+"""
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from math import log, log2
+from pathlib import Path
 
-from askew.errors import ParameterError
+import numpy as np
+
+from askew.errors import DataError, ParameterError
 from askew.mechanisms.accuracy import CHANCE, people_below
-from askew_server.release.selectors import Wish, default_bound, kind_of, kinds
+from askew.mechanisms.binomials import Floats
+from askew.mechanisms.tally import Integers
+from askew.randomness import RandomBits
+from askew.release import plain_name
+from askew_server.release.selectors import Kind, Wish, default_bound, kind_of, kinds
 from askew_server.release.tables import Row
+
+RIGHT = 0.95  # of the k items of a list: "19 of 20 right"
+# How counts fall where one of them alone is expected: as exp(-(rank / k)^_BEND), by a quarter of a
+# percent where the rank at place k grows by one percent. Of the counts that were looked at, a flat
+# one: with steeper ones, mechanisms that fail all at once look safe where they are not.
+_STEEP, _BEND = 0.25, 0.4
+_FLATTEST, _STEEPEST = 0.02, 2.0  # that a list of counts is believed to go on
+_NEAR = 0.03  # of k: hits that are too close to tell apart
+_TOO_MANY = 40.0  # log2 of more users than there are people
+_TRIES = 7  # halvings of the range in which the users needed lie
+_DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
+_WORK = 600_000  # items and places that all draws of a simulation may look at
+
+
+class SimulatedBits(RandomBits):
+    """Bits of a plain generator, the same in every run, for made-up counts: protects nobody."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def read(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        return self._rng.bytes(count)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What an operator expects of the counts, which is public.
+
+    counts: of the first places, falling; a single one is that of place k. origin: where they come
+    from, as the release records it.
+    """
+
+    counts: tuple[int, ...]
+    origin: str
+
+    @classmethod
+    def of(cls, text: str, k: int) -> Expectation:
+        """A number of users at place k, or a csv file with a column `count`, an item a row.
+
+        Raises DataError for a file that has no k counts, ParameterError for a number below 1.
+        """
+        if text.isdigit():
+            users = int(text)
+            if not 1 <= users < 1 << int(_TOO_MANY):
+                raise ParameterError(
+                    "expect", text[:40], f"from 1 to {1 << int(_TOO_MANY):,} users"
+                )
+            return cls((users,), f"{users} users at place {k}, as stated")
+        path = Path(text)
+        content = path.read_bytes()
+        counts = _counts_in(path.name, content)
+        if len(counts) < max(k, 2):
+            raise DataError(f"{text}: it has {len(counts)} counts; at least {max(k, 2)} are needed")
+        if not counts[k - 1]:
+            raise DataError(f"{text}: the count of place {k} is 0; nothing follows from that")
+        digest = sha256(content).hexdigest()[:16]
+        name = plain_name(path.name)[:100]
+        return cls(counts, f"{counts[k - 1]} users at place {k}, of {name} (sha256 {digest})")
+
+    def users(self, k: int) -> int:
+        """At place k."""
+        return self.counts[0] if len(self.counts) == 1 else self.counts[k - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
     """One mechanism on a public domain of n_items, or on an unknown one (None).
 
-    people_below: with `chance` or more, and whatever the counts, no item listed is more than so
-    many people below the k-th. epsilon, delta and chance are exact rationals, as text.
+    users_needed: about how many place k must have for 19 of 20 of the list to be right; None where
+    no number will do. expected_hits: how many of the k are right, if the expectation is, and if
+    place k has half or twice as many; None without one. people_below: with `chance` or more, and
+    whatever the counts, no item listed is more than so many people below the k-th. epsilon, delta
+    and chance are exact rationals, as text.
     """
 
     mechanism: str
@@ -26,24 +109,49 @@ class Forecast:
     delta: str
     neighbors: str
     max_items_per_unit: int | None
+    users_needed: int | None
+    expected_hits: float | None
+    hits_if_half: float | None
+    hits_if_twice: float | None
     people_below: int
     chance: str
 
-    def named(self) -> dict[str, str | int | None]:
+    @property
+    def finds_half(self) -> bool:
+        """Whether it is expected to."""
+        return (self.expected_hits or 0) >= min(self.k, self.n_items or self.k) / 2
+
+    def named(self) -> dict[str, str | int | float | None]:
         """As JSON has it."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def row(self) -> Row:
         """As a table or csv has it: "none" where there is none, or none is known."""
-        return {name: "none" if value is None else value for name, value in self.named().items()}
+        return {name: _cell(value) for name, value in self.named().items()}
 
 
 COLUMNS = tuple(each.name for each in fields(Forecast))
 
 
-def forecast(mechanism: str, wish: Wish, n_items: int | None) -> Forecast:
-    """Of a mechanism on a wish. Raises ParameterError where the two do not fit together."""
+def forecast(
+    mechanism: str,
+    wish: Wish,
+    n_items: int | None,
+    expectation: Expectation | None = None,
+    *,
+    needs: bool = True,
+) -> Forecast:
+    """Of a mechanism on a wish. Raises ParameterError where the two do not fit together.
+
+    needs: whether the users needed are looked for, which takes as long as the hits.
+    """
     kind = kind_of(mechanism, known_domain=n_items is not None, delta=wish.delta)
+    farthest = people_below(kind.build(wish), n_items)
+    simulation = _Simulation(kind, wish, n_items, expectation)
+    expected = if_half = if_twice = None
+    if expectation is not None:
+        expected = round(simulation.hits(1, _DRAWS), 1)
+        if_half, if_twice = (round(simulation.hits(share, _FEWER), 1) for share in (0.5, 2))
     return Forecast(
         mechanism=mechanism,
         returns="ranking" if kind.ranked else "set",
@@ -53,23 +161,148 @@ def forecast(mechanism: str, wish: Wish, n_items: int | None) -> Forecast:
         delta=str(wish.delta),
         neighbors=wish.neighbors.value,
         max_items_per_unit=wish.max_items_per_unit,
-        people_below=people_below(kind.build(wish), n_items),
+        users_needed=simulation.users_needed() if needs else None,
+        expected_hits=expected,
+        hits_if_half=if_half,
+        hits_if_twice=if_twice,
+        people_below=farthest,
         chance=str(CHANCE),
     )
 
 
-def forecasts(wish: Wish, n_items: int | None) -> list[Forecast]:
-    """Of every mechanism that domain, delta and neighboring relation allow."""
+def forecasts(
+    wish: Wish,
+    n_items: int | None,
+    expectation: Expectation | None = None,
+    *,
+    needs: bool = True,
+) -> list[Forecast]:
+    """Of every mechanism that domain, delta and neighboring relation allow, the best first.
+
+    One that needs no delta is asked without; one that needs a delta only where there is one: a pure
+    epsilon is not traded for a delta that nobody offered.
+    """
     found = []
-    for name in kinds():
+    for name, kind in kinds().items():
+        own = wish if kind.needs_delta else replace(wish, delta=wish.delta * 0)
         try:
-            found.append(forecast(name, with_default_bound(name, wish), n_items))
+            asked = with_default_bound(name, own)
+            found.append(forecast(name, asked, n_items, expectation, needs=needs))
         except ParameterError:
             continue
-    return found
+    return sorted(found, key=lambda each: _worst_last(each, wish))
+
+
+def best_of(found: Sequence[Forecast], wish: Wish) -> Forecast | None:
+    """The one to propose: the most hits; of those that are as good, the one that bears a wrong
+    expectation best. None without an expectation.
+
+    Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
+    """
+    known = [
+        each for each in found if each.expected_hits is not None and not _loses_events(each, wish)
+    ]
+    if not known:
+        return None
+    most = max(each.expected_hits or 0 for each in known)
+    near = [each for each in known if (each.expected_hits or 0) >= most - _NEAR * each.k]
+    return max(near, key=lambda each: (each.hits_if_half or 0) + (each.hits_if_twice or 0))
 
 
 def with_default_bound(mechanism: str, wish: Wish) -> Wish:
     """A wish with the contribution bound that a mechanism has by default, unless it names one."""
     bound = wish.max_items_per_unit or default_bound(mechanism)
     return replace(wish, max_items_per_unit=bound)
+
+
+class _Simulation:
+    """A mechanism on made-up counts, which fall with the item's number."""
+
+    def __init__(
+        self, kind: Kind, wish: Wish, n_items: int | None, expectation: Expectation | None
+    ) -> None:
+        self._known, self._k = kind.needs_catalog, wish.k
+        self._selector = kind.build(wish)
+        depth = wish.kbar + 1  # all that a limited domain looks at
+        self._n_items = n_items if kind.needs_catalog and n_items else min(n_items or depth, depth)
+        self._first = np.array([1.0] if expectation is None else expectation.counts)
+        self._rate = float(wish.epsilon)
+
+    def hits(self, share: float, draws: int) -> float:
+        """Of the k listed, how many are right where counts are `share` of the expected."""
+        falling = np.minimum(np.round(share * self._shape()), 2.0 ** (_TOO_MANY + 8))
+        counts: Integers = falling.astype(np.int64)
+        work = len(counts) + 100 * self._k  # long lists need fewer draws, and take longer
+        times = min(draws, max(_LEAST, _WORK // work))
+        bits = SimulatedBits(7)
+        lists = (self._selector.select(counts, bits=bits) for _ in range(times))
+        right = (item < self._k for each in lists for item in each)  # counts fall with the item
+        return sum(right) / times
+
+    def users_needed(self) -> int | None:
+        """At place k, rounded to two digits: by bisection of their logarithm."""
+        unit = float(self._shape()[min(self._k, self._n_items) - 1])
+        enough = RIGHT * min(self._k, self._n_items)
+        if self._n_items <= self._k and self._known:
+            return 1
+        subsets = self._k * (1 + log(max(self._n_items, self._k + 1) / self._k))
+        middle = log2(max(subsets, 1) / self._rate)
+        low, high = max(middle - 8, 0), min(middle + 12, _TOO_MANY)
+        if low >= high or self.hits(2**high / unit, _FEWER) < enough:
+            return None
+        for _ in range(_TRIES):
+            middle = (low + high) / 2
+            will_do = self.hits(2**middle / unit, _FEWER) >= enough
+            low, high = (low, middle) if will_do else (middle, high)
+        return _two_digits(2**high)
+
+    def _shape(self) -> Floats:
+        """The expected counts, continued by the law from the last that is known."""
+        known = self._first[: self._n_items]
+        last, steep = (self._k, _STEEP) if len(known) == 1 else (len(known), _steepness(known))
+        ranks = np.arange(1, self._n_items + 1) / last
+        shape: Floats = known[-1] * np.exp(steep / _BEND * (1 - ranks**_BEND))
+        if len(known) > 1:
+            shape[: len(known)] = known
+        return shape
+
+
+def _steepness(known: Floats) -> float:
+    """By how many percent counts fall where the rank grows by one, over the lower half of them."""
+    half = len(known) // 2
+    fall = log(max(known[half - 1], 1) / max(known[-1], 1)) / log(len(known) / half)
+    return min(max(fall, _FLATTEST), _STEEPEST)
+
+
+def _loses_events(each: Forecast, wish: Wish) -> bool:
+    """Whether it has a bound that nobody asked for, where others need none."""
+    unasked = each.max_items_per_unit is not None and wish.max_items_per_unit is None
+    return unasked and each.n_items is not None
+
+
+def _worst_last(each: Forecast, wish: Wish) -> tuple[bool, float, float, int]:
+    needed = float("inf") if each.users_needed is None else each.users_needed
+    return _loses_events(each, wish), -(each.expected_hits or 0), needed, each.people_below
+
+
+def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
+    """The column `count` of a csv, falling. Raises DataError."""
+    try:
+        rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
+        counts = [int(row["count"]) for row in rows]
+    except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
+        raise DataError(f"{name}: it is no csv with a whole number in a column 'count'") from None
+    if any(not 0 <= each < 1 << int(_TOO_MANY) for each in counts):
+        raise DataError(f"{name}: a count is below 0 or above {1 << int(_TOO_MANY):,}")
+    return tuple(sorted(counts, reverse=True))
+
+
+def _two_digits(value: float) -> int:
+    size = int("1" + "0" * (len(str(int(value))) - 2)) if value >= 100 else 1
+    return -(-int(value + 1) // size) * size
+
+
+def _cell(value: str | float | None) -> str | int:
+    if value is None:
+        return "none"
+    return str(value) if isinstance(value, float) else value

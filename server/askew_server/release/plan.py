@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from askew.errors import ParameterError
-from askew.mechanisms.accuracy import people_below
 from askew.privacy import (
     ApproximateDP,
     BoundedRange,
@@ -73,6 +72,7 @@ class ReleasePlan:
     mechanism: str
     neighbors: NeighboringRelation
     bound: ContributionBound | None
+    expected: str | None = None  # what was known of the counts beforehand, and from where
 
     def __post_init__(self) -> None:
         positive_rational("epsilon", self.epsilon)
@@ -92,10 +92,6 @@ class ReleasePlan:
     def selector(self) -> Selector:
         """The mechanism itself."""
         return self.kind.build(self.wish)
-
-    def people_below(self, n_items: int | None) -> int:
-        """`askew.mechanisms.accuracy.people_below`, for a catalog of so many items, or none."""
-        return people_below(self.selector, n_items)
 
     @property
     def max_items_per_unit(self) -> int | None:
@@ -160,8 +156,13 @@ class ReleasePlan:
             stopped=stopped,
             loss=self.loss,
             max_items_per_unit=self.max_items_per_unit,
-            parameters=parameters_of(self.selector),
+            parameters=parameters_of(self.selector) | self._expectation,
         )
+
+    @property
+    def _expectation(self) -> dict[str, str]:
+        """As the release records it; no part of the request, since no answer depends on it."""
+        return {} if self.expected is None else {"expected": self.expected}
 
     @property
     def wish(self) -> Wish:

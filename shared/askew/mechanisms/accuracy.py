@@ -45,7 +45,8 @@ def people_below(mechanism: Bounded, n_items: int | None = None, chance: Fractio
     while miss(high) > 1 - chance:
         high *= 2
         if high > _FARTHEST:
-            raise ParameterError("epsilon", "this one", "large enough that counts matter at all")
+            got = f"{float(_shortfall_of(mechanism).rate):.3g}"
+            raise ParameterError("epsilon", got, "large enough that counts matter at all")
     low = high // 2  # misses too often, or is 0
     while high - low > 1:
         middle = (low + high) // 2

@@ -6,16 +6,25 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from askew.errors import ParameterError
+from askew.errors import DataError, ParameterError
 from askew.mechanisms.accuracy import people_below
+from askew.privacy import ADD_OR_REMOVE_ONE
 from askew_server.counting import ContributionBound
+from askew_server.release.forecast import (
+    Expectation,
+    SimulatedBits,
+    best_of,
+    forecast,
+    forecasts,
+)
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import default_bound, kinds
+from askew_server.release.selectors import Wish, default_bound, kinds
 
 FAILED, USAGE = 1, 2
 Run = Callable[..., int]
@@ -135,6 +144,222 @@ def test_a_dry_run_for_programs_says_what_explain_says(
     assert run(*asked, "--dry-run", "--format", "csv") == 0
     [row] = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert row["people_below"] == str(dry["people_below"])
+
+
+# -- what is expected -----------------------------------------------------------------------------
+
+# At epsilon 1/10 canonical turns from noise to the truth at about 2,000 users of 5,000 items.
+CLIFF = ("explain", "--epsilon", "0.1", "--items", 5000)
+
+
+def wish_of(epsilon: str, delta: Fraction = Fraction(0), bound: int | None = None) -> Wish:
+    return Wish(
+        k=20,
+        epsilon=Fraction(epsilon),
+        delta=delta,
+        neighbors=ADD_OR_REMOVE_ONE,
+        max_items_per_unit=bound,
+    )
+
+
+def test_canonical_is_noise_with_fewer_users_than_it_says_and_right_with_as_many() -> None:
+    """Its cliff. Planted bugs: a need by the bound on the accuracy; counts of half the size."""
+    [needed] = {forecast("canonical", wish_of("0.1"), 5000).users_needed}
+    assert needed
+    assert 1500 < needed < 2500
+    for users, low, high in ((needed, 18, 20), (needed // 2, 0, 4)):
+        expected = Expectation((users,), "")
+        hits = forecast("canonical", wish_of("0.1"), 5000, expected).expected_hits
+        assert hits is not None
+        assert low <= hits <= high
+
+
+@pytest.mark.parametrize("mechanism", ["canonical", "one-shot", "peeling", "concentrated-peeling"])
+def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
+    """By other draws of it, from the counts that are expected; both are the same in every run.
+
+    Planted bugs: twice the epsilon; counts in another order than their ranks.
+    """
+    counts = tuple(int(1500 * (20 / rank) ** 0.7) for rank in range(1, 501))
+    wish = wish_of("0.08", delta_for(mechanism))
+    expected = forecast(mechanism, wish, 500, Expectation(counts, "")).expected_hits
+    assert expected is not None
+    selector, bits = kinds()[mechanism].build(wish), SimulatedBits(1)
+    lists = [selector.select(counts, bits=bits) for _ in range(50)]
+    found = sum(item < 20 for each in lists for item in each) / len(lists)
+    assert expected == pytest.approx(found, abs=1.5)
+
+
+def test_the_best_is_proposed_and_comes_first(run: Run, capsys: Captured) -> None:
+    """Below the cliff one-shot noise, above it canonical: by the bound on the accuracy, which
+    ordered them before, canonical came last. Planted bug: that order."""
+    best = []
+    for users in (1200, 4000):
+        found = explained(run, capsys, *CLIFF[1:], "--expect", users)
+        best.append(found[0]["mechanism"])
+        assert run(*CLIFF, "--expect", users) == 0
+        shown = capsys.readouterr().out
+        assert f"proposed  {found[0]['mechanism']}: {found[0]['expected_hits']} of 20" in shown
+    assert best == ["one-shot", "canonical"]
+
+
+def test_without_an_expectation_the_fewest_users_come_first(run: Run, capsys: Captured) -> None:
+    found = explained(run, capsys, *CLIFF[1:])
+    assert found[-1]["mechanism"] == "laplace-counts"  # which has a bound, so others come first
+    needed = [int(str(each["users_needed"])) for each in found[:-1]]
+    assert needed == sorted(needed)
+    assert found[0]["mechanism"] == "canonical"
+    assert {each["expected_hits"] for each in found} == {None}
+
+
+def test_a_delta_is_proposed_only_where_one_was_offered() -> None:
+    """Planted bug: an epsilon that is pure, traded for the hits of a delta."""
+    expected = Expectation((1200,), "")
+    pure = forecasts(wish_of("0.1"), 5000, expected)
+    assert {each.delta for each in pure} == {"0"}
+    offered = wish_of("0.1", MILLIONTH)
+    both = forecasts(offered, 5000, expected)
+    deltas = {each.mechanism: each.delta for each in both}
+    assert (deltas["concentrated-peeling"], deltas["canonical"]) == ("1/1000000", "0")
+    best = best_of(both, offered)
+    assert best is not None
+    assert best.mechanism == "concentrated-peeling"
+
+
+def test_what_a_bound_leaves_of_the_counts_is_not_guessed() -> None:
+    """Planted bug: the hits of Laplace counts on all events, proposed, though the bound of 100 that
+    they have by default may lose most of these."""
+    wish, expected = wish_of("1"), Expectation((900,), "")
+    bounded = forecast("laplace-counts", wish_of("1", bound=100), 5000, expected)
+    bounded = replace(bounded, expected_hits=20.0)
+    pure = replace(forecast("canonical", wish, 5000, expected), expected_hits=12.0)
+    assert best_of([bounded, pure], wish) == pure
+    assert best_of([bounded, pure], wish_of("1", bound=100)) == bounded
+
+
+def test_of_mechanisms_as_good_the_one_that_bears_a_wrong_expectation_is_proposed() -> None:
+    one = forecast("canonical", wish_of("1"), 5000, Expectation((900,), ""))
+    other = replace(one, mechanism="one-shot", expected_hits=19.5, hits_if_half=18.0)
+    one = replace(one, expected_hits=20.0, hits_if_half=1.0, hits_if_twice=20.0)
+    best = best_of([one, other], wish_of("1"))
+    assert best is not None
+    assert best.mechanism == "one-shot"
+
+
+def test_where_no_mechanism_finds_half_nothing_is_proposed(run: Run, capsys: Captured) -> None:
+    assert run(*CLIFF, "--expect", 100) == 0
+    assert "proposed  none: no mechanism is expected to find half" in capsys.readouterr().out
+
+
+def test_an_earlier_list_with_its_counts_says_more_than_one_number(tmp_path: Path) -> None:
+    """Rows in any order. Where the top is flat, canonical needs more users at place k."""
+    counts = [1600 - n for n in range(40)]
+    rows = "".join(f"film {n},{count}\n" for n, count in enumerate(reversed(counts)))
+    (tmp_path / "earlier.csv").write_text("item,count\n" + rows)
+    found = Expectation.of(str(tmp_path / "earlier.csv"), 20)
+    assert found.counts == tuple(counts)
+    assert found.origin.startswith("1581 users at place 20, of earlier.csv (sha256 ")
+    flat = forecast("canonical", wish_of("0.13"), 5000, found).expected_hits
+    alone = forecast("canonical", wish_of("0.13"), 5000, Expectation.of("1581", 20)).expected_hits
+    assert flat is not None
+    assert alone is not None
+    assert flat < 5
+    assert alone > 15
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("item,people\na,3\n", "no csv with a whole number in a column 'count'"),
+        ("item,count\na,3.5\n", "no csv with a whole number in a column 'count'"),
+        ("item,count\na\n", "no csv with a whole number in a column 'count'"),
+        ("item,count\na,-1\n", "a count is below 0"),
+        ("item,count\na,3\n", "it has 1 counts; at least 20 are needed"),
+        ("count\n" + 19 * "3\n" + 9 * "0\n", "the count of place 20 is 0"),
+    ],
+)
+def test_a_file_that_has_no_counts_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "earlier.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        Expectation.of(str(tmp_path / "earlier.csv"), 20)
+
+
+@pytest.mark.parametrize("expected", ["0", str(1 << 60), "nothing.csv"])
+def test_an_expectation_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*CLIFF, "--expect", expected) in (FAILED, USAGE)
+
+
+def test_an_epsilon_at_which_counts_do_not_matter_is_named(run: Run, capsys: Captured) -> None:
+    """Planted bug: "got 'this one'"."""
+    assert run("explain", "--items", 90, "--epsilon", "1e-77") == USAGE
+    assert "got '1e-77'" in capsys.readouterr().err
+
+
+# -- a release of noise ---------------------------------------------------------------------------
+
+# Of nine films three, at an epsilon at which 60 users are far too few.
+NOISE = (*KNOWN[:-4], "--epsilon", "0.01", "--k", 3, "--expect", 60)
+
+
+def spent(run: Run, capsys: Captured) -> str:
+    capsys.readouterr()
+    assert run("ledger", "show", "--format", "json") == 0
+    [dataset] = json.loads(capsys.readouterr().out)["datasets"]
+    return str(dataset["spent_epsilon"])
+
+
+def test_a_list_that_is_expected_to_be_noise_is_refused_and_costs_nothing(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bugs: a refusal after the charge; one of the mechanism that is proposed."""
+    for more in ((), ("--dry-run",)):
+        assert run(*NOISE, *more) == FAILED
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert "of 3 items (60 users at place 3, as stated), which is less than half" in said
+        assert said.endswith("--anyway releases it all the same")
+    assert spent(run, capsys) == "0"
+
+
+def test_noise_is_released_where_the_operator_insists_and_says_what_was_expected(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run(*NOISE, "--anyway", "--format", "json") == 0
+    release = json.loads(capsys.readouterr().out)
+    assert release["parameters"]["expected"] == "60 users at place 3, as stated"
+    assert spent(run, capsys) == "1/100"
+
+
+def test_an_expectation_is_no_part_of_the_request(opened: Path, run: Run, capsys: Captured) -> None:
+    """The same list is asked again, and nothing is spent."""
+    asked = (*KNOWN, "--format", "json", "--expect")
+    shown = []
+    for users in (100, 200):
+        assert run(*asked, users) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+    assert "100 users at place 3" in shown[0]
+    assert spent(run, capsys) == "20"
+
+
+@pytest.mark.parametrize("asked", [NOISE, (*KNOWN, "--expect", 100)], ids=["refused", "proposed"])
+def test_proposal_and_refusal_come_before_the_log_is_looked_at(
+    opened: Path, run: Run, capsys: Captured, asked: tuple[object, ...]
+) -> None:
+    """The same words with any log, and with none. Planted bug: its columns looked at first."""
+    said = []
+    log = opened / "log.csv"
+    for content in (log.read_text() + "one more,film 8\n", "no,columns\n", None):
+        log.unlink(missing_ok=True)
+        if content is not None:
+            log.write_text(content)
+        run(*asked, "--dry-run")
+        shown = capsys.readouterr()
+        said.append((shown.out.split("A dry run")[0], shown.err if asked is NOISE else ""))
+    assert len(set(said)) == 1
+    assert "expected" in said[0][0]
 
 
 # -- the contribution bound -----------------------------------------------------------------------

@@ -15,6 +15,7 @@ from server.release.small_log import COUNTS
 import askew.mechanisms
 from askew.errors import ParameterError
 from askew.mechanisms import Canonical, Peeling, PermuteAndFlip
+from askew.mechanisms.accuracy import people_below
 from askew.mechanisms.shortfall import Shortfall, Worst
 from askew.mechanisms.tally import Counts
 from askew.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
@@ -123,7 +124,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_row_is_all_that_a_plan_asks_of_a_mechanism(plan_of: MakePlan, toy: str) -> None:
     """Planted bug: accuracy, or rounds, by a list of known classes."""
     plan = plan_of(mechanism=toy, epsilon=Fraction(6), bound=None)
-    assert plan.people_below(500) == 7
+    assert people_below(plan.selector, 500) == 7
     assert plan.charge_request().loss == PureDP(Fraction(6), ADD_OR_REMOVE_ONE)
     assert plan.charge_request(ranged=True).loss == Toy(k=3, epsilon=Fraction(6)).rounds()
     release = plan.select(COUNTS, charge=1, bits=SystemBits())
