@@ -179,7 +179,7 @@ def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
     assert json.loads(analyst("budget", "--json").stdout) == first["budget"]
     shown = analyst("budget").stdout.decode()
     assert "5 of 9 spent, 4 left" in shown
-    assert "epsilon 9, delta 2e-08 in all" in shown
+    assert "epsilon 9, delta 1.5e-08 in all" in shown
 
 
 def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
