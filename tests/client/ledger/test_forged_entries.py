@@ -138,6 +138,15 @@ def test_an_anchor_behind_a_link_stays_where_the_link_leads(path: Path, tmp_path
     assert elsewhere.read_bytes() != before
 
 
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_signal_is_not_handed_on(path: Path, forgery: str) -> None:
+    """To another device, where no anchor would know it. Planted bug: whatever is stored."""
+    entries, after = FORGERIES[forgery]
+    forge(path, *entries, after=after)
+    mine = ("2026-10", "2026-11")[:after]
+    assert store(path).signals_of("") == tuple((slot, MINE) for slot in mine)
+
+
 def test_without_an_anchor_no_stored_signal_is_believed(path: Path) -> None:
     anchor(path).unlink()
     with pytest.raises(LedgerFrozen, match="anchor is missing"):

@@ -25,8 +25,13 @@ from askew.errors import (
     VaultError,
 )
 from askew.metric.position import Position
+from askew.privacy import ANY_SPACE, SignalCharge
 from askew.randomness import RandomBits, SystemBits
+from askew.signal import Signal
 from askew_client.device.doctor import check_ledger
+from askew_client.ledger import rows as ledger_rows
+from askew_client.ledger.chain import EMPTY
+from askew_client.ledger.record import entry_of
 from askew_client.places.copy import Copy
 from askew_client.places.on_map import MapAsker
 from askew_client.profile.document import ProfileDocument
@@ -366,6 +371,24 @@ async def test_a_copied_place_sends_the_same_bytes(
     yours = another_device("yours")
     yours.nearby.take_in(device.nearby.export("home"))
     assert await sent_by(yours) == await sent_by(device)
+
+
+def test_a_forged_position_is_not_exported(device: Device) -> None:
+    """Who writes the ledger, and not its anchor, sets what every device of the household sends.
+    Planted bug: a copy of whatever is stored for the place.
+    """
+    device.nearby.add("home", BERLIN)
+    handle = device.profile.read().places["home"].handle
+    [(slot, mine)] = device.signals.signals_of(handle)
+    forged = Signal(ANY_SPACE, mine.map_noise, (52_520_000, 13_405_000))
+    charge = SignalCharge.of_place(mine.map_noise.epsilon)
+    with closing(sqlite3.connect(device.signals._file.path, isolation_level=None)) as database:
+        database.execute("DELETE FROM signals")
+        database.execute("DELETE FROM charges")
+        entry = entry_of("signal", forged, slot, charge, handle, "salt")
+        ledger_rows.append(database, EMPTY, entry)
+    with pytest.raises(PlaceError, match="has one noisy position, and here it has not"):
+        device.nearby.export("home")
 
 
 def test_a_copy_overwrites_no_place(
