@@ -15,9 +15,13 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askew_client.profile.document import State
     from askew_client.profile.editor import ProfileDesk
 
 _data = options.data
+_USUAL = 5  # where most scales end
 
 
 @click.group()
@@ -56,7 +60,7 @@ def add(context: click.Context, data: Path | None) -> None:
         lines = ["title,rating", *(line if "," in line else f"{line}," for line in lines)]
     changes = read_titles(lines, "standard input")
     desk.edit(changes)
-    _tell(f"{len(changes)} titles rated")
+    _tell_rated(changes)
 
 
 @profile.command("remove")
@@ -79,12 +83,13 @@ def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
     titles = [line.strip() for line in lines if line.strip()]
     if for_good:
         gone = desk.forget(titles)
-        _tell(f"{gone.titles} titles and {gone.answers} past answers forgotten for good")
+        gone_too = f"{_count(gone.titles, 'title')} and {_count(gone.answers, 'past answer')}"
+        _tell(f"{gone_too} forgotten for good")
         _tell("copies made by backups or by the disk itself are out of reach")
         return
     removed = desk.edit(dict.fromkeys(titles, ())) if titles else 0
     kept = "; `askew profile undo` still knows them, until `remove --for-good`" if removed else ""
-    _tell(f"{removed} ratings removed{kept}")
+    _tell(f"{_count(removed, 'rating')} removed{kept}")
 
 
 @profile.command("list")
@@ -110,7 +115,8 @@ def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> No
 @click.pass_context
 def undo(context: click.Context, data: Path | None) -> None:
     """Take the last edit back; an import is one edit."""
-    _tell(f"{_desk(context, data).undo()} ratings as they were before")
+    changed = _desk(context, data).undo()
+    _tell(f"{_count(changed, 'rating')} as before")
 
 
 @profile.command("import")
@@ -118,12 +124,12 @@ def undo(context: click.Context, data: Path | None) -> None:
 @_data
 @click.pass_context
 def import_ratings(context: click.Context, file: Path, data: Path | None) -> None:
-    """Import a csv "title,rating", or a MovieLens export (a directory or zip) of one person.
+    """Import a csv "title,rating", or an export (a directory or zip) of Letterboxd or MovieLens.
 
     \b
     Examples:
       askew profile import my-ratings.csv
-      askew profile import my-movielens.zip
+      askew profile import letterboxd-me-2026-11-23.zip
       askew profile import - < my-ratings.csv
     """
     from askew_client.profile.import_files import read_export, read_titles
@@ -134,7 +140,7 @@ def import_ratings(context: click.Context, file: Path, data: Path | None) -> Non
     else:
         changes = read_export(file)
     desk.edit(changes)
-    _tell(f"{len(changes)} titles rated; `askew profile undo` takes all of them back")
+    _tell_rated(changes, "; `askew profile undo` takes all of them back")
 
 
 @profile.command("export")
@@ -222,6 +228,17 @@ def _prompted_ratings() -> list[str]:
         rating = click.prompt("Rating (empty for a like)", default="", show_default=False, err=True)
         csv.writer(text).writerow((title, rating))
     return text.getvalue().splitlines()
+
+
+def _tell_rated(changes: Mapping[str, State], then: str = "") -> None:
+    _tell(f"{_count(len(changes), 'title')} rated{then}")
+    beyond = sum(1 for state in changes.values() if state and (state[0] or 0) > _USUAL)
+    if beyond:
+        _tell(f"{beyond} above {_USUAL}, which a server with a lower scale takes for its best")
+
+
+def _count(number: int, things: str) -> str:
+    return f"{number} {things}{'' if number == 1 else 's'}"
 
 
 def _tell(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Ratings from files: a csv of titles, or what MovieLens exports of one person.
+"""Ratings from files: a csv of titles, or what Letterboxd or MovieLens exports of one person.
 
 Titles are kept as they are written, whether or not a catalog has them. Messages name files and
 lines, never a title or a rating.
@@ -9,44 +9,55 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 from askew.errors import ProfileError
 from askew.plain_text import FEW_MARKS, has_few_marks
 from askew_client.profile.document import MAX_RATINGS, State
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked
+_NAMES: Final = ("ratings.csv", "movies.csv")
+_TITLES: Final = ("title", "rating")
+_LETTERBOXD: Final = ("Name", "Year", "Rating")
 
 
 def read_titles(lines: Iterable[str], name: str = "the ratings") -> dict[str, State]:
-    """The edits that a csv with the columns title and rating stands for; no rating is a like.
+    """The edits that a csv with the columns title and rating stands for, or with Letterboxd's Name,
+    Year and Rating; no rating is a like.
 
     Raises ProfileError, naming the line, for anything else.
     """
     found: dict[str, State] = {}
-    for line, row in _rows(lines, name, {"title", "rating"}):
+    for line, row in _rows(lines, name, _TITLES, _LETTERBOXD):
         where = f"line {line} of {name}"
-        found[_title(row["title"], where)] = (
-            (_rating(row["rating"], where),) if row["rating"].strip() else (None,)
-        )
+        if "title" in row:
+            title, rating = row["title"], row["rating"]
+        else:
+            year, rating = row["Year"].strip(), row["Rating"]
+            title = f"{row['Name']} ({year})" if year else row["Name"]
+        liking = _rating(rating, where) if rating.strip() else None
+        found[_title(title, where)] = (liking,)
         _check_count(found)
     return found
 
 
 def read_export(path: Path) -> dict[str, State]:
-    """The edits of a file or directory: a csv, or ratings.csv and movies.csv, zipped or not."""
+    """The edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
+    ratings.csv, or MovieLens' ratings.csv and movies.csv.
+    """
     try:
         if path.is_dir():
-            with _texts(path / "ratings.csv", path / "movies.csv") as (ratings, movies):
-                return _movielens(ratings, movies)
+            files = [path / name for name in _NAMES if (path / name).exists()]
+            with ExitStack() as stack:
+                return _export({each.name: stack.enter_context(_text(each)) for each in files})
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                return _zipped(archive)
-        with path.open(encoding="utf-8-sig", newline="") as file:
+                return _export(_unzipped(archive))
+        with _text(path) as file:
             return read_titles(file, path.name)
     except UnicodeDecodeError:
         raise ProfileError(f"{path.name} is not text in UTF-8") from None
@@ -56,15 +67,26 @@ def read_export(path: Path) -> dict[str, State]:
         raise ProfileError(f"{path.name} is not a zip file that can be read") from None
 
 
+def _text(path: Path) -> TextIO:
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _export(files: Mapping[str, Iterable[str]]) -> dict[str, State]:
+    ratings, movies = map(files.get, _NAMES)
+    if ratings is None:
+        raise ProfileError("an export has ratings.csv, and MovieLens' has movies.csv beside it")
+    return read_titles(ratings, _NAMES[0]) if movies is None else _movielens(ratings, movies)
+
+
 def _movielens(ratings: Iterable[str], movies: Iterable[str]) -> dict[str, State]:
     """One person's ratings by movie id, and the titles of the ids."""
     titles = {
         row["movieId"]: _title(row["title"], f"line {line} of movies.csv")
-        for line, row in _rows(movies, "movies.csv", {"movieId", "title"})
+        for line, row in _rows(movies, "movies.csv", ("movieId", "title"))
     }
     found: dict[str, State] = {}
     people: set[str] = set()
-    for line, row in _rows(ratings, "ratings.csv", {"movieId", "rating"}):
+    for line, row in _rows(ratings, "ratings.csv", ("movieId", "rating")):
         where = f"line {line} of ratings.csv"
         people.add(row.get("userId", ""))
         if len(people) > 1:
@@ -76,41 +98,31 @@ def _movielens(ratings: Iterable[str], movies: Iterable[str]) -> dict[str, State
     return found
 
 
-@contextmanager
-def _texts(*paths: Path) -> Iterator[Sequence[TextIO]]:
-    files = [path.open(encoding="utf-8-sig", newline="") for path in paths if path.exists()]
-    try:
-        if len(files) < len(paths):
-            raise ProfileError("a MovieLens export has ratings.csv and movies.csv")
-        yield files
-    finally:
-        for file in files:
-            file.close()
-
-
-def _zipped(archive: zipfile.ZipFile) -> dict[str, State]:
-    lines: list[list[str]] = []
-    for name in ("ratings.csv", "movies.csv"):
-        found = [each for each in archive.infolist() if each.filename.rpartition("/")[2] == name]
-        if len(found) != 1:
-            raise ProfileError("a MovieLens export has one ratings.csv and one movies.csv")
-        with archive.open(found[0]) as file:
+def _unzipped(archive: zipfile.ZipFile) -> dict[str, list[str]]:
+    lines: dict[str, list[str]] = {}
+    for entry in archive.infolist():
+        name = entry.filename.rpartition("/")[2]
+        if name not in _NAMES:
+            continue
+        if name in lines:
+            raise ProfileError(f"an export has one {name}, and this one has two")
+        with archive.open(entry) as file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise ProfileError(f"{name} is larger than {_MAX_BYTES} bytes")
-        lines.append(io.StringIO(data.decode("utf-8-sig"), newline="").readlines())
-    return _movielens(*lines)
+        lines[name] = io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
+    return lines
 
 
 def _rows(
-    lines: Iterable[str], name: str, columns: set[str]
+    lines: Iterable[str], name: str, *columns: tuple[str, ...]
 ) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a csv that has the columns of one of these sets."""
     reader = csv.DictReader(lines, skipinitialspace=True)
     try:
-        if not columns <= set(reader.fieldnames or ()):
-            raise ProfileError(
-                f"{name} must begin with a line of names, {', '.join(sorted(columns))}"
-            )
+        if not any(set(each) <= set(reader.fieldnames or ()) for each in columns):
+            sets = " or ".join(",".join(each) for each in columns)
+            raise ProfileError(f"{name} must begin with a line of names, {sets}")
         for row in reader:
             if None in row or None in row.values():
                 text = "more or fewer fields than the first line"

@@ -50,10 +50,20 @@ def test_lines_without_a_header_are_ratings_and_likes(askew: Askew) -> None:
     assert listed(askew) == [" like  Moon (2009)", "  4.5  Alien (1979)"]
 
 
+def test_a_rating_beyond_the_usual_scale_is_kept_and_said(askew: Askew) -> None:
+    """Another server's scale may reach it: none is held when ratings are typed."""
+    found = askew("profile", "add", stdin=b"Alien (1979),9\nMoon (2009)\n")
+    assert "2 titles rated" in found.err
+    assert "1 above 5, which a server with a lower scale takes for its best" in found.err
+    assert listed(askew) == [" like  Moon (2009)", "    9  Alien (1979)"]
+    found = askew("profile", "add", stdin=b"Alien (1979),5\n")
+    assert (found.err, found.code) == ("1 title rated\n", 0)
+
+
 def test_titles_are_removed_and_an_undo_brings_them_back(askew: Askew) -> None:
     askew("profile", "add", stdin=RATINGS)
     removed = askew("profile", "remove", stdin=b"alien (1979)\n\nNever Rated\n")
-    assert "1 ratings removed" in removed.err
+    assert "1 rating removed" in removed.err
     assert listed(askew) == LISTED[:2]
     askew("profile", "undo")
     assert sorted(listed(askew)) == sorted(LISTED)

@@ -218,7 +218,7 @@ def test_a_command_does_not_say_that_it_is_gone(askew: Askew) -> None:
 def test_a_removed_title_stays_for_the_undo_and_the_command_says_so(askew: Askew) -> None:
     askew("profile", "add", stdin=b"Alien (1979),4.5\nMoon (2009)\n")
     removed = askew("profile", "remove", stdin=b"Alien (1979)\n")
-    assert removed.err.startswith("1 ratings removed; `askew profile undo` still knows them")
+    assert removed.err.startswith("1 rating removed; `askew profile undo` still knows them")
     assert "--for-good" in removed.err
     assert b"Alien" in on_disk(places(None).profile)
 
@@ -232,7 +232,7 @@ def test_a_title_that_is_removed_for_good_is_nowhere_in_the_file(
         askew("profile", "remove", stdin=b"Alien (1979)\n")
     removed = askew("profile", "remove", "--for-good", stdin=b"alien (1979)\nNever Rated\n")
     assert (removed.code, removed.out) == (0, "")
-    assert removed.err.startswith("1 titles and 0 past answers forgotten for good")
+    assert removed.err.startswith("1 title and 0 past answers forgotten for good")
     assert b"Alien" not in on_disk(places(None).profile)
     assert askew("profile", "list").out == " like  Moon (2009)\n"
     askew("profile", "undo")

@@ -137,9 +137,44 @@ def test_an_export_that_does_not_fit_together_is_refused(
 
 
 def test_a_directory_or_zip_without_the_two_files_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, zipped(tmp_path / "half.zip", ratings=RATINGS)):
-        with pytest.raises(ProfileError, match="MovieLens export has"):
+    half = zipped(tmp_path / "half.zip", ratings=RATINGS)
+    for path, said in {
+        tmp_path: "has ratings.csv, and MovieLens' has movies.csv",
+        half: "ratings.csv must begin with a line of names, title,rating or Name,Year,Rating",
+    }.items():
+        with pytest.raises(ProfileError, match=said):
             read_export(path)
+
+
+LETTERBOXD = (
+    "Date,Name,Year,Letterboxd URI,Rating\n"
+    "2024-01-02,Alien,1979,https://boxd.it/2awY,4.5\n"
+    '2024-01-03,"Crouching Tiger, Hidden Dragon",2000,https://boxd.it/29He,.5\n'
+    "2024-01-04,Untitled,,https://boxd.it/x,3\n"
+)
+OF_LETTERBOXD = {
+    "Alien (1979)": (4.5,),
+    "Crouching Tiger, Hidden Dragon (2000)": (0.5,),
+    "Untitled": (3.0,),
+}
+
+
+def test_what_letterboxd_exports_is_read(tmp_path: Path) -> None:
+    """Its file, its zip with files that are no ratings, and that unpacked."""
+    directory = tmp_path / "unpacked"
+    directory.mkdir()
+    (directory / "ratings.csv").write_text(LETTERBOXD)
+    file = zipped(tmp_path / "box.zip", ratings=LETTERBOXD, diary="Date,Name\n", profile="a\n")
+    for path in (directory / "ratings.csv", directory, file):
+        assert read_export(path) == OF_LETTERBOXD
+
+
+def test_an_export_with_two_files_of_ratings_is_refused(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "two.zip", ratings=RATINGS, movies=MOVIES)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("another/ratings.csv", RATINGS)
+    with pytest.raises(ProfileError, match=r"has one ratings\.csv, and this one has two"):
+        read_export(path)
 
 
 @pytest.mark.parametrize("data", [b"PK\x05\x06" + bytes(18), b"PK\x03\x04broken", b"\xff\xfe"])

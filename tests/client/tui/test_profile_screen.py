@@ -15,6 +15,7 @@ from askew_client.device.device import Companion
 from askew_client.profile.title_search import Matches
 from askew_client.tui.widgets.profile_bars import ProfileBars
 from askew_client.tui.widgets.search_field import SearchField
+from askew_client.tui.widgets.stars import Stars
 from askew_client.tui.widgets.title_list import TitleList
 
 
@@ -216,3 +217,11 @@ async def test_a_long_list_scrolls_with_the_cursor(device: Device) -> None:
         await person.press("pageup", "home", "up")
         assert titles.cursor == 0
         person.reads(titles.matches[0].title.label)
+
+
+@pytest.mark.parametrize(("rating", "stars"), [(9.0, "★★★★★"), (-3.0, "½····"), (None, "·····")])
+def test_a_rating_beyond_the_scale_is_as_many_stars_as_there_are(
+    rating: float | None, stars: str
+) -> None:
+    """Planted bug: nine of five, which were shown as seven."""
+    assert Stars(0.5, 5.0).text(rating) == stars

@@ -20,7 +20,8 @@ class Stars:
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """How many stars a rating is, to the half."""
+        """How many stars a rating is, to the half; one beyond the scale counts as its end."""
+        rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
 
     def text(self, rating: float | None) -> str:
