@@ -14,6 +14,7 @@ from askew.privacy import SignalCharge
 from askew.randomness import RandomBits
 from askew.signal import Query, Signal
 from askew_client.ledger.record import Remembered
+from askew_client.views.quote import Price
 
 
 class SignalMemory(Protocol):
@@ -28,10 +29,12 @@ class SignalMemory(Protocol):
         *,
         handle: str = "",
         second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
     ) -> Remembered:
         """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
         first; a place's signal, which is of no space, is of every slot.
 
+        check raises for a price that was not shown, with what the ledger says as it is charged.
         Raises BudgetExceeded or SecondSpace, in which case nothing was drawn, or LedgerError, in
         which case what was drawn is lost and must not be sent.
         """
@@ -75,14 +78,21 @@ class Question:
     remembered: Remembered
 
 
-def ask(
-    asker: Asker, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
+def ask(  # noqa: PLR0913  # who asks, when, and on which terms
+    asker: Asker,
+    slot: str,
+    memory: SignalMemory,
+    bits: RandomBits,
+    *,
+    second_space: bool = False,
+    check: Callable[[Price], None] | None = None,
 ) -> Question:
     """The question of this slot, with the same signal however often it is asked.
 
     A stored signal is sent again even if what is private or the settings have changed since: what
     is drawn anew costs anew, and a redraw that follows the person would say when they changed.
-    second_space: the person's yes to a fresh signal for a second space within the slot.
+    second_space: the person's yes to a fresh signal for a second space within the slot. check: of
+    what the ledger says as it is charged; it raises where the person was shown something else.
     """
     remembered = memory.remember(
         asker.space_version,
@@ -91,6 +101,7 @@ def ask(
         lambda: asker.perturb(bits),
         handle=asker.handle,
         second_space=second_space,
+        check=check,
     )
     try:
         asker.check(remembered.signal)

@@ -30,10 +30,11 @@ from askew_client.settings import paths
 from askew_client.settings.settings import ClientSettings
 from askew_client.settings.sources import DEFAULT_SERVER
 from askew_client.transport.protocol import Transport
-from askew_client.views.near import NearAnswer, NearQuote
+from askew_client.views.near import NearAnswer
 from askew_client.views.problems import value_of
+from askew_client.views.quote import Quote
 from askew_client.views.rated import Rated
-from askew_client.views.values import Answer, Quote, Refreshed, Result
+from askew_client.views.values import Answer, Refreshed, Result
 
 if TYPE_CHECKING:
     from askew_client.views.budget import Budget
@@ -168,8 +169,10 @@ class AskewClient(_Client):
         """The answer to this slot's question.
 
         second_space: the person's yes to another space's signal within one month; without it,
-        SecondSpace is raised where there would be one. quoted: what `quote` said; the question is
-        of its month, even if that has ended since.
+        SecondSpace is raised where there would be one. quoted: what `quote` said; it is used once,
+        and QuoteVoid is raised, before anything is drawn, charged or sent, where anything of it has
+        changed since. Without it the settings and consents decide, and QuoteVoid is raised where a
+        signal would be sent and nothing left this device before.
         """
         return value_of(await self._companion.ask(second_space=second_space, quoted=quoted))
 
@@ -186,17 +189,21 @@ class AskewClient(_Client):
         *,
         wishes: Wishes = NO_WISHES,
         second_space: bool = False,
+        quoted: Quote | None = None,
     ) -> NearAnswer:
         """The items of a collection near a place, ranked and picked here.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
-        without a name: a fresh signal and a charge each time. wishes: never sent.
+        without a name: a fresh signal and a charge each time. wishes: never sent. quoted: what
+        `near_quote` said, as for `ask`.
         """
         nearby = self._companion.nearby
-        outcome = nearby.near(collection, place, wishes=wishes, second_space=second_space)
+        outcome = nearby.near(
+            collection, place, wishes=wishes, second_space=second_space, quoted=quoted
+        )
         return value_of(await outcome)
 
-    async def near_quote(self: _Client, collection: str, place: str | Spot = "home") -> NearQuote:
+    async def near_quote(self: _Client, collection: str, place: str | Spot = "home") -> Quote:
         """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
         return value_of(await self._companion.nearby.quote(collection, place))
 

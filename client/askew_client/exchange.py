@@ -5,7 +5,7 @@ The network, the store and the randomness are arguments, so that all of this run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from askew.vectors import Profile, fold_in
 from askew_client.asking import Question, SignalMemory, ask
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
+from askew_client.views.quote import Price
 from askew_client.ways.mechanism import mechanism_for
 
 
@@ -69,10 +70,16 @@ class Exchange:
         return self.mechanism.privacy_loss(self.card.space.encoder.reach())
 
     def ask(
-        self, slot: str, memory: SignalMemory, bits: RandomBits, *, second_space: bool = False
+        self,
+        slot: str,
+        memory: SignalMemory,
+        bits: RandomBits,
+        *,
+        second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
     ) -> Question:
         """The question of this slot: `ask` of this module, about the version that is held."""
-        question = ask(self, slot, memory, bits, second_space=second_space)
+        question = ask(self, slot, memory, bits, second_space=second_space, check=check)
         return replace(question, query=replace(question.query, edition=self.edition))
 
     @property

@@ -43,7 +43,13 @@ async def open_companion(
     opened = open_library(settings, server=server, directory=directory, transport=transport)
     async with opened as (network, library):
         yield Companion(
-            network, settings, profile=store, signals=signals, bits=bits, library=library
+            network,
+            settings,
+            profile=store,
+            signals=signals,
+            bits=bits,
+            library=library,
+            server=server,
         )
 
 

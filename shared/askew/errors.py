@@ -9,6 +9,7 @@ AskewError
 │   └── UnclearTown           a name of no town that the device knows, or of several
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
 ├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
+├── QuoteVoid                 what the person was shown of a question no longer holds
 ├── LedgerError               the store of signals and charges cannot be trusted or written
 │   ├── LedgerFrozen          it is readable, and nothing is spent until somebody has looked
 │   ├── KeyReused             an idempotency key that stands for another request
@@ -159,6 +160,20 @@ class SecondSpace(AskewError):
             "you, and needs your yes. Nothing was drawn and nothing was sent"
         )
         self.slot = slot
+
+
+class QuoteVoid(AskewError):
+    """What the person was shown of a question no longer holds, so it is not asked.
+
+    Nothing was drawn, charged or sent. changed: what is another one now, in words.
+    """
+
+    def __init__(self, changed: str) -> None:
+        super().__init__(
+            f"{changed} since the price was shown, so that price is void. Nothing was drawn, "
+            "charged or sent"
+        )
+        self.changed = changed
 
 
 class LedgerError(AskewError):

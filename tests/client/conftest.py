@@ -31,6 +31,7 @@ from askew_client.cli import main as cli
 from askew_client.exchange import Exchange
 from askew_client.ledger.record import Remembered
 from askew_client.settings.settings import ClientSettings
+from askew_client.views.quote import Price
 from askew_server.retrieval.retriever import Retriever
 
 VECTORS: list[tuple[float, ...]] = [
@@ -101,6 +102,7 @@ class Memory:
         *,
         handle: str = "",
         second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
     ) -> Remembered:
         """What the real store does, without a file."""
         self.calls.append((space_version, slot, charge))
@@ -132,6 +134,7 @@ class UntouchableMemory:
         *,
         handle: str = "",
         second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
     ) -> Remembered:
         """Never to be called."""
         pytest.fail("the memory was touched")

@@ -30,6 +30,7 @@ CODES = {
     "UnclearTown": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
     "SecondSpace": Code.INTERNAL,
+    "QuoteVoid": Code.INTERNAL,
     "ShelfError": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
     "LedgerFrozen": Code.INTERNAL,

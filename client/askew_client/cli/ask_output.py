@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from askew_client.views.values import Answer, Cost, Quote
+    from askew_client.views.quote import Quote
+    from askew_client.views.values import Answer, Cost
 
 _NOTHING_RATED = (
     "(nothing of this catalog is rated, which no server is told: what is asked and charged is what "
@@ -45,12 +46,15 @@ def _way_lines(found: Answer) -> Iterator[str]:
 
 def quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    cost = quote.cost
-    if quote.fresh and cost is not None:
+    from askew_client.views.values import Cost
+
+    cost, price = quote.cost, quote.terms.price
+    if isinstance(cost, Cost) and price is not None and price.fresh:
         yield f"this question costs {_in_three_units(cost)}"
         yield (
             f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
-            f"{float(quote.spent_this_slot):.4g} of {float(quote.monthly_cap):g} in {quote.slot}"
+            f"{float(price.spent_this_slot):.4g} of {float(price.monthly_cap or 0):g} "
+            f"in {price.slot}"
         )
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from askew_client.profile.named_place import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.sources import Config
-    from askew_client.views.near import NearAnswer, NearQuote, NearResult
+    from askew_client.views.near import NearAnswer, NearResult
+    from askew_client.views.quote import Quote
 
 _SECOND_SPACE = (
     "This month has a signal for another space already, and a second one tells more about you. "
@@ -148,7 +149,9 @@ async def _asked(  # what is asked, and from where
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True
-        asked = nearby.near(collection, spot, wishes=wishes, second_space=second_space)
+        asked = nearby.near(
+            collection, spot, wishes=wishes, second_space=second_space, quoted=quote
+        )
         return value_of(await asked)
 
 
@@ -206,9 +209,11 @@ def _told(attribute: Attribute) -> str:
     return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}{words}"
 
 
-def _quote_lines(quote: NearQuote) -> Iterator[str]:
+def _quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    if quote.cost.fresh:
+    from askew_client.views.near import AxesCost, PlaceCost
+
+    if quote.fresh and isinstance(quote.cost, PlaceCost | AxesCost):
         yield "this question draws a fresh signal:"
         yield from quote.cost.words
 

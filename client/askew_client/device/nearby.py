@@ -17,16 +17,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from askew.errors import AskewError, Malformed, NotFound, ParameterError, WireError, maybe
+from askew.errors import (
+    AskewError,
+    Malformed,
+    NotFound,
+    ParameterError,
+    QuoteVoid,
+    WireError,
+    maybe,
+)
 from askew.metric.position import Position
 from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew_client.asking import Question, ask
+from askew_client.device.quoting import Quotes, covered
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
-from askew_client.places.errands import asker_on, fresh_errand
+from askew_client.places.errands import asker_on
 from askew_client.places.pick import Judged, judged, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
@@ -34,9 +43,14 @@ from askew_client.profile.named_place import Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, slot_of
 from askew_client.transport.protocol import Library, Network
-from askew_client.views.near import NearAnswer, NearQuote, NearResult
+from askew_client.views.near import NearAnswer, NearResult
 from askew_client.views.place_forecast import PlaceForecast
 from askew_client.views.problems import Setback, setback_of
+from askew_client.views.quote import Price, Quote, Terms
+from askew_client.views.ways import TakenWay
+
+_FRESH = "one signal is drawn and charged for this question"
+_STORED = "the signal of this place is sent again, for nothing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +76,7 @@ class Nearby(PlaceDesk):
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
+        server: str = "",
         today: Callable[[], datetime.date] = datetime.date.today,
         now: Callable[[], datetime.datetime] = datetime.datetime.now,
     ) -> None:
@@ -69,6 +84,7 @@ class Nearby(PlaceDesk):
         super().__init__(settings, profile=profile, signals=signals, bits=bits, today=today)
         profile.apart_from(network.guard)
         self._network, self._library, self._now = network, library, now
+        self._quotes = Quotes(server)
         self._card: MetricCard | None = None
         self._unnamed: tuple[Spot, str] | None = None  # charged, and not answered yet
 
@@ -92,13 +108,14 @@ class Nearby(PlaceDesk):
         except AskewError as error:
             return setback_of(error)
 
-    async def quote(self, collection: str, place: str | Spot = "home") -> NearQuote | Setback:
+    async def quote(self, collection: str, place: str | Spot = "home") -> Quote | Setback:
         """What a question would cost now. Connects if need be; nothing is drawn or charged."""
         try:
             async with self._network.turn():
                 errand = await asyncio.to_thread(self.errand, place)
                 card = self._card or await self._fetch()
-                return await asyncio.to_thread(self._quote, card, collection, errand)
+                quote = partial(self._quote, card, collection, place, errand)
+                return self._quotes.show(await asyncio.to_thread(quote))
         except AskewError as error:
             return setback_of(error)
 
@@ -109,24 +126,28 @@ class Nearby(PlaceDesk):
         *,
         wishes: Wishes = NO_WISHES,
         second_space: bool = False,
+        quoted: Quote | None = None,
     ) -> NearAnswer | Setback:
         """k items of a collection near a place, ranked here.
 
         place: the name of one, or a spot: a position or values without a name, which is a fresh
         signal and a charge each time. What is wrong with a place is said before the first call.
-        second_space: the person's yes to a second space within the month, on axes.
+        second_space: the person's yes to a second space within the month, on axes. quoted: what the
+        person was shown, as for `QuestionDesk.ask`.
         """
         try:
+            shown = self._quotes.use(quoted)
             if not isinstance(wishes, Wishes):
                 raise ParameterError("wishes", type(wishes).__name__, "Wishes")
             async with self._network.turn():
-                errand = await asyncio.to_thread(self.errand, place)
+                handle = "" if shown is None else shown.handle
+                errand = await asyncio.to_thread(self.errand, place, handle)
                 document = await asyncio.to_thread(self._profile.read)
-                card = self._card or await self._fetch()
-                prepare = partial(
-                    self._prepare, card, collection, errand, second_space=second_space
-                )
-                prepared = await asyncio.to_thread(prepare)
+                card = self._card or await self._fetch(shown)
+                asker = _on(card, collection, errand, self._settings)
+                terms = self._terms(card, asker, place)
+                prepare = partial(self._prepare, card, asker, terms.slot, covered(terms, shown))
+                prepared = await asyncio.to_thread(prepare, second_space=second_space)
                 if not isinstance(place, str):
                     self._unnamed = place, prepared.asker.handle
                 reply = await self._network.retrieve(prepared.request)
@@ -151,35 +172,48 @@ class Nearby(PlaceDesk):
         law, region = settings.map_noise, settings.plane
         return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
 
-    async def _fetch(self) -> MetricCard:
+    async def _fetch(self, shown: Terms | None = None) -> MetricCard:
+        if shown is not None:  # nothing is fetched between showing and asking
+            raise QuoteVoid("what the server says of itself must be fetched anew")
         self._card = await self._library.metric_card(self._today())
         self._network.worked_in_public()
         return self._card
 
-    def errand(self, place: str | Spot) -> Errand:
+    def errand(self, place: str | Spot, handle: str = "") -> Errand:
         """As a desk does; where a charge for this very spot was not answered, by that signal."""
-        if isinstance(place, str) or self._unnamed is None or self._unnamed[0] != place:
-            return super().errand(place)
-        return fresh_errand(place, self._unnamed[1], self._settings)
+        if not handle and self._unnamed is not None and self._unnamed[0] == place:
+            handle = self._unnamed[1]
+        return super().errand(place, handle)
 
-    def _quote(self, card: MetricCard, collection: str, errand: Errand) -> NearQuote:
+    def _terms(self, card: MetricCard, asker: NearAsker, place: str | Spot) -> Terms:
+        edition, slot = card.collection(asker.collection).version, slot_of(self._today())
+        return self._quotes.of_place(asker, self._settings, place, slot, edition)
+
+    def _quote(self, card: MetricCard, collection: str, place: str | Spot, errand: Errand) -> Quote:
         asker = _on(card, collection, errand, self._settings)
-        account = self._signals.account()
-        slot = slot_of(self._today())
-        slot, stored = self._signals.find(asker.space_version, slot, asker.handle)
-        cost = asker.cost(account, slot, stored, fresh=stored is None)
-        second = stored is None and account.has_other_space(asker.space_version, slot)
-        return NearQuote(asker.collection, cost, second)
+        terms = self._terms(card, asker, place)
+        price = self._signals.price(
+            asker.space_version, terms.slot, asker.charge, handle=asker.handle
+        )
+        cost = asker.cost(price.stored, price.spent, price.lifetime_cap, fresh=price.fresh)
+        way = TakenWay("signal", _FRESH if price.fresh else _STORED)
+        return Quote(replace(terms, price=price), way, cost)
 
     def _prepare(
-        self, card: MetricCard, collection: str, errand: Errand, *, second_space: bool
+        self,
+        card: MetricCard,
+        asker: NearAsker,
+        slot: str,
+        check: Callable[[Price], None] | None,
+        *,
+        second_space: bool,
     ) -> Prepared:
         """All that is private of a question before its connection: charge and draw the signal,
         encode the request.
         """
-        asker, slot = _on(card, collection, errand, self._settings), slot_of(self._today())
+        draw = partial(ask, asker, slot, self._signals, self._bits)
         with self._network.guard.private():
-            question = ask(asker, slot, self._signals, self._bits, second_space=second_space)
+            question = draw(second_space=second_space, check=check)
         request = self._network.encoded(question.query)
         return Prepared(card, asker, question, slot, request)
 
@@ -221,9 +255,9 @@ class Nearby(PlaceDesk):
             sent=asker.sent(remembered.signal),
             true=asker.true,
             cost=asker.cost(
-                self._signals.account(),
-                prepared.slot,
-                remembered.signal,
+                remembered.signal.mechanism,
+                remembered.spent,
+                remembered.cap,
                 fresh=remembered.fresh,
             ),
             axes=asker.axes,

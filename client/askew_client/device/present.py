@@ -7,6 +7,7 @@ For the person's own eyes; nothing here is sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -16,20 +17,20 @@ from askew.item import Item
 from askew.lattice import Lattice
 from askew.model_card import Catalog, ModelCard
 from askew.privacy import SignalLoss
+from askew.randomized_response import RandomizedResponse
 from askew.ranking import Ranking, Slate
-from askew.signal import Signal, TasteMechanism
+from askew.signal import TasteMechanism
 from askew.titles import TitleIndex
 from askew.vectors import RatingScale
 from askew_client.exchange import Exchange
-from askew_client.ledger.account import Account
 from askew_client.ledger.record import Remembered
 from askew_client.profile.document import Liking
 from askew_client.settings.settings import ClientSettings
+from askew_client.views.quote import Quote, Terms
 from askew_client.views.rated import Title
-from askew_client.views.values import Answer, Bar, Connection, Cost, Departure, Quote, Result
+from askew_client.views.values import Answer, Bar, Connection, Cost, Departure, Result
 from askew_client.views.ways import TakenWay
 from askew_client.ways.choice import Taken
-from askew_client.ways.mechanism import mechanism_for
 from askew_client.ways.words import in_words
 
 
@@ -147,14 +148,9 @@ def departure_of(exchange: Exchange, remembered: Remembered, slot: str) -> Depar
 
 
 def cost_of(
-    card: ModelCard,
-    mechanism: TasteMechanism,
-    wanted: SignalLoss,
-    spent: Fraction,
-    settings: ClientSettings,
+    loss: SignalLoss, wanted: SignalLoss, spent: Fraction, settings: ClientSettings
 ) -> Cost:
-    """What a signal of this mechanism costs, beside what the settings would draw now."""
-    loss = mechanism.privacy_loss(card.space.encoder.reach())
+    """What a signal costs, beside what the settings would draw now."""
     return Cost(
         epsilon=loss.epsilon_per_distance or loss.epsilon,
         epsilon_per_distance=loss.epsilon_per_distance,
@@ -168,40 +164,27 @@ def cost_of(
 
 def cost_after(asked: Exchange, remembered: Remembered) -> Cost:
     """What a question cost, beside what its settings would draw now."""
-    mechanism = remembered.signal.of_tastes
-    return cost_of(asked.card, mechanism, asked.loss, remembered.spent, asked.settings)
+    reach = asked.card.space.encoder.reach()
+    loss = remembered.signal.of_tastes.privacy_loss(reach)
+    return cost_of(loss, asked.loss, remembered.spent, asked.settings)
 
 
-def quote_of(
-    taken: Taken, card: ModelCard, account: Account, slot: str, stored: Signal | None
-) -> Quote:
-    """What a question with a signal costs, before it is asked."""
-    settings, spent_this_slot = taken.settings, account.spent_in(slot)
-    now = mechanism_for(card, settings)
-    mechanism = now if stored is None else stored.of_tastes
-    wanted = now.privacy_loss(card.space.encoder.reach())
-    return Quote(
-        way=in_words(taken, card),
-        cost=cost_of(card, mechanism, wanted, account.spent, settings),
-        slot=slot,
-        fresh=stored is None,
-        second_space=stored is None and spent_this_slot > 0,
-        spent_this_slot=spent_this_slot,
-        monthly_cap=settings.monthly_cap,
-    )
+def loss_of(card: ModelCard, terms: Terms) -> SignalLoss:
+    """What a fresh signal of these terms costs in this server's space."""
+    if not isinstance(terms.mechanism, Lattice | RandomizedResponse):
+        raise TypeError  # these are terms of tastes, which send a signal
+    return terms.mechanism.privacy_loss(card.space.encoder.reach())
 
 
-def free_quote(taken: Taken, card: ModelCard, slot: str) -> Quote:
-    """The same where nothing would be sent: no ledger is opened for it."""
-    return Quote(
-        way=in_words(taken, card),
-        cost=None,
-        slot=slot,
-        fresh=False,
-        second_space=False,
-        spent_this_slot=Fraction(0),
-        monthly_cap=taken.settings.monthly_cap,
-    )
+def quote_of(terms: Terms, taken: Taken, card: ModelCard) -> Quote:
+    """What a question costs, before it is asked: nothing, where nothing would be sent."""
+    cost, price = None, terms.price
+    if price is not None:
+        drawn_by = terms.mechanism if price.stored is None else price.stored
+        wanted = loss_of(card, terms)
+        now = loss_of(card, replace(terms, mechanism=drawn_by))
+        cost = cost_of(now, wanted, price.spent, taken.settings)
+    return Quote(terms, in_words(taken, card), cost)
 
 
 def results_of(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from askew.break_even import Way
-from askew.errors import AskewError, ParameterError, StaleSpace
+from askew.errors import AskewError, ParameterError, QuoteVoid, StaleSpace
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew_client.device import present
 from askew_client.device.answering import Prepared, ranked_here, ranked_with
 from askew_client.device.model import Model
+from askew_client.device.quoting import Quotes, covered
 from askew_client.exchange import Exchange
 from askew_client.held.calendar import usable
 from askew_client.held.source import date_of
@@ -26,11 +27,11 @@ from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.problems import Setback, setback_of
+from askew_client.views.quote import Price, Quote, Terms
 from askew_client.views.rated import PastAnswer
-from askew_client.views.values import Answer, Connection, Quote, Refreshed
+from askew_client.views.values import Answer, Connection, Refreshed
 from askew_client.views.ways import TakenWay
 from askew_client.ways.choice import Taken, choose
-from askew_client.ways.mechanism import mechanism_for
 from askew_client.ways.words import in_words
 
 if TYPE_CHECKING:
@@ -49,14 +50,18 @@ class QuestionDesk(ProfileDesk):
         signals: SignalStore,
         bits: RandomBits,
         library: Library,
+        server: str = "",
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
-        """`open_companion` in `opening` builds one with a real network and real stores."""
+        """server: its address, as the person gave it.
+
+        `open_companion` in `opening` builds one with a real network and real stores.
+        """
         super().__init__(profile)
         profile.apart_from(network.guard)
         self._network, self._settings = network, settings
         self._signals, self._bits, self._today = signals, bits, today
-        self._library = library
+        self._library, self._quotes = library, Quotes(server)
         self._model: Model | None = None  # without the items that were met
         self._met: tuple[Model, Met, Model] | None = None  # that model, with these, is this one
 
@@ -72,6 +77,7 @@ class QuestionDesk(ProfileDesk):
             profile=self._profile,
             signals=self._signals,
             bits=self._bits,
+            server=self._quotes.server,
             today=self._today,
         )
 
@@ -113,7 +119,7 @@ class QuestionDesk(ProfileDesk):
                 if self._model is None:
                     await asyncio.to_thread(self._profile.read)
                 model = await self._current()
-                return await asyncio.to_thread(self._quote, model)
+                return self._quotes.show(await asyncio.to_thread(self._quote, model))
         except AskewError as error:
             return setback_of(error)
 
@@ -126,12 +132,14 @@ class QuestionDesk(ProfileDesk):
         settings, the ledger and the replies: who has rated nothing, or nothing of this catalog,
         asks like anybody else. What is wrong with the profile is said before the first call.
         second_space: the person's yes to a fresh signal for a second space within the slot.
-        quoted: what the person was told; the question is of its month, so that nothing else is
-        charged if that ends in between.
+        quoted: what the person was shown; this uses it, once. Where anything of it has changed
+        since, that is a Setback: nothing is drawn, charged, fetched or sent. Without it, what the
+        settings and the person's consents say is asked, unless nothing left this device before.
         """
         try:
+            shown = self._quotes.use(quoted)
             async with self._network.turn():
-                return await self._asked(second_space=second_space, quoted=quoted)
+                return await self._asked(shown, second_space=second_space)
         except StaleSpace as error:
             model, self._model = self._model, None
             if model is not None:  # the next question is a first contact
@@ -144,25 +152,31 @@ class QuestionDesk(ProfileDesk):
         """Wait until no connection is open: what is private waits until then."""
         await self._network.quiet()
 
-    async def _asked(self, *, second_space: bool, quoted: Quote | None) -> Answer:
+    async def _asked(self, shown: Terms | None, *, second_space: bool) -> Answer:
         """Everything private, then the connection, then everything private."""
         document = await asyncio.to_thread(self._profile.read)
-        model = await self._current()
-        taken = choose(self._settings, model.card, model.held)
-        if taken.way is not Way.SIGNAL:
+        model = await self._current() if shown is None else self._held()
+        taken = self._taken(model)
+        terms = self._quotes.of_tastes(model, taken, slot_of(self._today()))
+        self._quotes.settle(sends=taken.asks, shown=shown)
+        if not taken.asks:
+            terms.check(shown or terms)
             return await asyncio.to_thread(self._rank_here, model, document, taken)
-        slot = slot_of(self._today()) if quoted is None else quoted.slot
-        prepare = partial(self._prepare, model, document, taken, slot, second_space=second_space)
+        check = covered(terms, shown)
+        prepare = partial(
+            self._prepare, model, document, taken, terms.slot, check, second_space=second_space
+        )
         prepared = await asyncio.to_thread(prepare)
         reply = await self._network.retrieve(prepared.request)
         return await asyncio.to_thread(self._open, prepared, reply)
 
-    def _prepare(
+    def _prepare(  # noqa: PLR0913  # all that a question is made of
         self,
         model: Model,
         document: ProfileDocument,
         taken: Taken,
         slot: str,
+        check: Callable[[Price], None] | None,
         *,
         second_space: bool,
     ) -> Prepared:
@@ -170,7 +184,9 @@ class QuestionDesk(ProfileDesk):
         profile, charge and draw the signal, encode the request.
         """
         exchange = self._exchange_of(model, document, taken.settings)
-        question = exchange.ask(slot, self._signals, self._bits, second_space=second_space)
+        question = exchange.ask(
+            slot, self._signals, self._bits, second_space=second_space, check=check
+        )
         request = self._network.encoded(question.query)
         return Prepared(model, taken, document, exchange, question, slot, request)
 
@@ -187,13 +203,13 @@ class QuestionDesk(ProfileDesk):
         if exchange.catalog is not whole.catalog or not same:
             exchange = self._exchange_of(model, document, exchange.settings)
         answer = ranked_with(prepared, slate, exchange, whole, self._settings)
-        return self._kept(answer, prepared.slot)
+        return self._kept(answer)
 
     def _rank_here(self, model: Model, document: ProfileDocument, taken: Taken) -> Answer:
         exchange = self._exchange_of(model, document, self._settings)
         whole = self._with_met(model, document.met)
         answer = ranked_here(exchange, whole, self._settings, taken)
-        return self._kept(answer, slot_of(self._today()))
+        return self._kept(answer)
 
     def _meet(self, model: Model, slate: Slate) -> ProfileDocument:
         """Keep the items of an answer that this device does not hold."""
@@ -202,17 +218,29 @@ class QuestionDesk(ProfileDesk):
             return self._profile.read()
         return self._profile.change(lambda document: document.meeting(version, new))
 
-    def _kept(self, answer: Answer, slot: str) -> Answer:
+    def _kept(self, answer: Answer) -> Answer:
         """Remember an answer, on this device alone."""
         labels = tuple([result.title.label for result in answer.results])
+        slot = "" if answer.departure is None else answer.departure.slot
         past = PastAnswer(self._today(), slot, labels, answer.pick.title.label)
         self._profile.change(lambda document: document.answered(past))
         return answer
 
+    def _taken(self, model: Model) -> Taken:
+        return choose(self._settings, model.card, model.held)
+
+    def _held(self) -> Model:
+        """What is held, as it was shown: nothing is fetched between showing and asking."""
+        if self._model is None or not self._is_usable(self._model):
+            raise QuoteVoid("what this device holds is out of date, and must be fetched first")
+        return self._model
+
+    def _is_usable(self, model: Model) -> bool:
+        return usable(model.edition, (self._today() - date_of(0)).days)
+
     async def _current(self) -> Model:
         """What is held. A program that runs for weeks outlives an edition."""
-        day = (self._today() - date_of(0)).days
-        if self._model is None or not usable(self._model.edition, day):
+        if self._model is None or not self._is_usable(self._model):
             return await self._fetch()
         return self._model
 
@@ -223,20 +251,19 @@ class QuestionDesk(ProfileDesk):
         return self._model
 
     def _quote(self, model: Model) -> Quote:
-        card, taken = model.card, choose(self._settings, model.card, model.held)
-        slot = slot_of(self._today())
-        if taken.way is not Way.SIGNAL:
-            return present.free_quote(taken, card, slot)
-        mechanism_for(card, taken.settings)  # what no ledger needs to be opened for
-        slot, stored = self._signals.find(card.space.version, slot)
-        return present.quote_of(taken, card, self._signals.account(), slot, stored)
+        taken, slot = self._taken(model), slot_of(self._today())
+        terms = self._quotes.of_tastes(model, taken, slot)
+        if terms.mechanism is not None:
+            charge = present.loss_of(model.card, terms).charge
+            terms = replace(terms, price=self._signals.price(terms.space_version, slot, charge))
+        return present.quote_of(terms, taken, model.card)
 
     def _way(self) -> TakenWay | None:
         """How a question would be answered, and why; None before `connect`."""
         if self._model is None:
             return None
         try:
-            taken = choose(self._settings, self._model.card, self._model.held)
+            taken = self._taken(self._model)
         except ParameterError as error:
             return TakenWay(self._settings.way, str(error))
         return in_words(taken, self._model.card)

@@ -10,12 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
 from askew.errors import BudgetExceeded
 from askew.privacy import ANY_SPACE, SignalCharge
 from askew_client.ledger.chain import Entry
 from askew_client.ledger.slots import day_after
 from askew_client.settings.ranges import Caps
+from askew_client.views.quote import Price
+
+if TYPE_CHECKING:
+    from askew.signal import Signal
 
 PLAIN = "epsilon between any two people"
 PER_KM = "epsilon per kilometer"
@@ -55,10 +60,6 @@ class Account:
         """What the signals of one slot cost, in plain epsilon."""
         return sum((c.epsilon for c in self.charges if is_signal_of(c, slot)), _NOTHING)
 
-    def has_other_space(self, space_version: str, slot: str) -> bool:
-        """Whether a fresh signal of this space would be the slot's second space."""
-        return is_second(self.charges, space_version, slot)
-
     def spent_per_km_in(self, slot: str) -> Fraction:
         """What the places that were drawn in one slot cost, per crow's kilometer."""
         return sum((c.epsilon_per_km for c in self.charges if is_signal_of(c, slot)), _NOTHING)
@@ -69,31 +70,44 @@ def is_signal_of(entry: Entry | Charge, slot: str) -> bool:
     return entry.kind == "signal" and entry.slot == slot
 
 
-def is_second(known: Sequence[Entry] | Sequence[Charge], space_version: str, slot: str) -> bool:
+def is_second(known: Sequence[Entry], space_version: str, slot: str) -> bool:
     """Whether a fresh signal of this space would be the slot's second one; a place is of none."""
     spaces = {each.space_version for each in known if is_signal_of(each, slot)}
     return space_version != ANY_SPACE and bool(spaces - {space_version, ANY_SPACE})
 
 
-def check_caps(known: Sequence[Entry], slot: str, charge: SignalCharge, caps: Caps) -> None:
-    """Raises BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
+def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
+    known: Sequence[Entry],
+    space_version: str,
+    slot: str,
+    charge: SignalCharge,
+    caps: Caps,
+    stored: Signal | None,
+) -> Price:
+    """What entries say of a signal of this slot, in the account that its charge is of."""
     month = [entry for entry in known if is_signal_of(entry, slot)]
+    count = (lambda e: e.epsilon) if charge.epsilon else (lambda e: e.epsilon_per_km)
+    spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, month))
+    by = None if stored is None else stored.mechanism
+    second = stored is None and is_second(known, space_version, slot)
     if charge.epsilon:
-        cost, check = charge.epsilon, partial(BudgetExceeded, measure=PLAIN)
-        spent, this_month = (sum((e.epsilon for e in es), _NOTHING) for es in (known, month))
-        limits = (caps.lifetime, "lifetime cap"), (caps.monthly, "monthly cap")
-    else:
-        cost, check = charge.epsilon_per_km, partial(BudgetExceeded, measure=PER_KM)
-        spent, this_month = (sum((e.epsilon_per_km for e in es), _NOTHING) for es in (known, month))
-        limits = (
-            (caps.places_lifetime, "lifetime cap of places"),
-            (caps.places_monthly, "monthly cap of places"),
-        )
-        if cost > caps.places_draw:
-            raise check(cost, _NOTHING, caps.places_draw, whose="cap of one position")
-    (lifetime, whole), (monthly, part) = limits
-    following = day_after(slot).isoformat()
-    if spent + cost > lifetime:
-        raise check(cost, spent, lifetime, whose=whole, next_slot=following)
-    if monthly is not None and this_month + cost > monthly:
-        raise check(cost, this_month, monthly, whose=part, next_slot=following, renewed=True)
+        limits = caps.lifetime, caps.monthly, None
+        return Price(slot, by, charge, second, spent, this_month, *limits)
+    places = caps.places_lifetime, caps.places_monthly, caps.places_draw
+    return Price(slot, by, charge, second, spent, this_month, *places)
+
+
+def check_caps(price: Price) -> None:
+    """Raises BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
+    charge, places = price.charge, not price.charge.epsilon
+    cost = charge.epsilon_per_km if places else charge.epsilon
+    check = partial(BudgetExceeded, measure=PER_KM if places else PLAIN)
+    lifetime, monthly, draw = price.lifetime_cap, price.monthly_cap, price.draw_cap
+    following, of = day_after(price.slot).isoformat(), " of places" if places else ""
+    if draw is not None and cost > draw:
+        raise check(cost, _NOTHING, draw, whose="cap of one position")
+    if price.spent + cost > lifetime:
+        raise check(cost, price.spent, lifetime, whose=f"lifetime cap{of}", next_slot=following)
+    if monthly is not None and price.spent_this_slot + cost > monthly:
+        spent, whose = price.spent_this_slot, f"monthly cap{of}"
+        raise check(cost, spent, monthly, whose=whose, next_slot=following, renewed=True)

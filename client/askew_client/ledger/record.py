@@ -27,11 +27,14 @@ _LATTICE, _RESPONSE, _MAP = struct.Struct("<BII"), struct.Struct("<BIQ"), struct
 
 @dataclass(frozen=True)
 class Remembered:
-    """A stored signal, whether it was drawn and charged just now, and what was spent by then."""
+    """A stored signal, whether it was drawn and charged just now, and what was spent by then of
+    which lifetime cap.
+    """
 
     signal: Signal
     fresh: bool
     spent: Fraction
+    cap: Fraction = Fraction(0)
 
 
 def encode_signal(signal: Signal) -> bytes:

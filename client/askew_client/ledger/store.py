@@ -16,11 +16,10 @@ from askew.errors import LedgerFrozen, ParameterError, PlaceError, SecondSpace
 from askew.privacy import ANY_SPACE, SignalCharge
 from askew.signal import Signal
 from askew_client.ledger import rows as ledger_rows
-from askew_client.ledger.account import check_caps, is_second
+from askew_client.ledger.account import check_caps, price_of
 from askew_client.ledger.book import LedgerBook, refusal, salt
 from askew_client.ledger.chain import (
     Entry,
-    Head,
     heads,
     trusted,
 )
@@ -28,6 +27,7 @@ from askew_client.ledger.lookup import clock, find, stored
 from askew_client.ledger.record import Remembered, decode_signal, entry_of
 from askew_client.ledger.slots import check_slot, months_between
 from askew_client.settings.ranges import Caps
+from askew_client.views.quote import Price
 
 MAX_JUMP = 12  # slots; a clock that jumps further is not believed
 _COPY = SignalCharge(Fraction(0))
@@ -50,6 +50,16 @@ class SignalStore(LedgerBook):
             anchored, _ = self._compare(heads(known))
         return find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
 
+    def price(
+        self, space_version: str, slot: str, charge: SignalCharge, *, handle: str = ""
+    ) -> Price:
+        """What `remember` would find and charge now. Nothing is drawn, charged or written."""
+        with self._file.transaction() as database:
+            known = ledger_rows.entries(database)
+            anchored, _ = self._compare(heads(known))
+        slot, signal = find(known[: trusted(heads(known), anchored)], space_version, slot, handle)
+        return price_of(known, space_version, slot, charge, self._caps, signal)
+
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
         self,
         space_version: str,
@@ -59,6 +69,7 @@ class SignalStore(LedgerBook):
         *,
         handle: str = "",
         second_space: bool = False,
+        check: Callable[[Price], None] | None = None,
     ) -> Remembered:
         """The stored signal of (space version, handle, slot), or a fresh one, charged and stored
         first. handle: of a named value or place, else "". A place's signal is of no space and of
@@ -70,6 +81,9 @@ class SignalStore(LedgerBook):
         `second_space`, the person's yes, is not given, LedgerFrozen if the ledger lost something or
         the clock jumped far ahead, and ParameterError for no slot, or a charge that is not positive
         in one account: a place's, where it is of no space.
+
+        check: raises for a price that is not the one that the person was shown. It is asked within
+        the transaction, for a stored signal too: nothing comes between it and the charge.
         """
         if not charge.has_one_account or (charge.epsilon == 0) != (space_version == ANY_SPACE):
             raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
@@ -79,17 +93,21 @@ class SignalStore(LedgerBook):
             found = heads(known)
             anchored, frozen = self._settled(found)
             slot, signal = find(known[: trusted(found, anchored)], space_version, slot, handle)
+            price = price_of(known, space_version, slot, charge, self._caps, signal)
+            if check is not None:
+                check(price)
             if signal is not None:
-                return Remembered(signal, fresh=False, spent=_spent(found[-1], charge))
+                return Remembered(signal, fresh=False, spent=price.spent, cap=price.lifetime_cap)
             self._check(frozen, known, slot)
-            check_caps(known, slot, charge, self._caps)
-            if not second_space and is_second(known, space_version, slot):
+            check_caps(price)
+            if price.second_space and not second_space:
                 raise SecondSpace(slot)
             signal = draw()
             entry = entry_of("signal", signal, slot, charge, handle, salt())
-            following = self._append(database, anchored, found[-1], entry)
+            self._append(database, anchored, found[-1], entry)
         self._settle()
-        return Remembered(signal, fresh=True, spent=_spent(following, charge))
+        spent = price.spent + (charge.epsilon or charge.epsilon_per_km)
+        return Remembered(signal, fresh=True, spent=spent, cap=price.lifetime_cap)
 
     def take_in(self, signal: Signal, slot: str, handle: str) -> None:
         """Keep a signal that another device of the person drew and paid for: an entry without a
@@ -133,8 +151,3 @@ class SignalStore(LedgerBook):
             frozen = f"{jump}: more than {MAX_JUMP} months later"
         if frozen:
             raise LedgerFrozen(refusal(frozen))
-
-
-def _spent(head: Head, charge: SignalCharge) -> Fraction:
-    """The sum of the account that a charge is of."""
-    return head.spent if charge.epsilon else head.spent_per_km

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Protocol
 
+from askew.lattice import Lattice
+from askew.metric.map_noise import MapNoise
 from askew.randomness import RandomBits
-from askew.signal import Signal
+from askew.signal import Mechanism, Signal
 from askew_client.asking import Asker, SignalMemory
 from askew_client.ledger.account import Account
 from askew_client.views.near import AxesCost, PlaceCost
@@ -36,8 +39,12 @@ class NearAsker(Asker, Protocol):
     def holds(self, coordinates: Sequence[float]) -> bool:
         """Whether an item lies in the server's space."""
 
+    @property
+    def mechanism(self) -> Lattice | MapNoise:
+        """By which a fresh signal is drawn."""
+
     def cost(
-        self, account: Account, slot: str, signal: Signal | None, *, fresh: bool
+        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
     ) -> PlaceCost | AxesCost:
         """What its signal costs, beside what was spent: by the law that it was drawn by, or (None)
         by the settings of today, which would draw it.
@@ -47,8 +54,13 @@ class NearAsker(Asker, Protocol):
 class Errand(Protocol):
     """A place to ask from, before a server is known."""
 
-    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
-        """Pay for and draw what needs no server: a position's signal, and nothing on axes."""
+    def settle(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
+    ) -> None:
+        """Pay for and draw what needs no server: a position's signal, and nothing on axes.
+
+        Raises QuoteVoid where it costs something else than was shown.
+        """
 
     def price(self, account: Account) -> PlaceCost | None:
         """What `settle` would cost now."""

@@ -75,23 +75,27 @@ class PlaceDesk:
         else:
             document.check_new(name)
 
-    def add(self, name: str, spot: Spot) -> PlaceView:
-        """Name a place: checked, charged, drawn and then kept.
+    def add(self, name: str, spot: Spot, shown: PlaceCost | None = None) -> PlaceView:
+        """Name a place: checked, charged, drawn and then kept. shown: the price that was seen.
 
-        Raises PlaceError for a name that is taken and for a position outside the region, and
-        BudgetExceeded, in each of which cases nothing was drawn.
+        Raises QuoteVoid where that is another one now, PlaceError for a name that is taken and for
+        a position outside the region, and BudgetExceeded, in each of which cases nothing was drawn.
         """
         place = NamedPlace(new_handle(self._bits), spot)
-        self._profile.change(lambda document: self._paid(place, document.with_place(name, place)))
+        self._profile.change(
+            lambda document: self._paid(place, document.with_place(name, place), shown)
+        )
         return self._view(name, place)
 
-    def move(self, name: str, spot: Spot) -> PlaceView:
-        """The place is elsewhere from now on: a new draw and a new charge. The old position is
-        erased; what its signal has told stays told, and stays charged.
+    def move(self, name: str, spot: Spot, shown: PlaceCost | None = None) -> PlaceView:
+        """The place is elsewhere from now on: a new draw and a new charge, as by `add`. The old
+        position is erased; what its signal has told stays told, and stays charged.
         """
         place = NamedPlace(new_handle(self._bits), spot)
         self._profile.change_for_good(
-            lambda document: self._paid(place, document.without_place(name).with_place(name, place))
+            lambda document: self._paid(
+                place, document.without_place(name).with_place(name, place), shown
+            )
         )
         return self._view(name, place)
 
@@ -125,22 +129,24 @@ class PlaceDesk:
         self._profile.change(lambda document: document.with_place(copy.name, copy.place))
         return self._view(copy.name, copy.place)
 
-    def errand(self, place: str | Spot) -> Errand:
+    def errand(self, place: str | Spot, handle: str = "") -> Errand:
         """Who asks from a named place, or from a spot without a name: a fresh signal and a charge
-        each time. Raises AskewError before any call.
+        each time, under the handle that a quote gave it. Raises AskewError before any call.
         """
         if not isinstance(place, str):
-            return fresh_errand(place, new_handle(self._bits), self._settings)
+            return fresh_errand(place, handle or new_handle(self._bits), self._settings)
         known = self._profile.read().place(place)
         frozen = self._signals.account().frozen
         return named_errand(known, self._stored(known), frozen, self._settings)
 
-    def _paid(self, place: NamedPlace, document: ProfileDocument) -> ProfileDocument:
+    def _paid(
+        self, place: NamedPlace, document: ProfileDocument, shown: PlaceCost | None
+    ) -> ProfileDocument:
         """The profile with a new place in it, whose signal is paid for and stored if it needs no
         server. Inside the profile's transaction, so that nobody else pays for the same name.
         """
         errand = fresh_errand(place.spot, place.handle, self._settings)
-        errand.settle(slot_of(self._today()), self._signals, self._bits)
+        errand.settle(slot_of(self._today()), self._signals, self._bits, shown)
         return document
 
     def _stored(self, place: NamedPlace) -> Signal | None:

@@ -81,6 +81,6 @@ def view_of(name: str, place: NamedPlace, stored: Signal | None, account: Accoun
     if stored is None:
         return PlaceView(name, MAP_AXES, true)
     asker = MapAsker(spot, place.handle, stored.map_noise, None, 1)
-    return PlaceView(
-        name, MAP_AXES, true, asker.sent(stored), asker.cost(account, "", stored, fresh=False)
-    )
+    spent, cap = account.spent_per_km, account.caps.places_lifetime
+    cost = asker.cost(stored.mechanism, spent, cap, fresh=False)
+    return PlaceView(name, MAP_AXES, true, asker.sent(stored), cost)

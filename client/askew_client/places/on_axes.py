@@ -11,12 +11,12 @@ from askew.lattice import Lattice
 from askew.metric.axes import Axis, AxisSpace
 from askew.privacy import SignalCharge
 from askew.randomness import RandomBits
-from askew.signal import Signal
+from askew.signal import Mechanism, Signal
 from askew_client.asking import SignalMemory
 from askew_client.ledger.account import Account
 from askew_client.profile.named_place import AxisValues
 from askew_client.settings.settings import ClientSettings
-from askew_client.views.near import AxesCost
+from askew_client.views.near import AxesCost, PlaceCost
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class AxisErrand:
     spot: AxisValues = field(repr=False)
     handle: str = field(repr=False)
 
-    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
+    def settle(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
+    ) -> None:
         """Nothing: the space of a signal on axes is a server's."""
 
     def price(self, account: Account) -> None:
@@ -112,17 +114,23 @@ class AxisAsker:
         pairs = zip(self.space.axes, coordinates, strict=True)
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
-    def cost(self, account: Account, slot: str, signal: Signal | None, *, fresh: bool) -> AxesCost:
+    @property
+    def mechanism(self) -> Lattice:
+        """The noise of a fresh point."""
+        return self.lattice
+
+    def cost(
+        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
+    ) -> AxesCost:
         """In the account of plain epsilon."""
-        lattice = self.lattice if signal is None else signal.lattice
+        lattice = drawn_by if isinstance(drawn_by, Lattice) else self.lattice
         return AxesCost(
             epsilon_per_distance=lattice.epsilon,
             between_any_two=self.space.loss(lattice).charge.epsilon,
             diameter=float(self.space.diameter),
-            spent=account.spent,
-            cap=account.caps.lifetime,
+            spent=spent,
+            cap=cap,
             fresh=fresh,
-            slot=slot,
         )
 
 

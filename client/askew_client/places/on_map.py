@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
-from askew.errors import PlaceError
+from askew.errors import PlaceError, QuoteVoid
 from askew.metric.area import Area
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
 from askew.metric.region import Region
 from askew.privacy import ANY_SPACE, SignalCharge
 from askew.randomness import RandomBits
-from askew.signal import Signal
+from askew.signal import Mechanism, Signal
 from askew_client.asking import SignalMemory, ask
 from askew_client.ledger.account import Account
 from askew_client.views.near import MAP_AXES, PlaceCost
+from askew_client.views.quote import Price
 
 EARTH_RADIUS: Final = 6371.0088  # kilometers, the mean radius
 _EDGE: Final = 1e-6  # degrees, for edges that a server computes in floats
@@ -49,13 +51,21 @@ class MapAsker:
         """Epsilon per crow's kilometer of the device's plane: no number of a server is in it."""
         return SignalCharge.of_place(self.noise.epsilon)
 
-    def settle(self, slot: str, memory: SignalMemory, bits: RandomBits) -> None:
-        """Pay for and draw the noisy position."""
-        ask(self, slot, memory, bits)
+    def settle(
+        self, slot: str, memory: SignalMemory, bits: RandomBits, shown: PlaceCost | None
+    ) -> None:
+        """Pay for and draw the noisy position, if that costs what was shown."""
+
+        def check(price: Price) -> None:
+            cost = self.cost(price.stored, price.spent, price.lifetime_cap, fresh=price.fresh)
+            if shown not in (None, cost):
+                raise QuoteVoid("what a position costs, or what is spent, changed")
+
+        ask(self, slot, memory, bits, check=check)
 
     def price(self, account: Account) -> PlaceCost:
         """What the noisy position will cost."""
-        return self.cost(account, "", None, fresh=True)
+        return self.cost(None, account.spent_per_km, account.caps.places_lifetime, fresh=True)
 
     def on(self, area: Area, collection: str, k: int) -> MapAsker:
         """This position, on a server whose items lie in an area."""
@@ -98,17 +108,14 @@ class MapAsker:
         east = (longitude - self.area.west + _EDGE) % 360
         return north and east <= float(self.area.width) + 2 * _EDGE
 
+    @property
+    def mechanism(self) -> MapNoise:
+        """The noise of a fresh position."""
+        return self.noise
+
     def cost(
-        self,
-        account: Account,
-        slot: str,  # noqa: ARG002  # a place's signal is of every month
-        signal: Signal | None,
-        *,
-        fresh: bool,
+        self, drawn_by: Mechanism | None, spent: Fraction, cap: Fraction, *, fresh: bool
     ) -> PlaceCost:
         """In the account of places."""
-        noise, cap = (
-            self.noise if signal is None else signal.map_noise,
-            account.caps.places_lifetime,
-        )
-        return PlaceCost.of(noise, account.spent_per_km, cap, fresh=fresh)
+        noise = drawn_by if isinstance(drawn_by, MapNoise) else self.noise
+        return PlaceCost.of(noise, spent, cap, fresh=fresh)

@@ -8,8 +8,9 @@ from rich.text import Text
 from textual.content import Content
 
 from askew_client.tui.sentences import number, of_the_axes
+from askew_client.views.quote import Quote
 from askew_client.views.rounding import at_most
-from askew_client.views.values import Answer, Connection, Cost, Departure, Quote
+from askew_client.views.values import Answer, Connection, Cost, Departure
 from askew_client.views.ways import TakenWay
 
 PURPOSE: Final = (
@@ -79,8 +80,8 @@ def way(taken: TakenWay) -> Text:
 
 def quote(price: Quote) -> Text:
     """What a question would cost, before it is asked."""
-    text, cost = Text(), price.cost
-    if cost is None:
+    text, cost, ledger = Text(), price.cost, price.terms.price
+    if not isinstance(cost, Cost) or ledger is None:
         return text
     if not price.fresh:
         text.append(f"\nAsking sends the signal of {price.slot} again, for nothing.")
@@ -89,7 +90,7 @@ def quote(price: Quote) -> Text:
     _append_loss(text, cost)
     text.append(
         f"Spent before it: {number(cost.spent)} of {number(cost.cap)}, this month "
-        f"{number(price.spent_this_slot)} of {number(price.monthly_cap)}."
+        f"{number(ledger.spent_this_slot)} of {number(ledger.monthly_cap or 0)}."
     )
     if price.second_space:
         text.append(" It is this month's second space: you are asked first.", "bold")

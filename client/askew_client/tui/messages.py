@@ -10,8 +10,9 @@ from textual.message import Message
 
 from askew_client.views.budget import Budget
 from askew_client.views.problems import Setback
+from askew_client.views.quote import Quote
 from askew_client.views.rated import PastAnswer, Rated
-from askew_client.views.values import Answer, Bar, Connection, Forecast, Match, NoisePicture, Quote
+from askew_client.views.values import Answer, Bar, Connection, Forecast, Match, NoisePicture
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion

@@ -68,7 +68,6 @@ class AxesCost:
     spent: Fraction
     cap: Fraction
     fresh: bool
-    slot: str
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -96,17 +95,6 @@ class PlaceView:
     true: tuple[float, ...] = field(repr=False)
     sent: tuple[float, ...] = field(repr=False, default=())
     cost: PlaceCost | None = None
-
-
-@dataclass(frozen=True)
-class NearQuote:
-    """What a question would cost now; nothing was drawn, charged or asked for. second_space: it
-    would be the month's second space, and so needs the person's yes; never on a map.
-    """
-
-    collection: str
-    cost: PlaceCost | AxesCost
-    second_space: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from askew.errors import (
     ParameterError,
     PlaceError,
     ProfileError,
+    QuoteVoid,
     SecondSpace,
     ShelfError,
     StaleSpace,
@@ -38,6 +39,7 @@ class Trouble(Enum):
     BUDGET = "the budget does not allow it"
     FROZEN = "spending is frozen"
     SECOND_SPACE = "this is a second space in one month"
+    QUOTE = "the price that was shown is void"
     STALE_SPACE = "the server has another feature space"
     HOSTILE = "the server's answer was refused"
     LOCKED = "the profile is locked"
@@ -67,6 +69,7 @@ class Setback:
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise the cap that it names."),
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
+    (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
     (LedgerFrozen, Trouble.FROZEN, "`askew budget` shows the ledger, `--unfreeze` accepts it."),
     (LedgerError, Trouble.STORE, "`askew doctor` looks at every file."),
     (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),

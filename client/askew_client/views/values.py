@@ -109,27 +109,6 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Quote:
-    """What a question would cost now. The same for every profile: by the settings, the server's
-    card, what is held and the ledger.
-
-    way: how it would be answered; where nothing would be sent, cost is None, and the ledger is
-    not looked at. fresh: a signal would
-    be drawn and charged, rather than sent again for nothing. second_space: it would be the slot's
-    second space, and so needs the person's yes. cost.spent is without it. spent_this_slot,
-    monthly_cap: what the slot's signals cost so far, and what they may.
-    """
-
-    way: TakenWay
-    cost: Cost | None
-    slot: str
-    fresh: bool
-    second_space: bool
-    spent_this_slot: Fraction
-    monthly_cap: Fraction
-
-
-@dataclass(frozen=True)
 class Result:
     """One result, as the device ranks it: place 1 is best. why is words for the person.
 

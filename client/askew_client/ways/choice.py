@@ -67,6 +67,11 @@ class Taken:
     offer: Offer | None = None
     refused: Refused | None = None
 
+    @property
+    def asks(self) -> bool:
+        """Whether a signal is sent."""
+        return self.way is Way.SIGNAL
+
 
 def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
     """The way that this device takes at this server.

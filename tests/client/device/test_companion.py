@@ -34,7 +34,8 @@ from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding, Library
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.values import Answer, Connection, Cost, Departure, Quote, Refreshed
+from askew_client.views.quote import Quote
+from askew_client.views.values import Answer, Connection, Cost, Departure, Refreshed
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -190,8 +191,10 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     assert price(quote).epsilon == price(quote).epsilon_per_distance == Fraction(2)
     reach = device.network.card.space.encoder.reach()
     assert price(quote).one_rating == float(2 * reach.one_rating) < 8
-    assert price(quote).spent == quote.spent_this_slot == 0
-    assert quote.monthly_cap == 32
+    ledger = quote.terms.price
+    assert ledger is not None
+    assert price(quote).spent == ledger.spent == ledger.spent_this_slot == 0
+    assert (ledger.lifetime_cap, ledger.monthly_cap) == (192, 32)
     assert (device.network.calls, device.signals.charges()) == (FETCHED, ())
 
 
@@ -208,7 +211,7 @@ async def test_a_locked_profile_is_said_before_the_first_call(
     assert device.network.calls == []
 
 
-async def test_a_month_that_ends_after_its_quote_costs_what_the_quote_said(rated: Device) -> None:
+async def test_a_quote_that_says_sent_again_ends_with_its_month(rated: Device) -> None:
     """Planted bug: the question is of the day on which it leaves, and draws what was quoted as sent
     again.
     """
@@ -217,9 +220,10 @@ async def test_a_month_that_ends_after_its_quote_costs_what_the_quote_said(rated
     assert isinstance(quote, Quote)
     assert not quote.fresh
     rated.today = datetime.date(2026, 12, 1)
-    answer = await rated.companion.ask(quoted=quote)
-    assert isinstance(answer, Answer)
-    assert (left(answer).fresh, left(answer).slot) == (False, "2026-11")
+    outcome = await rated.companion.ask(quoted=quote)
+    assert isinstance(outcome, Setback)
+    assert outcome.trouble is Trouble.QUOTE
+    assert len(rated.network.asked) == 1
     assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
     assert left(await rated.answer()).slot == "2026-12"
 
@@ -229,7 +233,9 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: Device) -> None:
     quote = await rated.companion.quote()
     assert isinstance(quote, Quote)
     assert (quote.fresh, quote.second_space) == (False, False)
-    assert (price(quote).spent, quote.spent_this_slot) == (Fraction(8), Fraction(8))
+    ledger = quote.terms.price
+    assert ledger is not None
+    assert (price(quote).spent, ledger.spent_this_slot) == (Fraction(8), Fraction(8))
     rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
     again = await rated.companion.quote()
     assert isinstance(again, Quote)

@@ -31,7 +31,8 @@ from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import Holding
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.problems import Setback, Trouble
-from askew_client.views.values import Answer, Quote, Refreshed
+from askew_client.views.quote import Quote
+from askew_client.views.values import Answer, Refreshed
 
 if TYPE_CHECKING:
     from client.conftest import SilentBits

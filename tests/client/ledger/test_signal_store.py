@@ -128,7 +128,7 @@ def test_a_spent_budget_still_finds_what_was_stored(path: Path) -> None:
     store = SignalStore(path, Caps(Fraction(1)))
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(8))
     found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), never)
-    assert found == Remembered(signal(8), fresh=False, spent=Fraction(1))
+    assert found == Remembered(signal(8), fresh=False, spent=Fraction(1), cap=Fraction(1))
 
 
 def test_the_cap_holds_over_all_spaces_together(path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_yes_lets_a_second_space_pass_once_and_its_signal_needs_no_other(path:
     charge = SignalCharge(Fraction(1))
     store.remember(OTHER_SPACE, "2026-11", charge, lambda: drawn, second_space=True)
     again = store.remember(OTHER_SPACE, "2026-11", charge, never)
-    assert again == Remembered(drawn, fresh=False, spent=Fraction(2))
+    assert again == Remembered(drawn, fresh=False, spent=Fraction(2), cap=Fraction(10))
     with pytest.raises(SecondSpace):
         store.remember("c" * 32, "2026-11", charge, never)
 
@@ -291,7 +291,7 @@ def test_a_draw_that_fails_leaves_nothing(store: SignalStore, failure: type[Base
         store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), fails)
     assert store.charges() == ()
     found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(4))
-    assert found == Remembered(signal(4), fresh=True, spent=Fraction(1))
+    assert found == Remembered(signal(4), fresh=True, spent=Fraction(1), cap=Fraction(10))
     assert len(store.charges()) == 1
 
 

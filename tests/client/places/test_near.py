@@ -32,8 +32,9 @@ from askew_client.places.on_axes import AxisErrand
 from askew_client.places.on_map import EARTH_RADIUS, MapAsker
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.named_place import AxisValues, Spot
-from askew_client.views.near import AxesCost, NearAnswer, NearQuote, PlaceCost
+from askew_client.views.near import AxesCost, NearAnswer, PlaceCost
 from askew_client.views.problems import Setback
+from askew_client.views.quote import Quote
 
 ITALIAN = Wishes(likes={"cuisine": {"italian": 30.0}})
 NOTHING_PASSES = Wishes(at_most={"price": -1.0})
@@ -198,13 +199,13 @@ async def test_a_small_collection_lowers_k_for_nobody_else(device: Device) -> No
 
 async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device: Device) -> None:
     fresh = await device.nearby.quote("places", BERLIN)
-    assert isinstance(fresh, NearQuote)
+    assert isinstance(fresh, Quote)
     assert fresh.cost.fresh
     assert device.signals.charges() == ()
     assert "10 km apart: odds change at most 16 times" in fresh.cost.words[0]
     device.nearby.add("home", BERLIN)
     known = await device.nearby.quote("places")
-    assert isinstance(known, NearQuote)
+    assert isinstance(known, Quote)
     assert not known.cost.fresh
     assert device.server.requests == []
 
@@ -284,7 +285,7 @@ async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
     first = await asked(device, "work")
     on_axes(device, epsilon=epsilon)
     again, quote = await asked(device, "work"), await device.nearby.quote("places", "work")
-    assert isinstance(quote, NearQuote)
+    assert isinstance(quote, Quote)
     assert again.sent == first.sent
     for cost in (again.cost, quote.cost):
         assert isinstance(cost, AxesCost)
@@ -313,7 +314,7 @@ async def test_another_space_on_axes_within_a_month_wants_a_yes(device: Device) 
     await asked(device, "work")
     on_axes(device, Axis("hour", "h", 0.0, 24.0, True, 6.0))
     quote = await device.nearby.quote("places", "work")
-    assert isinstance(quote, NearQuote)
+    assert isinstance(quote, Quote)
     assert quote.second_space
     assert isinstance(await refused(device, "work"), SecondSpace)
     await asked(device, "work", second_space=True)

@@ -12,7 +12,8 @@ from askew_client.tui.messages import Answered, Quoted, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.views.problems import Setback
-from askew_client.views.values import Answer, Connection, NoisePicture, Quote
+from askew_client.views.quote import Quote
+from askew_client.views.values import Answer, Connection, NoisePicture
 
 
 class AskWork(FrameScreen):

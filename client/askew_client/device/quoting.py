@@ -1,0 +1,101 @@
+"""Quotes of one device at one server: given, and used once, for the very question that they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from weakref import WeakSet
+
+from askew.errors import QuoteVoid
+from askew_client.device.model import Model
+from askew_client.places.asker import NearAsker
+from askew_client.settings.settings import ClientSettings
+from askew_client.views.quote import Price, Quote, Terms
+from askew_client.ways.choice import Taken
+from askew_client.ways.mechanism import mechanism_for
+
+_USED = "that price was used for a question already, or it is none of this device and this server"
+_FREE = (
+    "a question sends a signal now, and nothing left this device before; `quote` says what it "
+    "costs, and `ask(quoted=...)` asks"
+)
+
+
+class Quotes:
+    """What was shown and is not used yet. server: its address, which no server chooses.
+
+    Not safe for threads: quotes are shown and used between the steps of one event loop.
+    """
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+        self._open: WeakSet[Quote] = WeakSet()
+        self._free = False  # what was shown or done last: whether nothing left the device
+
+    def show(self, quote: Quote) -> Quote:
+        """A quote that may be used once from now on."""
+        self._open.add(quote)
+        self._free = quote.cost is None
+        return quote
+
+    def use(self, quote: Quote | None) -> Terms | None:
+        """What was shown, for one question. Raises QuoteVoid for a quote that was used, and for one
+        of another device. It is gone then, whatever becomes of the question.
+        """
+        if quote is None:
+            return None
+        if quote not in self._open:
+            raise QuoteVoid(_USED)
+        self._open.discard(quote)
+        return quote.terms
+
+    def settle(self, *, sends: bool, shown: Terms | None) -> None:
+        """Raises QuoteVoid for a question that was not shown and sends a signal, where nothing left
+        this device for the last one: the settings allow it, and nobody was told.
+        """
+        if shown is None and sends and self._free:
+            raise QuoteVoid(_FREE)
+        self._free = not sends
+
+    def of_tastes(self, model: Model, taken: Taken, slot: str) -> Terms:
+        """A question to a catalog, without what the ledger says. Raises as `mechanism_for`."""
+        card, settings = model.card, taken.settings
+        terms = Terms(
+            server=self.server,
+            authority=settings.authority,
+            mode=str(taken.way),
+            space_version=card.space.version,
+            collection="",
+            slot=slot,
+            edition=model.edition,
+            k=settings.k,
+        )
+        if not taken.asks:
+            return terms
+        mechanism = mechanism_for(card, settings)
+        loss = mechanism.privacy_loss(card.space.encoder.reach())
+        return replace(terms, mechanism=mechanism, one_rating=loss.epsilon_per_rating)
+
+    def of_place(
+        self, asker: NearAsker, settings: ClientSettings, place: object, slot: str, edition: str
+    ) -> Terms:
+        """A question near a place, but for what the ledger says of it."""
+        return Terms(
+            server=self.server,
+            authority=settings.authority,
+            mode="signal",
+            space_version=asker.space_version,
+            collection=asker.collection,
+            slot=slot,
+            edition=edition,
+            k=asker.k,
+            mechanism=asker.mechanism,
+            place=place,
+            handle=asker.handle,
+            region=settings.region,
+        )
+
+
+def covered(terms: Terms, shown: Terms | None) -> Callable[[Price], None] | None:
+    """What the ledger asks before it charges: raises QuoteVoid unless the very same was shown."""
+    return None if shown is None else lambda price: replace(terms, price=price).check(shown)

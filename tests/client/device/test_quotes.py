@@ -1,0 +1,283 @@
+"""What is charged and sent is what the person was shown, whatever changes in between."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import gc
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from client.device.test_ways import BUCKETS, POINT, SETTINGS, SHARED, Device
+from client.places.conftest import BERLIN, MUNICH
+from client.places.conftest import Device as PlaceDevice
+
+from askew.errors import QuoteVoid
+from askew.lattice import Lattice
+from askew.metric.position import Position
+from askew.privacy import SignalCharge
+from askew.signal import Signal
+from askew_client.device.nearby import Nearby
+from askew_client.ledger.store import SignalStore
+from askew_client.profile.named_place import Spot
+from askew_client.views.near import NearAnswer, PlaceCost
+from askew_client.views.problems import Setback, Trouble
+from askew_client.views.quote import Price, Quote, Terms
+from askew_client.views.values import Answer
+
+
+def another(value: object) -> object:
+    """Another value of the same kind."""
+    match value:
+        case bool():
+            return not value
+        case int() | Fraction():
+            return value + 1
+        case str():
+            return f"{value}2"
+        case SignalCharge():
+            return replace(value, epsilon=value.epsilon + 1)
+        case Position():
+            return MUNICH
+        case None:
+            return Fraction(1)
+    return None  # a mechanism: none
+
+
+async def shown(device: Device) -> Quote:
+    quote = await device.companion.quote()
+    assert isinstance(quote, Quote), quote
+    return quote
+
+
+async def refused(device: Device, quote: Quote | None) -> Setback:
+    """A question that is not asked, of which nothing is left."""
+    before = device.charges(), [*device.network.requests]
+    outcome = await device.companion.ask(quoted=quote)
+    assert isinstance(outcome, Setback), outcome
+    assert outcome.trouble is Trouble.QUOTE
+    assert (device.charges(), device.network.requests) == before
+    return outcome
+
+
+def told_otherwise(quote: Quote, name: str) -> None:
+    """The quote as it would be if this device had shown something else."""
+    terms, price = quote.terms, quote.terms.price
+    assert price is not None
+    if name in {each.name for each in fields(Price)}:
+        terms = replace(terms, price=replace(price, **{name: another(getattr(price, name))}))
+    else:
+        terms = replace(terms, **{name: another(getattr(terms, name))})
+    assert terms != quote.terms
+    object.__setattr__(quote, "terms", terms)
+
+
+PARTS = [each.name for kind in (Terms, Price) for each in fields(kind) if each.name != "price"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_every_part_of_a_quote_binds_a_question_about_titles(
+    tmp_path: Path, part: str
+) -> None:
+    """Planted bugs: each part left out of the comparison, one at a time."""
+    device = Device(tmp_path, BUCKETS)
+    quote = await shown(device)
+    told_otherwise(quote, part)
+    await refused(device, quote)
+    assert isinstance(await device.companion.ask(quoted=await shown(device)), Answer)
+
+
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [(each, "home") for each in PARTS] + [(each, BERLIN) for each in PARTS if each != "handle"],
+)
+async def test_every_part_of_a_quote_binds_a_question_near_a_place(
+    tmp_path: Path, part: str, place: str | Spot
+) -> None:
+    device = PlaceDevice(tmp_path)
+    device.nearby.add("home", BERLIN)
+    nearby, before = device.nearby, device.signals.charges()
+    quote = await nearby.quote("places", place)
+    assert isinstance(quote, Quote)
+    told_otherwise(quote, part)
+    outcome = await nearby.near("places", place, quoted=quote)
+    assert isinstance(outcome, Setback)
+    assert outcome.trouble is Trouble.QUOTE
+    assert (device.signals.charges(), device.server.requests) == (before, [])
+
+
+async def test_a_free_quote_ends_when_a_new_edition_proposes_a_signal(tmp_path: Path) -> None:
+    """Planted bug: a quote that binds its month alone. A timer fetches the edition, and what was
+    shown as "nothing leaves this device" is a signal with a charge.
+    """
+    device = Device(tmp_path, SHARED, BUCKETS)
+    quote = await shown(device)
+    assert (quote.cost, quote.way.name) == (None, "shared")
+    device.offers(BUCKETS)
+    await device.companion.connect()
+    outcome = await refused(device, quote)
+    assert outcome.text.startswith("the way of asking changed since the price was shown")
+    assert device.charges() == []
+    anew = await shown(device)
+    assert anew.fresh
+    assert isinstance(await device.companion.ask(quoted=anew), Answer)
+    assert len(device.charges()) == 1
+
+
+async def test_a_question_without_a_quote_does_not_turn_from_free_to_charged(
+    tmp_path: Path,
+) -> None:
+    """A library's `ask()` goes by the settings; a signal where nothing left before is shown first.
+    Planted bug: a loop of `ask()` that begins to send when an edition says so.
+    """
+    device = Device(tmp_path, SHARED, BUCKETS)
+    assert (await device.answer()).cost is None
+    device.offers(BUCKETS)
+    await device.companion.connect()
+    for _ in range(2):  # and not the next time either
+        assert "nothing left this device before" in (await refused(device, None)).text
+    assert (await shown(device)).fresh
+    assert (await device.answer()).cost is not None
+
+
+async def test_a_question_without_a_quote_goes_by_the_settings(tmp_path: Path) -> None:
+    device = Device(tmp_path, BUCKETS)
+    assert (await device.answer()).cost is not None
+    device.offers(POINT)
+    await device.companion.connect()
+    assert (await device.answer()).cost is not None
+    assert len(device.charges()) == 1
+
+
+async def test_a_quote_is_used_once(tmp_path: Path) -> None:
+    """Planted bugs: a quote that lasts; one that a question which failed gives back."""
+    device = Device(tmp_path, SHARED)
+    quote = await shown(device)
+    assert isinstance(await device.companion.ask(quoted=quote), Answer)
+    assert "used for a question already" in (await refused(device, quote)).text
+    sent = Device(tmp_path / "other", BUCKETS)
+    quote = await shown(sent)
+    sent.network.answers = (8, 8)  # not an answer: it names an item twice
+    assert isinstance(await sent.companion.ask(quoted=quote), Setback)
+    charges = sent.charges()
+    assert len(charges) == 1
+    assert "used for a question already" in (await refused(sent, quote)).text
+    again = await shown(sent)
+    assert not again.fresh
+
+
+async def test_two_questions_at_once_do_not_share_a_quote(tmp_path: Path) -> None:
+    device = Device(tmp_path, BUCKETS)
+    quote = await shown(device)
+    both = await asyncio.gather(*[device.companion.ask(quoted=quote) for _ in range(2)])
+    assert [isinstance(each, Answer) for each in both] == [True, False]
+    assert len(device.network.requests) == 1
+
+
+async def test_a_quote_of_another_device_or_server_counts_for_nothing(tmp_path: Path) -> None:
+    mine, other = Device(tmp_path / "1", BUCKETS), Device(tmp_path / "2", BUCKETS)
+    await shown(mine)
+    await refused(mine, await shown(other))
+
+
+async def test_quotes_that_say_the_same_are_used_one_by_one(tmp_path: Path) -> None:
+    """Planted bug: quotes that are kept by what they say, so that the first takes the second with
+    it when nobody holds it any more.
+    """
+    device = Device(tmp_path, SHARED)
+    first, second = await shown(device), await shown(device)
+    assert first.terms == second.terms
+    del first
+    gc.collect()
+    assert isinstance(await device.companion.ask(quoted=second), Answer)
+
+
+async def test_nothing_is_fetched_between_showing_and_asking(tmp_path: Path) -> None:
+    """Planted bug: a quote of an edition that is out of date by now fetches the next one."""
+    device = Device(tmp_path, BUCKETS)
+    day = datetime.date(2026, 11, 21)
+    device.companion._today = lambda: day
+    quote = await shown(device)
+    day += datetime.timedelta(days=400)
+    assert "must be fetched first" in (await refused(device, quote)).text
+
+
+async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) -> None:
+    """Planted bug: what the ledger says is compared before the transaction that charges."""
+    device = Device(tmp_path, BUCKETS)
+    quote = await shown(device)
+    other = SignalStore(device.ledger, SETTINGS.caps)
+    bent = Signal("ab" * 16, Lattice.for_epsilon(Fraction(1)), (1, 2))
+    other.remember("ab" * 16, "2026-11", SignalCharge(Fraction(1)), lambda: bent)
+    assert "what the ledger says changed" in (await refused(device, quote)).text
+
+
+async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> None:
+    device = Device(tmp_path, BUCKETS)
+    for change in (
+        {"lifetime_cap": Fraction(500)},
+        {"monthly_cap": Fraction(33)},
+        {"authority": "/another.pem"},
+        {"way": "signal"},
+        {"way": "shared"},
+    ):
+        device.companion.configure(SETTINGS)
+        quote = await shown(device)
+        device.companion.configure(replace(SETTINGS, **change))
+        await refused(device, quote)
+    assert device.charges() == []
+
+
+# Places
+
+
+async def quoted(nearby: Nearby, place: str | Spot) -> Quote:
+    quote = await nearby.quote("places", place)
+    assert isinstance(quote, Quote), quote
+    return quote
+
+
+async def voided(device: PlaceDevice, nearby: Nearby, place: str | Spot, quote: Quote) -> None:
+    before = device.signals.charges(), [*device.server.requests]
+    outcome = await nearby.near("places", place, quoted=quote)
+    assert isinstance(outcome, Setback)
+    assert outcome.trouble is Trouble.QUOTE
+    assert "52.5" not in outcome.text
+    assert (device.signals.charges(), device.server.requests) == before
+
+
+async def test_a_quote_near_a_position_is_of_that_position_and_one_charge(tmp_path: Path) -> None:
+    """Planted bugs: a quote for one spot that serves another; one quote for two draws."""
+    device = PlaceDevice(tmp_path)
+    nearby = device.nearby
+    quote = await quoted(nearby, BERLIN)
+    await voided(device, nearby, MUNICH, quote)
+    quote = await quoted(nearby, BERLIN)
+    assert isinstance(await nearby.near("places", BERLIN, quoted=quote), NearAnswer)
+    assert len(device.signals.charges()) == 1
+    await voided(device, nearby, BERLIN, quote)
+
+
+async def test_a_place_that_has_moved_is_not_the_one_that_was_quoted(tmp_path: Path) -> None:
+    device = PlaceDevice(tmp_path)
+    nearby = device.nearby
+    nearby.add("home", BERLIN)
+    quote = await quoted(nearby, "home")
+    nearby.move("home", MUNICH)
+    await voided(device, nearby, "home", quote)
+
+
+async def test_a_price_that_was_shown_for_a_place_is_the_one_that_is_charged(
+    tmp_path: Path,
+) -> None:
+    """Planted bug: a price for one region or level, and a draw in another."""
+    device = PlaceDevice(tmp_path)
+    nearby = device.nearby
+    price = nearby.price()
+    nearby.configure(replace(device.settings, level="district"))
+    with pytest.raises(QuoteVoid, match="what a position costs"):
+        nearby.add("home", BERLIN, price)
+    assert (device.signals.charges(), nearby.places()) == ((), ())
+    assert isinstance(nearby.add("home", BERLIN, nearby.price()).cost, PlaceCost)
