@@ -20,7 +20,8 @@ from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportEr
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.near import NearAnswer
-from askew_client.views.values import Answer, Quote
+from askew_client.views.quote import Quote
+from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,6 +28,7 @@ WHAT_LEAVES: Final = (
 )
 NOTHING_LEAVES: Final = "Nothing leaves this device when you ask."
 NOTHING_RATED: Final = "You have rated nothing of this catalog: this is what anybody would get."
+CHANGED: Final = "This is not what was shown before, so nothing was drawn, charged or sent."
 SECOND_SPACE: Final = (
     "This month has a signal for another feature space already. A server can make a new space "
     "whenever it likes, and a second signal tells more about you. Ask all the same?"
@@ -95,6 +96,14 @@ def quote(price: Quote) -> Text:
     if price.second_space:
         text.append(" It is this month's second space: you are asked first.", "bold")
     return text
+
+
+def shall_i(price: Quote, *, again: bool) -> str:
+    """A price as a question. again: another one was shown before it."""
+    head = f"{CHANGED}\n" if again else ""
+    costs = quote(price).plain.strip() if price.cost else NOTHING_LEAVES
+    warning = f"\n{SECOND_SPACE}" if price.second_space else "\nAsk?"
+    return f"{head}{costs}{warning}"
 
 
 def outcome(answer: Answer) -> Text:

@@ -101,9 +101,11 @@ class Quoted(Message):
 
 @dataclass(repr=False)
 class Answered(Message):
-    """What became of a question, and the picture of its noise where there was one."""
+    """What became of a question, and the picture of its noise where there was one. None: the
+    person did not want it at this price.
+    """
 
-    outcome: Answer | Setback
+    outcome: Answer | Setback | None
     noise: NoisePicture | None = None
 
 

@@ -32,7 +32,10 @@ class Rated:
 
 @dataclass(frozen=True)
 class PastAnswer:
-    """One earlier answer, as it is kept on the device and nowhere else. when is a local day."""
+    """One earlier answer, as it is kept on the device and nowhere else.
+
+    when is a local day; slot is of the signal that was sent, "" where none was.
+    """
 
     when: datetime.date = field(repr=False)
     slot: str = field(repr=False)

@@ -120,7 +120,7 @@ def left(answer: Answer) -> Departure:
 
 
 def price(told: Answer | Quote) -> Cost:
-    assert told.cost is not None
+    assert isinstance(told.cost, Cost)
     return told.cost
 
 
@@ -194,7 +194,7 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     ledger = quote.terms.price
     assert ledger is not None
     assert price(quote).spent == ledger.spent == ledger.spent_this_slot == 0
-    assert (ledger.lifetime_cap, ledger.monthly_cap) == (192, 32)
+    assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(16), Fraction(32))
     assert (device.network.calls, device.signals.charges()) == (FETCHED, ())
 
 

@@ -8,6 +8,7 @@ import gc
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client.device.test_ways import BUCKETS, POINT, SETTINGS, SHARED, Device
@@ -67,9 +68,11 @@ def told_otherwise(quote: Quote, name: str) -> None:
     terms, price = quote.terms, quote.terms.price
     assert price is not None
     if name in {each.name for each in fields(Price)}:
-        terms = replace(terms, price=replace(price, **{name: another(getattr(price, name))}))
+        other: Any = {name: another(getattr(price, name))}
+        terms = replace(terms, price=replace(price, **other))
     else:
-        terms = replace(terms, **{name: another(getattr(terms, name))})
+        other = {name: another(getattr(terms, name))}
+        terms = replace(terms, **other)
     assert terms != quote.terms
     object.__setattr__(quote, "terms", terms)
 
@@ -216,13 +219,14 @@ async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) 
 
 async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> None:
     device = Device(tmp_path, BUCKETS)
-    for change in (
+    changes: tuple[dict[str, Any], ...] = (
         {"lifetime_cap": Fraction(500)},
         {"monthly_cap": Fraction(33)},
         {"authority": "/another.pem"},
         {"way": "signal"},
         {"way": "shared"},
-    ):
+    )
+    for change in changes:
         device.companion.configure(SETTINGS)
         quote = await shown(device)
         device.companion.configure(replace(SETTINGS, **change))

@@ -200,13 +200,14 @@ async def test_a_small_collection_lowers_k_for_nobody_else(device: Device) -> No
 async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(device: Device) -> None:
     fresh = await device.nearby.quote("places", BERLIN)
     assert isinstance(fresh, Quote)
-    assert fresh.cost.fresh
+    assert isinstance(fresh.cost, PlaceCost)
+    assert fresh.fresh
     assert device.signals.charges() == ()
     assert "10 km apart: odds change at most 16 times" in fresh.cost.words[0]
     device.nearby.add("home", BERLIN)
     known = await device.nearby.quote("places")
     assert isinstance(known, Quote)
-    assert not known.cost.fresh
+    assert not known.fresh
     assert device.server.requests == []
 
 

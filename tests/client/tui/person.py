@@ -35,6 +35,7 @@ from askew_client.transport.held import FetchedAnew
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.tui.app import AskewApp
+from askew_client.tui.screens.confirm import ConfirmScreen
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
@@ -149,7 +150,10 @@ class Person:
 
     async def press(self, *keys: str) -> None:
         """Press keys, and wait for what they start."""
-        await self.pilot.press(*keys)
+        for key in keys:
+            await self.pilot.press(key)
+            if key[1:].isdigit():  # another screen: who presses on has seen it
+                await self.settled()
         await self.settled()
 
     async def ask_in_vain(self) -> None:
@@ -169,7 +173,7 @@ class Person:
         await self.settled()
 
     async def settled(self) -> None:
-        """Wait for all that is under way, but for what never ends."""
+        """Wait for all that is under way, but for what never ends, or waits for the person."""
         await self.pilot.pause()
         while any(self._ends(worker) for worker in self.app.workers):
             await self.pilot.pause(0.005)
@@ -179,7 +183,8 @@ class Person:
         """What is private waits, too, while a connection is open."""
         device = self.app.companion
         connected = device is not None and device._network.guard.connected
-        silent = self.network.silent and (connected or worker.group == "ask")
+        asks = isinstance(self.app.screen, ConfirmScreen) and worker.group == "ask"
+        silent = asks or (self.network.silent and (connected or worker.group == "ask"))
         return not worker.is_finished and worker.group != "live" and not silent
 
     def sees(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import SETTINGS, Device, Person
@@ -22,7 +22,6 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.device.device import Companion
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.number_lines import NumberLines
@@ -71,7 +70,8 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
 
 async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(rated: Device) -> None:
     async with rated.opened() as person:
-        await person.press("f3", "enter", "a")
+        await person.press("f3", "enter")
+        await person.press("a")
         person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 8 of 48")
     first, again = rated.network.asked
     assert first == again
@@ -127,22 +127,53 @@ async def test_the_price_is_shown_before_anything_is_sent(rated: Device) -> None
         person.reads("sends the signal of 2026-11 again, for nothing")
 
 
-async def test_a_month_that_ends_after_the_price_was_shown_is_not_charged(
-    rated: Device, monkeypatch: pytest.MonkeyPatch
+async def asks_first(person: Person) -> None:
+    """Press the key of a question, and wait until the app shows what it would cost."""
+    await person.pilot.press("a")
+    while not isinstance(person.app.screen, ConfirmScreen):
+        await person.pilot.pause()
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["price on the screen", "answer over it"])
+@pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
+async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_alone(
+    rated: Device, yes: bool, answered: bool
 ) -> None:
-    """Planted bug: a question that is not of its quote's month."""
-    ask = Companion.ask
-
-    async def after_the_month(companion: Companion, **said: Any) -> object:
+    """Planted bugs: a question that is not of its quote's month; a price of another month that is
+    taken in silence, behind the answer that hides it.
+    """
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3", *("a" if answered else ""))
+        before = [charge.slot for charge in rated.signals.charges()]
         rated.today = datetime.date(2026, 12, 1)
-        return await ask(companion, **said)
+        await asks_first(person)
+        person.reads("Asking draws the signal of 2026-12 and costs", "8 between any two people")
+        assert person.shows("not what was shown before") is not answered
+        assert [charge.slot for charge in rated.signals.charges()] == before
+        await person.press("y" if yes else "n")
+        person.reads("Drawn just now" if yes else "not asked: nothing was drawn, charged or sent")
+    charged = [charge.slot for charge in rated.signals.charges()]
+    assert charged == [*before, *(["2026-12"] if yes else [])]
 
-    async with rated.opened() as person:
-        await person.press("f3", "a")
-        monkeypatch.setattr(Companion, "ask", after_the_month)
-        await person.press("a")
-        person.reads("Sent again, free: it is the signal of 2026-11.")
-    assert [charge.slot for charge in rated.signals.charges()] == ["2026-11"]
+
+async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
+    rated: Device,
+) -> None:
+    """The app said "Nothing leaves this device", a timer fetched an edition, and one key charged.
+    Planted bug: a price that is asked for and taken with the same key.
+    """
+    rated.settings = replace(SETTINGS, way="auto")
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f3")
+        person.reads("Nothing leaves this device when you ask.")
+        device = person.app.companion
+        assert device is not None
+        device.configure(SETTINGS)  # as if a new card proposed a signal by these very settings
+        await asks_first(person)
+        person.reads("not what was shown before", "Asking draws the signal of 2026-11")
+        assert (rated.network.asked, rated.signals.charges()) == ([], ())
+        await person.press("n")
+        assert (rated.network.asked, rated.signals.charges()) == ([], ())
 
 
 @pytest.mark.parametrize(("yes", "asked"), [(True, 2), (False, 1)], ids=["yes", "no"])
@@ -157,9 +188,7 @@ async def test_a_second_space_in_one_month_is_asked_about_first(
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f3")
         person.reads("second space")
-        await person.pilot.press("a")
-        while not isinstance(person.app.screen, ConfirmScreen):
-            await person.pilot.pause()
+        await asks_first(person)
         person.reads("another feature space already")
         assert len(rated.signals.charges()) == 1
         await person.press("y" if yes else "n")
@@ -228,7 +257,9 @@ async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
     async with rated.opened() as person:
         rated.network.unreachable = None
         await person.press("f3")
-        await person.press("a")
+        await asks_first(person)  # no price was on the screen
+        person.reads("Asking draws the signal of 2026-11")
+        await person.press("y")
         person.reads("◀ your pick")
         await person.press("f2")
         person.reads("12 found", "◂", "▸")

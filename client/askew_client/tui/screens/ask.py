@@ -20,6 +20,7 @@ from askew_client.tui.widgets.number_lines import SENT, TRUE, NumberLines
 from askew_client.tui.widgets.result_list import ResultList
 from askew_client.tui.widgets.window import Window
 from askew_client.views.problems import Setback
+from askew_client.views.quote import Quote
 from askew_client.views.values import Answer, Connection, Departure, NoisePicture
 from askew_client.views.ways import TakenWay
 
@@ -40,6 +41,8 @@ class AskScreen(AskWork):
     ]
 
     _way: TakenWay | None = None
+    _shown: Quote | None = None  # the price that stands on the screen, until it is used
+    _sends = False  # whether what was shown or answered last sends a signal
 
     def body(self) -> ComposeResult:
         """What leaves on the left, what comes of it on the right."""
@@ -78,6 +81,13 @@ class AskScreen(AskWork):
         """Settings and ledger may have changed on another screen."""
         self.quote()
 
+    def _show_price(self, quote: Quote) -> None:
+        """Only a price that can be seen is one that was shown."""
+        price = self.query_one("#price", Static)
+        price.update(ask_words.quote(quote))
+        if price.display and not self.has_class("-waiting"):
+            self._shown, self._sends = quote, quote.cost is not None
+
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         super()._show_connection(connection)
         self.quote()
@@ -86,7 +96,7 @@ class AskScreen(AskWork):
         """Show the price before anything is sent, or that nothing would be."""
         quote, companion = message.quote, self.desk.companion
         self._way = quote.way
-        self.query_one("#price", Static).update(ask_words.quote(quote))
+        self._show_price(quote)
         self.query_one("#way", Static).update(ask_words.way(quote.way))
         if companion is not None:
             asks, k = quote.way.asks, companion.settings.k
@@ -104,10 +114,11 @@ class AskScreen(AskWork):
         if self.desk.companion is None:
             self._say("one moment: the device is opening its files")
             return
-        self._show_connection(None)
+        self.query_one(Notice).hush()
         self._say("asking ...  Esc stops")
         self.set_class(True, "-waiting")
-        self.ask()
+        shown, self._shown = self._shown, None
+        self.ask(shown, sends=self._sends)
 
     def action_accept(self) -> None:
         """Say yes to a proposal that costs more than the settings, after a question."""
@@ -127,6 +138,7 @@ class AskScreen(AskWork):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
             self._say("stopped; a signal once drawn is sent again, for nothing more")
+            self.quote()
 
     def leave(self) -> None:
         """Another screen: a question under way is stopped."""
@@ -138,13 +150,17 @@ class AskScreen(AskWork):
             return
         self.set_class(False, "-waiting")
         match message.outcome:
+            case None:
+                self._say("not asked: nothing was drawn, charged or sent")
             case Answer() as answer:
+                self._sends = answer.cost is not None
                 self._show_answer(answer)
                 self._show_glow(message.noise, answer.departure)
             case Setback() as setback:
                 self._show_setback(setback)
         self.desk.learn_connection()
         self.desk.read_budget()
+        self.quote()
 
     # What it shows
 

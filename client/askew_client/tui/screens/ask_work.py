@@ -11,7 +11,7 @@ from askew_client.tui.keeping import use_settings
 from askew_client.tui.messages import Answered, Quoted, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.views.problems import Setback
+from askew_client.views.problems import Setback, Trouble
 from askew_client.views.quote import Quote
 from askew_client.views.values import Answer, Connection, NoisePicture
 
@@ -20,20 +20,32 @@ class AskWork(FrameScreen):
     """The half of the screen that never touches a widget."""
 
     @work(exclusive=True, group="ask")
-    async def ask(self) -> None:
-        """Ask, and bring the answer. Asking again stops the question before."""
+    async def ask(self, shown: Quote | None, *, sends: bool) -> None:
+        """Ask on the terms that the screen shows, and bring the answer. Asking again stops the
+        question before.
+
+        shown: None where no price stands on the screen. What then draws a signal, or sends one
+        where (sends) none left before, is shown first; and so is whatever took the place of a price
+        that is void.
+        """
         companion = self.desk.companion
         if companion is None:
             return
-        quote = await companion.quote()
-        told = quote if isinstance(quote, Quote) else None
-        second = told is not None and told.second_space
-        if told is not None:
-            self.post_message(Quoted(told))
-        if second:
-            question = ConfirmScreen(ask_words.SECOND_SPACE, "Ask")
-            second = await self.app.push_screen_wait(question)
-        outcome = await companion.ask(second_space=second, quoted=told)
+        outcome: Answer | Setback | None = None
+        if shown is not None and not shown.second_space:
+            outcome = await companion.ask(quoted=shown)
+        while outcome is None or _is_void(outcome):
+            quote = await companion.quote()
+            if isinstance(quote, Setback):
+                outcome = quote
+                break
+            self.post_message(Quoted(quote))
+            if outcome or quote.fresh or (quote.cost is not None and not sends):
+                words = ask_words.shall_i(quote, again=outcome is not None)
+                if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
+                    self.post_message(Answered(None))
+                    return
+            outcome = await companion.ask(second_space=quote.second_space, quoted=quote)
         noise: NoisePicture | Setback | None = None
         if isinstance(outcome, Answer) and outcome.cost is not None:
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
@@ -57,3 +69,8 @@ class AskWork(FrameScreen):
         if isinstance(kept, Setback):
             self.post_message(Refused(kept))
         self.quote()
+
+
+def _is_void(outcome: Answer | Setback) -> bool:
+    """Whether something else was shown than would be asked now, and so nothing was."""
+    return isinstance(outcome, Setback) and outcome.trouble is Trouble.QUOTE

@@ -105,7 +105,7 @@ def _line(past: PastAnswer) -> Text:
 def _page(past: PastAnswer) -> Text:
     page = Text()
     page.append(f"{past.when:%-d %B %Y}", "bold")
-    page.append(f", with the signal of {past.slot}\n\n")
+    page.append(f", with the signal of {past.slot}\n\n" if past.slot else ", nothing was sent\n\n")
     for place, label in enumerate(past.labels, 1):
         mark = "  ◀ your pick" if label == past.picked else ""
         page.append(f"{place:>3}  {label}{mark}\n", "bold" if mark else "")
