@@ -63,7 +63,7 @@ async def test_a_named_value_asks_a_ring(tmp_path: Path, hour: float) -> None:
         quote = await client.near_quote("posts", "morning")
         first = await client.near("posts", "morning")
         again = await client.near("posts", "morning")
-    assert (quote.cost.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
+    assert (quote.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
     assert first.results == again.results
     assert 0 <= first.sent[0] < 24
     assert all(each.distance <= 12 for each in first.results)
