@@ -315,7 +315,11 @@ class TransportError(AskewError):
 
 
 class Unreachable(TransportError):
-    """No connection to the server."""
+    """No connection to the server. Attribute: why, in words, or "" where nobody answered."""
+
+    def __init__(self, text: str = "", why: str = "") -> None:
+        super().__init__(f"{text}: {why}" if why else text)
+        self.why = why
 
 
 class TooSlow(TransportError):

@@ -53,7 +53,6 @@ async def _findings(config: Config) -> list[Finding]:
 
 
 async def _server(config: Config) -> AsyncIterator[Finding]:
-    from askew_client.demo.server import wait_until_healthy
     from askew_client.device.doctor import Finding
     from askew_client.transport.grpc import GrpcTransport
     from askew_client.views.problems import setback_of
@@ -62,7 +61,7 @@ async def _server(config: Config) -> AsyncIterator[Finding]:
         settings = config.settings
         network = GrpcTransport(config.server, settings.timeout, settings.authority)
         async with network:
-            await wait_until_healthy(network.channel, settings.timeout)
+            await network.check_health()
         yield Finding("server", "ok", f"{config.server} is healthy")
         for finding in await _space(network, config):
             yield finding

@@ -15,7 +15,7 @@ from typing import Self
 import grpc
 import grpc.aio
 
-from askew.errors import Malformed, ParameterError
+from askew.errors import Malformed, ParameterError, Unreachable
 from askew.model_card import MAX_PAYLOAD
 from askew.randomness import SystemBits
 from askew.wire import status
@@ -34,6 +34,7 @@ _OPTIONS = [
     ("grpc.enable_http_proxy", 0),  # a proxy would see when the device asks
     ("grpc.use_local_subchannel_pool", 1),  # a channel that is closed keeps no connection
 ]
+_HEALTH, _SERVING = "/grpc.health.v1.Health/Check", b"\x08\x01"  # HealthCheckResponse(SERVING)
 _LOOKS, _BETWEEN = 200, 0.0005  # how often, and seconds: for gRPC to close a descriptor
 
 
@@ -91,8 +92,16 @@ class GrpcTransport(Calls):
         if self._channel is None:
             async with self:
                 return await self.call(method, request)
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
-        call = self._channel.unary_unary(f"/{_SERVICE}/{method}")
+        return await self._answer(self._channel, f"/{_SERVICE}/{method}", request)
+
+    async def check_health(self) -> None:
+        """Raises a TransportError for a server that does not say that it serves."""
+        reply = await self._answer(self.channel, _HEALTH, b"")
+        if reply != _SERVING:
+            raise Unreachable(f"{self._target} is up", "it does not serve now")
+
+    async def _answer(self, channel: grpc.aio.Channel, method: str, request: bytes) -> bytes:
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None] = channel.unary_unary(method)
 
         async def send(seconds: float) -> bytes | None:
             return await call(request, timeout=seconds)

@@ -24,6 +24,7 @@ from askew.errors import (
     ShelfError,
     StaleSpace,
     TransportError,
+    Unreachable,
     VaultError,
     WireError,
     WishError,
@@ -94,6 +95,8 @@ def setback_of(error: AskewError) -> Setback:
     trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
     if isinstance(error, OtherKind) and error.places:
         hint = "`askew near` asks this server, for what is near a place."
+    if isinstance(error, Unreachable) and error.why:
+        hint = "Is this the address that you mean, and `authority` the file of its certificates?"
     next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
     day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
     return Setback(trouble, str(error), hint, error, day)

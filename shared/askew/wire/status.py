@@ -103,8 +103,7 @@ def error_of(
         case grpc.StatusCode.NOT_FOUND:
             return NotFound("collection, release, data set or budget")
         case grpc.StatusCode.UNAVAILABLE:
-            why = why_unreachable(details or "")
-            return Unreachable(f"no connection to {server}" + (f": {why}" if why else ""))
+            return Unreachable(f"no connection to {server}", why_unreachable(details or "") or "")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TooSlow(f"{server} did not answer in time")
         # CANCELLED is gRPC's own, where too many wait in it.

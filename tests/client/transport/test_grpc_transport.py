@@ -326,3 +326,33 @@ async def test_a_server_of_something_else_is_an_error() -> None:
     async with serving() as target, GrpcTransport(target, LONG) as network:
         with pytest.raises(ServerFailed, match=f"^{target} does not answer this kind of question$"):
             await network.metric_card()
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(b"\x08\x01", ""), (b"\x08\x02", "does not serve"), (b"", "does not serve")],
+    ids=["serving", "not serving", "unknown"],
+)
+async def test_health_is_what_the_server_says(status: bytes, said: str) -> None:
+    """By the bytes of grpc.health.v1. Planted bug: any answer is a healthy one."""
+
+    async def check(_: bytes, __: Context) -> bytes:
+        return status
+
+    server = grpc.aio.server()
+    handler = grpc.unary_unary_rpc_method_handler(check)
+    name = "grpc.health.v1.Health"
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(name, {"Check": handler}),)
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with GrpcTransport(f"127.0.0.1:{port}", LONG) as network:
+            if said:
+                with pytest.raises(Unreachable, match=said):
+                    await network.check_health()
+            else:
+                await network.check_health()
+    finally:
+        await server.stop(None)

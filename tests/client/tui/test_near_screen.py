@@ -226,6 +226,28 @@ async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person
     assert spent(near) == place.cost.epsilon_per_km  # type: ignore[union-attr]
 
 
+async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
+    near: Near,
+) -> None:
+    """The map is there while one types. Planted bug: the first town of the name is taken."""
+    async with near.opened() as person:
+        await person.press("n")
+        screen = person.app.screen
+        screen.query_one("#name", Input).value = "home"
+        screen.query_one("#position", Input).value = "London"
+        await person.click("#keep")
+        person.reads("There are 2 towns", "London: 51.51, -0.13", "London: 42.98")
+        assert spent(near) == 0
+        screen.query_one("#position", Input).value = "köln"
+        await person.press("tab")
+        cursor = screen.query_one(PlacePicker).scene.cursor
+        assert cursor is not None
+        assert (cursor.latitude, cursor.longitude) == pytest.approx((50.93, 6.95), abs=1e-6)
+        await person.click("#keep")
+    (place,) = near.companion.nearby.places()
+    assert place.true == (50.93, 6.95)
+
+
 async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund(
     at_home: Near,
 ) -> None:
@@ -352,6 +374,8 @@ def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
     for text in ("50.94, 6.96", "50.94 6.96", " 50.94,6.96 "):
         assert position_typed(text) == Position(50.94, 6.96)
     assert position_typed(words_of(HOME)) == HOME
+    assert position_typed("berlin") == Position(52.52, 13.41)
+    assert position_typed("London", "CA") == Position(42.98, -81.23)
     for text in ("", "50.9412", "50.9412, x", "50.9412, 6.9, 3", "nan, 6.9412", "6.9412, 250.9412"):
         with pytest.raises(PlaceError) as raised:
             position_typed(text)
