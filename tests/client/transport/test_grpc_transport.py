@@ -340,7 +340,7 @@ async def test_health_is_what_the_server_says(status: bytes, said: str) -> None:
         return status
 
     server = grpc.aio.server()
-    handler = grpc.unary_unary_rpc_method_handler(check)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(check)
     name = "grpc.health.v1.Health"
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(name, {"Check": handler}),)
