@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 import click
@@ -137,19 +138,30 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     from askew_server.counting.key_store import stored_key
     from askew_server.ledger import Ledger
     from askew_server.release.analyst_desk import AnalystDesk
-    from askew_server.release.job import ReleaseJob
+    from askew_server.release.job import Beat, ReleaseJob
     from askew_server.release.selectors import MIN_KBAR
 
+    stopping, answering = Event(), Lock()
     book = stack.enter_context(Ledger(place.ledger, place.anchor_path))
+    stack.callback(_over, answering)  # whoever is answered stores it before the ledger is closed
     book.dataset(dataset)
     warn_of_sharers(book, dataset, offer.events)
     engine = stack.enter_context(opened_engine(place))
+    stack.callback(stopping.set)
     require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
     if is_text_file(offer.source.events):
         with opened_engine(place) as once:  # its own engine: what it looks through is all it counts
             once.mark(offer.source.events, bytes(KEY_BYTES))
     count = EventCounter(engine, stored_key(place.bounding_key_path))
-    return AnalystDesk(book, {dataset: offer}, ReleaseJob(book, count, SystemBits()))
+    beat = Beat(time.monotonic, stopping.wait)
+    job = ReleaseJob(book, count, SystemBits(), beat=beat, wait=stopping.wait)
+    return AnalystDesk(book, {dataset: offer}, job, answering)
+
+
+def _over(answering: Lock) -> None:
+    """Waits until nobody is answered."""
+    with answering:
+        pass
 
 
 def _offer(place: Workplace, analysts: Analysts) -> Offer:

@@ -1,12 +1,15 @@
 """The SQL of counting: written once, in DuckDB's dialect, and carried to the others by SQLGlot.
 
 Units with more than Delta items are few in most logs, so only these are ordered: everybody is
-counted, and what their units may not keep is taken off again. The order within a unit is
-hash(unit) * hash(item) modulo a prime, then the item, where the hash is MD5 under the secret, which
-every dialect has. Each id is hashed once, not each pair, and the sort sees numbers instead of text.
-The order spreads the choice evenly, no more: privacy needs only that it looks at one unit's own
-items. Two units may have one hash; their `twin` number keeps them apart, so that the bound holds
-for every key.
+counted, and what their units may not keep is taken off again. The first unit is ordered with them,
+whatever it has, and loses nothing that it may keep: where there are none, an engine leaves out the
+join of all pairs, and the time would tell whether one person has one item more than the bound.
+
+The order within a unit is hash(unit) * hash(item) modulo a prime, then the item, where the hash is
+MD5 under the secret, which every dialect has. Each id is hashed once, not each pair, and the sort
+sees numbers instead of text. The order spreads the choice evenly, no more: privacy needs only that
+it looks at one unit's own items. Two units may have one hash; their `twin` number keeps them apart,
+so that the bound holds for every key.
 
 All of that looks at the pairs several times, and what is taken off must be what was counted. So it
 is for engines that keep the pairs (MATERIALIZED). Spark and ClickHouse read the events anew each
@@ -46,12 +49,16 @@ WITH pairs AS MATERIALIZED ({pairs}),
 items AS (
   SELECT pairs.item AS item, {item_hash} AS hash, COUNT(*) AS n FROM pairs GROUP BY pairs.item
 ),
+first AS (
+  SELECT pairs.unit AS unit FROM pairs ORDER BY pairs.unit LIMIT 1
+),
 heavy AS (
   SELECT units.unit AS unit, units.hash AS hash,
     ROW_NUMBER() OVER (PARTITION BY units.hash ORDER BY units.unit) AS twin
   FROM (
     SELECT pairs.unit AS unit, {unit_hash} AS hash
-    FROM pairs GROUP BY pairs.unit HAVING COUNT(*) > {bound}
+    FROM pairs GROUP BY pairs.unit
+    HAVING COUNT(*) > {bound} OR pairs.unit = (SELECT first.unit FROM first)
   ) AS units
 ),
 placed AS (

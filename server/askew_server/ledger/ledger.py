@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,6 +19,7 @@ from typing import Self
 from askew.errors import LedgerError, LedgerFrozen, ParameterError
 from askew.odometer import Answered, PayWhatYouGet, PrivacyBudget
 from askew.privacy import ApproximateDP, NeighboringRelation
+from askew_server.folder_lock import locked
 from askew_server.ledger import acts, reading
 from askew_server.ledger.entry import Entry
 from askew_server.ledger.records import (
@@ -25,8 +31,10 @@ from askew_server.ledger.records import (
     StoredRelease,
     check_name,
 )
+from askew_server.ledger.storage import storage_errors
 from askew_server.ledger.store import Store
 
+_LOOK_AGAIN = 0.05  # seconds between two looks at whether a key's turn is over
 _PATIENCE = 10.0  # seconds to wait for another process
 
 
@@ -40,6 +48,7 @@ class Ledger:
 
     def __init__(self, path: Path, anchor_path: Path, *, patience: float = _PATIENCE) -> None:
         """Open or make it, and verify all of it. A frozen ledger opens, for reading."""
+        self._path = path
         self._store = Store(path, anchor_path, patience)
 
     def __enter__(self) -> Self:
@@ -123,6 +132,31 @@ class Ledger:
             return acts.add_charge(entry, request)
 
         return self._store.append(find, spend)
+
+    @contextmanager
+    def turn(
+        self, request: ChargeRequest, wait: Callable[[float], object] = time.sleep
+    ) -> Iterator[None]:
+        """One caller at a time for a key, of all programs on this machine: the next one finds what
+        the first has stored. It ends with its process, so a dead charge is waited for by nobody.
+
+        wait: between two looks; what it returns ends the waiting if it is true, with a LedgerError.
+        """
+        names = (request.dataset, request.principal, request.key)
+        mark = sha256(repr(names).encode()).hexdigest()[:16]
+        folder = self._path.with_name(f"{self._path.name}.asked-{mark}")
+        with storage_errors(self._path):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            while (held := locked(folder)) is None:
+                if wait(_LOOK_AGAIN):
+                    raise LedgerError("the program is stopping")
+                folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                folder.rmdir()
+            os.close(held)
 
     def foresee(self, request: ChargeRequest) -> StoredRelease | None:
         """What `charge` would give back without a spend, or None where it would spend.

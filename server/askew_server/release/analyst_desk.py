@@ -34,11 +34,22 @@ _REASONS: dict[type[AskewError], str] = {
 class AnalystDesk:
     """What analysts may ask of the data sets on offer. Safe for several threads."""
 
-    def __init__(self, ledger: Ledger, offers: Mapping[str, Offer], job: ReleaseJob) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        offers: Mapping[str, Offer],
+        job: ReleaseJob,
+        one_at_a_time: Lock | None = None,
+    ) -> None:
+        """job: with a `Beat`, where the time of an answer is seen. one_at_a_time: held while a
+        question is answered.
+        """
         self._ledger = ledger
         self._offers = dict(offers)
         self._job = job
-        self._one_at_a_time = Lock()  # an engine is one connection, and a count is heavy
+        self._one_at_a_time = (
+            one_at_a_time or Lock()
+        )  # an engine is one connection, and a count is heavy
 
     def check(self) -> None:
         """Raises LedgerError where the budgets on offer cannot be read."""
@@ -64,6 +75,8 @@ class AnalystDesk:
         plan = AnalystPlan(question, version, budget.terms, self._offers[question.dataset])
         try:
             with self._one_at_a_time:
+                if self._job.wait(0):
+                    raise Refused("the server is stopping")
                 stored = self._job.publish(plan, plan.charge_request(principal))
         except BudgetExceeded as error:  # of the analyst's own grant, which GetBudget shows too
             raise Refused(str(error)) from None

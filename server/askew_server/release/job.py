@@ -16,7 +16,9 @@ be a second answer to one payment. Raw counts die with the job.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,8 +31,42 @@ Count = Callable[[CountingTask], TopCounts]
 Report = Callable[[str], None]
 
 
+FIRST_MOMENT = 1.0
+"""Seconds after which the quickest answers are stored."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Public moments: 1, 2, 4, 8 ... seconds after something began, however long it takes.
+
+    How long a count takes depends on the log. What is told at the first of these moments after it
+    tells which of them it was, and no more. clock: seconds. wait: until that many have passed, or
+    the program stops.
+    """
+
+    clock: Callable[[], float]
+    wait: Callable[[float], object]
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Ends at a public moment, also by an exception."""
+        began = self.clock()
+        try:
+            yield
+        finally:
+            moment, passed = FIRST_MOMENT, self.clock() - began
+            while moment < passed:
+                moment *= 2
+            self.wait(moment - passed)
+
+
 class Spending(Protocol):
     """What the job needs of a ledger."""
+
+    def turn(
+        self, request: ChargeRequest, wait: Callable[[float], object], /
+    ) -> AbstractContextManager[None]:
+        """One caller at a time for a key."""
 
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         """Spend durably, or give back what was released for the same request."""
@@ -52,26 +88,38 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class ReleaseJob:
-    """Where a release is paid, counted and drawn. report is told each step as it begins."""
+    """Where a release is paid, counted and drawn.
+
+    report is told each step as it begins. beat is around what takes as long as the log has it: only
+    after it is anything stored that others can look at. wait: `Ledger.turn`'s.
+    """
 
     ledger: Spending
     count: Count
     bits: RandomBits
     report: Report = lambda _: None
+    beat: Callable[[], AbstractContextManager[None]] = nullcontext
+    wait: Callable[[float], object] = time.sleep
 
     def publish(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
         """The stored release of this request: made and paid for now, or found from earlier.
 
-        Raises what the ledger and the engine raise.
+        Raises what the ledger and the engine raise. Whoever asks for the same at the same time, in
+        whatever program, waits and gets the same bytes.
         """
+        with self.ledger.turn(request, self.wait):
+            return self._published(plan, request)
+
+    def _published(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
         self.report("charging")
         charge = self.ledger.charge(request)
         if isinstance(charge, StoredRelease):
             return charge
-        self.report("counting")
-        counts = self.count(plan.task)
-        self.report("selecting")
-        release = plan.select(counts, charge=charge.id, bits=self.bits)
+        with self.beat():
+            self.report("counting")
+            counts = self.count(plan.task)
+            self.report("selecting")
+            release = plan.select(counts, charge=charge.id, bits=self.bits)
         self.report("storing")
         outcomes = len(release.items) + release.stopped  # the stop was drawn like an item
         paid = None if request.principal is None else outcomes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +10,14 @@ import duckdb
 import pytest
 from server.counting.contract import Bench, CountingContract, require_one_look, task
 from server.counting.parquet import Columns, quoted, write_parquet
-from server.counting.reference import Pair, reference_counts
+from server.counting.reference import Pair, columns_of, reference_counts
 from server.counting.release_contract import Place, files, said
 
 from askew.errors import DataError
 from askew_server.counting import ContributionBound, CountingTask
-from askew_server.counting.bounding import require_countable
+from askew_server.counting.bounding import _names, require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine
+from askew_server.counting.statements import carried, counting
 
 
 class ParquetBench(Bench):
@@ -53,6 +55,29 @@ class TestDuckDBCountsParquetFiles(CountingContract):
         bench = ParquetBench(tmp_path)
         yield bench
         bench.engine.close()
+
+
+def test_one_item_of_one_person_above_the_bound_is_no_more_work(tmp_path: Path) -> None:
+    """By the rows that DuckDB's operators pass on: its time is theirs. Planted bug: a join with
+    nobody, which it leaves out, while one with somebody looks at the items of everybody.
+    """
+    people, work = 2000, []
+    engine = DuckDBEngine()
+    for more in (0, 1):
+        pairs = [(f"p{unit}", f"i{(unit + n) % 997}") for unit in range(people) for n in range(5)]
+        pairs += [("p7", f"more {n}") for n in range(more)]
+        units, items = columns_of(pairs)
+        path = tmp_path / f"{more}.parquet"
+        write_parquet(path, {"unit": units, "item": items})
+        asked = task(str(path), max_items=5)
+        sql = carried(counting(asked, "duckdb"), _names(engine, asked), "duckdb")
+        measured = f"EXPLAIN (ANALYZE, FORMAT json) {sql}"
+        [[_, plan]] = engine.execute(measured, {"secret": "x" * 32})
+        work.append(sum(map(int, re.findall(r'"intermediate_rows": (\d+)', str(plan)))))
+    engine.close()
+    without, with_it = work
+    assert without > 5 * people
+    assert abs(with_it - without) < 200  # of 10,000 pairs, and of one person's six
 
 
 class TestDuckDBCountsTables(CountingContract):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from fractions import Fraction
-from threading import Barrier, BrokenBarrierError
+from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Event
+from time import sleep
 
 import pytest
 from server.release.small_log import COUNTS
@@ -19,7 +21,7 @@ from askew_server.counting import ContributionBound, CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import Offer
-from askew_server.release.job import ReleaseJob
+from askew_server.release.job import Beat, ReleaseJob
 from askew_server.release.plan import EventSource
 
 # At epsilon 1/2 an outcome, the items at 3,000 and more are far above the threshold, which is at
@@ -31,6 +33,7 @@ TERMS = PayWhatYouGet(
     delta=Fraction(1, 10**9),
     slack=Fraction(1, 10**8),
 )
+PATIENCE = 120  # seconds; only a hang waits for it
 OFFER = Offer(EventSource(events="log.csv", catalog="films.csv"), ContributionBound(10))
 
 
@@ -205,3 +208,100 @@ def test_one_question_is_counted_at_a_time(ledger: Ledger) -> None:
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda key: desk.top_k("ada", ask(1, key)), "ab"))
     assert (len(answers), met) == (2, [])
+
+
+# -- when an answer leaves ------------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes where something takes or waits for it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.waited: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        if seconds:  # a desk asks whether it stops by no wait at all
+            self.waited.append(seconds)
+            self.now += seconds
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize(
+    ("takes", "leaves"), [(0.0, 1), (0.3, 1), (0.97, 1), (1.05, 2), (1.5, 2), (7.9, 8), (300, 512)]
+)
+def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
+    ledger: Ledger, takes: float, leaves: int, broken: bool
+) -> None:
+    """And nothing of it is to be seen before: neither by its asker nor by who asks for the budget.
+    Planted bugs: a beat around the storing too, so that the budget tells; failures at once.
+    """
+    clock = Clock()
+    seen: list[tuple[int, int]] = []
+
+    def count(_: CountingTask) -> TopCounts:
+        clock.now += takes
+        if broken:
+            raise OSError("the engine went away")
+        return COUNTS
+
+    def wait(seconds: float) -> None:
+        clock.wait(seconds)
+        budget = answering.budget("ada", "films")
+        seen.append((budget.outcomes, len(ledger.answers())))
+
+    ledger.grant("films", "ada", TERMS)
+    job = ReleaseJob(ledger, count, SystemBits(), beat=Beat(clock, wait), wait=clock.wait)
+    answering = AnalystDesk(ledger, {"films": OFFER}, job)
+    with pytest.raises(OSError, match="went away") if broken else nullcontext():
+        answering.top_k("ada", ask(5, "a"))
+    assert clock.now == pytest.approx(100 + leaves)
+    assert seen == [(5, 0)]  # k reserved, nothing stored
+    assert answering.budget("ada", "films").outcomes == (5 if broken else 4)
+
+
+def test_two_servers_with_one_key_give_the_same_bytes(
+    ledger: Ledger, paths: tuple[Path, Path]
+) -> None:
+    """The second waits for the first. Planted bug: refused as being answered."""
+    counting, waiting = Event(), Event()
+
+    def count(_: CountingTask) -> TopCounts:
+        counting.set()
+        assert waiting.wait(PATIENCE)
+        return COUNTS
+
+    def wait(seconds: float) -> None:
+        if seconds:
+            waiting.set()
+        sleep(seconds)
+
+    ledger.grant("films", "ada", TERMS)
+    with Ledger(*paths) as other:
+        first = AnalystDesk(ledger, {"films": OFFER}, ReleaseJob(ledger, count, SystemBits()))
+        never = Counting()
+        never.broken = True
+        job = ReleaseJob(other, never, SystemBits(), wait=wait)
+        second = AnalystDesk(other, {"films": OFFER}, job)
+        with ThreadPoolExecutor(2) as pool:
+            one = pool.submit(first.top_k, "ada", ask(5, "a"))
+            assert counting.wait(PATIENCE)
+            two = pool.submit(second.top_k, "ada", ask(5, "a"))
+            assert one.result(PATIENCE) == two.result(PATIENCE)
+    assert never.tasks == []
+    assert not list(paths[0].parent.glob("*.asked-*"))
+
+
+def test_a_server_that_stops_waits_for_no_other_and_answers_nobody(
+    ledger: Ledger, desk: AnalystDesk
+) -> None:
+    plan_key = ask(5, "a")
+    stopping = AnalystDesk(
+        ledger, {"films": OFFER}, ReleaseJob(ledger, Counting(), SystemBits(), wait=lambda _: True)
+    )
+    with pytest.raises(Refused, match="stopping"):
+        stopping.top_k("ada", plan_key)
+    assert desk.budget("ada", "films").calls == 0

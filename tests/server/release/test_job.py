@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from fractions import Fraction
 
 import pytest
@@ -25,6 +26,11 @@ class Watched:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.order: list[str] = []
+
+    def turn(
+        self, request: ChargeRequest, wait: Callable[[float], object]
+    ) -> AbstractContextManager[None]:
+        return self._ledger.turn(request, wait)
 
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         self.order.append("charge")

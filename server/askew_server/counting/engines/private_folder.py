@@ -6,7 +6,6 @@ process died: each holds a lock on its own, which ends with its process.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
@@ -15,6 +14,7 @@ import weakref
 from pathlib import Path
 
 from askew.errors import DataError
+from askew_server.folder_lock import locked
 
 _PREFIX = "askew-count-"
 _TRIES = 10  # against others who remove what they find without a lock
@@ -48,26 +48,10 @@ def _usual_place() -> Path:
 def _made(place: Path) -> tuple[Path, int]:
     for _ in range(_TRIES):
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        held = _locked(path)
+        held = locked(path)
         if held is not None:
             return path, held
     raise OSError(None, "others remove it at once")
-
-
-def _locked(path: Path) -> int | None:
-    """A descriptor that holds the lock of a folder that is still there, or None."""
-    try:
-        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.stat().st_ino == os.fstat(held).st_ino:
-            return held
-    except OSError:
-        pass
-    os.close(held)
-    return None
 
 
 def _remove_left_behind(place: Path) -> None:
@@ -75,7 +59,7 @@ def _remove_left_behind(place: Path) -> None:
         status = path.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             continue
-        held = _locked(path)
+        held = locked(path)
         if held is not None:
             _let_go(path, held)
 
