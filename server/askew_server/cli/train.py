@@ -14,6 +14,7 @@ from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.training_data import (
     bytes_held,
     report,
+    show_left_out,
     source_of,
     starter_option,
     training_data,
@@ -21,7 +22,9 @@ from askew_server.cli.training_data import (
 from askew_server.training.options import RULES
 
 if TYPE_CHECKING:
+    from askew_server.ratings import RatingTable
     from askew_server.training.item_vectors import VectorSource
+    from askew_server.training.options import TrainingOptions
 
 
 @click.command()
@@ -117,6 +120,7 @@ def train(
     from askew_server.model import artifact
     from askew_server.model.item_model import train as fit
     from askew_server.model.payloads import PayloadFiles
+    from askew_server.prior.source import PublishedRatings
     from askew_server.retrieval.tables.made import tables_for
     from askew_server.training.options import FIXED, LEARNED, TrainingOptions
 
@@ -138,6 +142,7 @@ def train(
     )
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
+    show_left_out(table, *_taken(table, vectors, options))
     if payloads is not None:
         PayloadFiles.in_folder(payloads, table.item_keys)  # what is wrong with it is said first
     # On small matrices, more threads wait for each other: more CPU time, no faster.
@@ -156,6 +161,9 @@ def train(
             file_size=bytes_held,
             step=lambda name: steps.step(f"training: {name}"),
         )
+        if isinstance(people, PublishedRatings):
+            like_from, known = model.card.space.scale.like_from, model.keys
+            show_left_out(people.table, known, like_from, f"of {people.name}, not in this model")
         if payloads is not None:
             model = replace(model, payloads=PayloadFiles.in_folder(payloads, model.keys))
         steps.step("answers made beforehand")
@@ -173,6 +181,21 @@ def _vectors(model: Path | None) -> VectorSource:
         return LearnedVectors()
     given = of_tastes(load(model))
     return FixedVectors(tuple(given.keys), given.catalog.vectors, given.card.space)
+
+
+def _taken(
+    table: RatingTable, vectors: VectorSource, options: TrainingOptions
+) -> tuple[tuple[str, ...], float, str]:
+    """Which items a model will have, the least rating that is a like, and why no others."""
+    from askew_server.training.item_vectors import FixedVectors, often_rated
+    from askew_server.training.space_fit import scale_of
+
+    if isinstance(vectors, FixedVectors):
+        no_vector = "the model of --vectors-from does not have them"
+        return vectors.keys, vectors.space.scale.like_from, no_vector
+    kept = tuple(table.item_keys[item] for item in often_rated(table, options.min_ratings))
+    scale = scale_of(table, options.like_from)
+    return kept, scale.like_from, f"fewer than {options.min_ratings} ratings (--min-ratings)"
 
 
 def _least_count(like_from: float | None) -> float:

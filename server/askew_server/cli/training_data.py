@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +25,8 @@ starter_option = click.option(
     help="Items that a device holds which does not hold all.  [default: as many as 800 kB hold]",
 )
 _SHOWN_REJECTS = 10
+_SHOWN_KEY = 40  # characters of an item's key
+_MANY_LIKES = 0.1
 _Table = TypeVar("_Table")
 
 
@@ -47,7 +49,33 @@ def training_data(
     table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
-    return table, _loaded(read_items, items, "Reading items")
+    rows = _loaded(read_items, items, "Reading items")
+    untitled = [key for key in table.item_keys if key not in rows]
+    if untitled:
+        click.echo(
+            f"warning: {len(untitled):,} of {len(table.item_keys):,} rated items have no row in"
+            f" {items.name}, and are shown as 'item {untitled[0][:_SHOWN_KEY]}': are its ids those"
+            " of the ratings?",
+            err=True,
+        )
+    return table, rows
+
+
+def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, reason: str) -> None:
+    """How many rated items are not among these keys, with what share of the likes, and why: exact,
+    and so for the operator alone. A tenth of the likes and more is a warning.
+    """
+    import numpy as np
+
+    known = set(keys)
+    kept = np.fromiter((key in known for key in table.item_keys), np.bool_, len(table.item_keys))
+    if kept.all():
+        return
+    likes = table.rating >= like_from
+    share = float(np.mean(~kept[table.item[likes]])) if likes.any() else 0.0
+    items = f"{np.count_nonzero(~kept):,} of {len(kept):,} rated items are left out"
+    told = "warning: " if share >= _MANY_LIKES else ""
+    click.echo(f"{told}{items}, with {share:.1%} of the likes: {reason}", err=True)
 
 
 def check_new(out: Path) -> None:

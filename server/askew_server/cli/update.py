@@ -10,7 +10,13 @@ import click
 
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.training_data import bytes_held, report, source_of, training_data
+from askew_server.cli.training_data import (
+    bytes_held,
+    report,
+    show_left_out,
+    source_of,
+    training_data,
+)
 
 if TYPE_CHECKING:
     from askew_server.model.item_model import ItemModel  # brings scipy
@@ -53,12 +59,17 @@ def update(
     from askew_server.model.catalog_update import update as renew
     from askew_server.model.payloads import FirstOf, PayloadFiles
     from askew_server.retrieval.tables.made import tables_for
+    from askew_server.training.item_vectors import often_rated
     from askew_server.training.options import UPDATED
 
     old = of_tastes(load(model))
     table, rows = training_data(ratings, items, out, old.training.counts)
     if items is None:
         rows |= _rows_of(old)
+    least = old.training.min_ratings
+    kept = {table.item_keys[item] for item in often_rated(table, least)}
+    reason = f"fewer than {least} ratings, as the model was trained"
+    show_left_out(table, kept, old.card.space.scale.like_from, reason)
     with Steps.shown() as steps, threadpool_limits(1):
         steps.step("the catalog")
         new = renew(old, table, rows, source=source_of(table), file_size=bytes_held)
