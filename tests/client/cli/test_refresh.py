@@ -69,7 +69,7 @@ def test_what_is_held_answers_without_a_call(
     def unreachable(*_: object) -> None:
         pytest.fail("something was sent")
 
-    monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport._call", unreachable)
+    monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport.call", unreachable)
     assert askew("catalog", "--server", demo_address).out == titles
     assert not (tmp_path / "signals.sqlite").exists()
 
