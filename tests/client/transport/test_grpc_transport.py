@@ -17,6 +17,7 @@ from askew.editions import FIRST
 from askew.errors import AskewError, Malformed, ParameterError, ServerFailed, TooSlow, Unreachable
 from askew.held_file import PIECE_BYTES, Part
 from askew.lattice import Lattice
+from askew.randomness import SystemBits
 from askew.signal import Query, Signal
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -264,6 +265,25 @@ async def test_a_retry_sends_the_same_bytes(
         slate = await network.retrieve(query, pair.card)
     assert flaky.requests == [convert.query_to_bytes(query)] * 3
     assert slate.item_ids == pair.retrieve(query).item_ids
+
+
+async def test_the_pauses_are_drawn_before_there_is_a_connection(
+    pair: Pair, query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a draw between two tries, which takes its time while a server listens."""
+    flaky = Flaky(pair, grpc.StatusCode.UNAVAILABLE, failures=2)
+    heard: list[int] = []
+
+    class Counted(SystemBits):
+        def read(self, count: int) -> bytes:
+            heard.append(len(flaky.requests))
+            return super().read(count)
+
+    monkeypatch.setattr("askew_client.transport.grpc.SystemBits", Counted)
+    async with serving(**flaky.methods()) as target:
+        await GrpcTransport(target, LONG).retrieve(query, pair.card)
+    assert len(flaky.requests) == 3
+    assert set(heard) == {0}
 
 
 async def test_a_retry_says_no_more_of_the_device_than_the_first_call(
