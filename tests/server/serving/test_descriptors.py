@@ -34,6 +34,14 @@ BEGINNING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0,
 MOST = 24
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine looks at its connections late."""
+    for each in ("PATIENCE", "NOBODY"):
+        monkeypatch.setattr(retries, each, PATIENCE)
+    monkeypatch.setattr(retries, "_PAUSES", 40)
+
+
 class Pieces:
     """A service that lets devices hold one piece, and nothing else."""
 
@@ -117,7 +125,8 @@ async def test_a_proxy_keeps_all_of_its_connections(
     proxies: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And who is no proxy is cut to a share: then what is left of it is another's."""
-    monkeypatch.setattr(retries, "PATIENCE", 3 * descriptors._EVERY)
+    if proxies:
+        monkeypatch.setattr(retries, "NOBODY", 3 * descriptors._EVERY)
     async with serving(io.StringIO(), proxies=proxies) as port:
         with crowd(port, MOST) as begun:
             await asyncio.to_thread(lambda: [*map(heard, begun)])

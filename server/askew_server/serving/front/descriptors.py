@@ -21,7 +21,7 @@ from askew.errors import AccessError
 _OTHER = 100  # descriptors beside connections and what is open at the start
 _LEAST = 8  # connections below which a server is no use
 _SHARE = 8  # of the connections, that one address keeps when more than half are taken
-_EVERY = 0.5  # seconds between two looks
+_EVERY = 0.25  # seconds between two looks
 _OPEN = Path("/proc/self/fd")
 _LAST_RECEIVED = slice(52, 56)  # of Linux' tcp_info: milliseconds since something came
 

@@ -12,7 +12,7 @@ BEAT = 0.7
 """Seconds between two signs of life. After five without one a process is killed, so that whoever
 waits for it may still ask again: a device does so for 5 seconds.
 """
-_SILENT = 5
+SILENT = 5
 
 
 class DidNotStart(Exception):
@@ -57,7 +57,7 @@ class Child:
     async def ended(self) -> int:
         """How it ended, when it did, or was killed for showing no sign of life."""
         silent = 0
-        while silent < _SILENT:
+        while silent < SILENT:
             try:
                 # Short waits: where this process stood still too, one of them fails and no more.
                 async with asyncio.timeout(BEAT):
