@@ -12,7 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")
+}
 
 
 def program(path: Path, text: str) -> Path:
