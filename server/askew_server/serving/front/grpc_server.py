@@ -62,13 +62,13 @@ class RunningServer:
         limits = config.limits
         self.connections = Connections(limits.calls, config.proxies, limits.unread_bytes)
         self._observer.callers = lambda: self.connections.peers
+        credentials = self._credentials()  # first: a server of gRPC must not end without a start
         self._server = grpc.aio.server(options=options_of(config))
         self._server.add_generic_rpc_handlers([self._handlers(each) for each in services])
         self._beside: tuple[asyncio.Task[None], ...] = ()
         self._turn: float | None = None  # of this process's threads, before it served
         self.health = Health(services, self._observer)
         self.health.told.answer_on(self._server)
-        credentials = self._credentials()
         try:
             if credentials is None:
                 self.port = self._server.add_insecure_port(config.address)
