@@ -32,7 +32,7 @@ from askew.randomness import SystemBits
 from askew.signal import Query, Signal
 from askew.wire import convert
 from askew_client.transport.retries import PATIENCE, drawn_pauses, persistent
-from askew_server.demo.model import demo_model
+from askew_server.demo.simulation import demo_model
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
 from askew_server.model.mondays import today

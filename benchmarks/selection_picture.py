@@ -14,8 +14,7 @@ from statistics import median
 import numpy as np
 
 from askew.mechanisms import Canonical, Joint, LaplaceCounts, OneShot, Peeling, PermuteAndFlip
-from askew.mechanisms.quality import k_relative_error
-from askew.mechanisms.tally import Integers
+from askew.mechanisms.tally import Integers, k_relative_error
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
 

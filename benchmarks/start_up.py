@@ -80,7 +80,7 @@ def store(folder: Path) -> tuple[Path, Path]:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server with the model of the demo."""
-    from askew_server.demo.model import demo_model
+    from askew_server.demo.simulation import demo_model
     from askew_server.model import artifact
 
     artifact.save(demo_model(), folder / "model")

@@ -29,8 +29,8 @@ from askew_server.model.answer_tables import AnswerTable
 from askew_server.model.held_out import KeptAside, by_sizes
 from askew_server.model.item_model import ItemModel
 from askew_server.prior.people import PriorPeople, as_they_are
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.tables.made import tables_of
+from askew_server.retrieval.snapshot import Retriever
+from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.services.slates import SlateReplies
 from askew_server.serving.services.tabulated import TabulatedReplies
 from askew_server.training.factors import fold_in_people, people_of, snapshot

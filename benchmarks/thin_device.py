@@ -160,8 +160,7 @@ class Relay:
 
 async def measured(count: int) -> dict[str, int]:
     """Serve, run the device, and count."""
-    from askew_server.retrieval.retriever import Retriever
-    from askew_server.retrieval.snapshot import SnapshotHolder
+    from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
     from askew_server.serving.configuration.server import ServerConfig
     from askew_server.serving.front.grpc_server import RunningServer
     from askew_server.serving.services.retrieval import RetrievalService

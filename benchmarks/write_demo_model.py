@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 
 from askew.wire.held import held_to_bytes
-from askew_server.demo.model import demo_model
+from askew_server.demo.simulation import demo_model
 
 PATH = Path(__file__).parents[1] / "client/askew_client/tui/simulated_model.txt"
 

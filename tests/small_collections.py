@@ -11,9 +11,8 @@ from askew.metric.map_space import MapSpace, MetricSpace
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.artifact import Keys
 from askew_server.collections.collection import Collection, collection_of
-from askew_server.collections.columns import Flags, Numbers, Words
+from askew_server.collections.columns import Flags, Numbers, Titles, Words
 from askew_server.collections.model import MetricModel, Towns, model_of
-from askew_server.collections.titles import Titles
 
 GERMANY = MapSpace(Area(47.0, 5.0, 55.0, 16.0))
 DAY = AxisSpace((Axis("hour", "h", 0.0, 24.0, True, 1.0),))

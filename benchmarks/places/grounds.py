@@ -30,8 +30,7 @@ from askew.metric.map_space import MapSpace, MetricSpace
 from askew.privacy import ANY_SPACE
 from askew.signal import Signal
 from askew_server.collections.model import Towns
-from askew_server.demo.places import CROWDING, scattered
-from askew_server.demo.places_model import GERMANY, LARGE
+from askew_server.demo.places import CROWDING, GERMANY, LARGE, scattered
 from askew_server.retrieval.near import MetricIndex
 from askew_server.training.simulated_noise import lattice_signals, map_signals
 

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 from askew.rule_kind import MetricRuleKind
 from askew_server.cli.progress import shown_share
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import german_towns
 from askew_server.training.quality import Estimate
 
 _QUICK = {"items": (10_000,), "levels": ("town",), "ks": (5, 20), "axis_levels": ()}

@@ -28,15 +28,13 @@ from askew.taste_buckets import Buckets
 from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.demo.model import demo_model
-from askew_server.demo.places import places_to_eat, scattered
-from askew_server.demo.places_model import GERMANY, LARGE
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
+from askew_server.demo.simulation import demo_model
 from askew_server.model.answer_tables import AnswerTables
 from askew_server.prior.people import PriorPeople
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot
-from askew_server.retrieval.tables.made import tables_for
+from askew_server.retrieval.tabulated import tables_for
 
 EPSILON, K = Fraction(1), 8
 """What a card publishes: answers to such signals may be tables."""

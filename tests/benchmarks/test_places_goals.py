@@ -7,7 +7,7 @@ from benchmarks.places.report import verdicts
 from benchmarks.places.study import PlacesProtocol, studied
 from benchmarks.places.theory import DISUTILITIES, KS, on_line
 
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import german_towns
 
 PEOPLE, DRAWS = 2_000, 5
 GOALS = {"items": (100_000,), "levels": ("town",), "ks": (20,)}

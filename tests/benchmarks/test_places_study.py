@@ -31,7 +31,7 @@ from askew.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.placement import Laplace, place
 from askew.rule_kind import MetricRuleKind
 from askew.signal import Query
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import german_towns
 from askew_server.retrieval.near import near_rule_of
 
 SMALL = PlacesProtocol(

@@ -32,7 +32,7 @@ from askew_client.exchange import Exchange
 from askew_client.ledger.record import Remembered
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.quote import Price
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 
 VECTORS: list[tuple[float, ...]] = [
     (-2.0, 0.0),

@@ -15,8 +15,7 @@ from askew import exact
 from askew.enclosure import exp_minus, ln2, log_ratio
 from askew.exact import Chunk, Classes, Draws, Listing, enclose
 from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
-from askew.mechanisms.joint_classes import JointClasses
-from askew.mechanisms.sequence_losses import SequenceLosses
+from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
 from askew.randomness import ReplayBits

@@ -25,8 +25,7 @@ from askew.editions import PERIOD, edition_of
 from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.held import KeptLibrary
-from askew_server.demo.model import demo_model
-from askew_server.demo.simulation import films, simulate
+from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.model import artifact
 from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel

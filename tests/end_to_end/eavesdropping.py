@@ -24,7 +24,7 @@ from askew.vectors import FeatureSpace, RatingScale
 from askew.wire import convert, status
 from askew.wire.held import held_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 
 FILMS, STRANGERS = 12, 400
 Ratings = dict[str, float | None]

@@ -42,8 +42,7 @@ from askew_server.release.analyst_desk import AnalystDesk
 from askew_server.release.analyst_plan import Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import Chosen, SnapshotHolder
+from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
 from askew_server.serving.configuration.observed import Log, Metrics
 from askew_server.serving.configuration.server import LaneLimits, ServerConfig
 from askew_server.serving.front import grpc_server

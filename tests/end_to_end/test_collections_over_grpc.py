@@ -29,10 +29,8 @@ from askew_server.collections import artifact
 from askew_server.collections.columns import Column, Flags, Numbers
 from askew_server.collections.live import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.live_values import LiveValues
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.served import snapshot_of
-from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.retrieval.served import LiveValues, snapshot_of
+from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.observer import Observer

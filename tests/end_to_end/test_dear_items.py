@@ -23,8 +23,7 @@ from askew_client.exchange import Exchange
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.prior.people import PriorPeople
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.services.retrieval import RetrievalService

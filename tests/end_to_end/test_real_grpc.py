@@ -33,8 +33,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import Chosen, SnapshotHolder
+from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.event_log import EventLog

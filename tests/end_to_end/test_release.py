@@ -22,7 +22,7 @@ from askew.release import release_from_bytes
 from askew.wire import popularity_convert
 from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.demo.events import write_events
+from askew_server.demo.simulation import write_events
 
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]

@@ -23,7 +23,7 @@ from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import grpc as transport
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.demo.model import demo_model
+from askew_server.demo.simulation import demo_model
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
 from askew_server.model.mondays import text_of_edition, today

@@ -20,8 +20,7 @@ from guarantees.definitions import of_one, ranking
 from guarantees.enumeration import Tape
 from numpy.typing import NDArray
 
-from askew.mechanisms.contest import Exact
-from askew.mechanisms.noise import NoiseFamily
+from askew.mechanisms.noise import Exact, NoiseFamily
 
 USERS = ("peeling", "canonical", "joint", "laplace_domain")
 

@@ -45,7 +45,6 @@ MODULES = (
     "limited_domain",
     "lipschitz",
     "noisy_counts",
-    "optimal_threshold",
     "peeling",
 )
 
@@ -81,7 +80,7 @@ EXPORTED = [
 
 
 def on_one_tape(classes: ValueClasses, noise: NoiseFamily, k: int, draws: Tape) -> list[int]:
-    """`order_statistics.highest` as one branch: whose law is tests/mechanisms' subject."""
+    """`value_classes.highest` as one branch: whose law is tests/mechanisms' subject."""
     contest = TapeContest(noise, draws, classes.exact, winners=k)
     classes.enter(contest)  # type: ignore[arg-type]
     keys = [key for key, (_, size) in contest.entered.items() for _ in range(size)]

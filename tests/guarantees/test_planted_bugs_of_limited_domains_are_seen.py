@@ -18,7 +18,7 @@ from guarantees.limited import by_rows, exact_law
 
 from askew.exact import Draws
 from askew.mechanisms import LaplaceLimitedDomain
-from askew.mechanisms.exponential_classes import ExponentialClasses
+from askew.mechanisms.limited_domain import ExponentialClasses
 from askew.privacy import ADD_OR_REMOVE_ONE
 
 K, DELTA = 2, Fraction(1, 20)

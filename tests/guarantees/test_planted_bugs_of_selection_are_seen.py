@@ -23,10 +23,10 @@ from guarantees.enumeration import (
 )
 
 from askew.mechanisms import Canonical, Joint, Peeling, PNFJoint, canonical_classes
+from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.noise import FAMILIES, NoiseFamily
-from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.tally import tally
-from askew.mechanisms.urn import Urn
+from askew.mechanisms.value_classes import Urn
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 EPSILON = 2

@@ -31,7 +31,7 @@ from guarantees.enumeration import (
 
 from askew.exact import Draws
 from askew.mechanisms import Joint, Lipschitz
-from askew.mechanisms.scored import tally_for
+from askew.mechanisms.parameters import tally_for
 from askew.mechanisms.tally import tally
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 

@@ -10,9 +10,8 @@ import pytest
 
 from askew.exact import Classes
 from askew.mechanisms.canonical_classes import CanonicalClasses, Loss
-from askew.mechanisms.exponential_classes import ExponentialClasses
-from askew.mechanisms.joint_classes import JointClasses
-from askew.mechanisms.sequence_losses import SequenceLosses
+from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
+from askew.mechanisms.limited_domain import ExponentialClasses
 from askew.mechanisms.tally import Tally, tally
 from askew.mechanisms.value_classes import ValueClasses
 

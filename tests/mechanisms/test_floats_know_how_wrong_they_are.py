@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from askew import exact
 from askew.exact import Draws
-from askew.mechanisms import order_statistics
-from askew.mechanisms.contest import Contest
-from askew.mechanisms.noise import FAMILIES, NoiseFamily, Noisy
+from askew.mechanisms import value_classes
+from askew.mechanisms.noise import FAMILIES, Contest, NoiseFamily, Noisy
 from askew.randomness import ReplayBits
 
 Floats = NDArray[np.float64]
@@ -98,7 +97,7 @@ def test_the_next_highest_of_a_class_is_as_near_its_float_as_it_says(
     wrong, trusted = [], 0
     for first in entered(family, score, size):
         for _ in WORDS:
-            each = order_statistics._next(first, following)
+            each = value_classes._next(first, following)
             assert each is not None
             trusted += each.slack < inf
             if not is_enclosed(each):
@@ -113,7 +112,7 @@ def test_a_long_chain_of_spacings_stays_as_near_its_float_as_it_says(family: Noi
     draws, length = Draws(ShakeBits(family)), 0
     while best is not None:
         assert is_enclosed(best)
-        best, length = order_statistics._next(best, draws), length + 1
+        best, length = value_classes._next(best, draws), length + 1
     assert length == 40
 
 

@@ -24,8 +24,8 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
+from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.noise import Noisy, Uniform
-from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.tally import tally
 from askew.mechanisms.value_classes import ValueClasses
 from askew.privacy import ADD_OR_REMOVE_ONE

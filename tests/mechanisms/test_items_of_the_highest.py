@@ -13,9 +13,9 @@ from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 
 from askew.exact import Draws
-from askew.mechanisms import Joint, urn
+from askew.mechanisms import Joint, value_classes
 from askew.mechanisms.tally import tally
-from askew.mechanisms.urn import items_of_the_highest
+from askew.mechanisms.value_classes import items_of_the_highest
 from askew.privacy import ADD_OR_REMOVE_ONE
 from askew.randomness import SystemBits
 
@@ -86,12 +86,12 @@ def plainly(sizes: list[int]) -> Law:
 def test_every_sequence_is_as_likely_whether_by_chance_or_by_rank(
     sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(urn, "_TRIES", 2)
-    monkeypatch.setattr(urn, "_SMALL", 0)
+    monkeypatch.setattr(value_classes, "_TRIES", 2)
+    monkeypatch.setattr(value_classes, "_SMALL", 0)
     for share in (ALWAYS, 0.3):
-        monkeypatch.setattr(urn, "_SHARE", share)
+        monkeypatch.setattr(value_classes, "_SHARE", share)
         assert by_chance(sizes) == plainly(sizes)
-    monkeypatch.setattr(urn, "_SHARE", NEVER)
+    monkeypatch.setattr(value_classes, "_SHARE", NEVER)
     by_rank = law_of(lambda draws: items_of_the_highest(np.array(sizes), tally(COUNTS, 1), draws))
     assert by_rank == plainly(sizes)
 
@@ -99,9 +99,9 @@ def test_every_sequence_is_as_likely_whether_by_chance_or_by_rank(
 def test_what_is_read_at_once_is_followed_by_as_much_as_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(urn, "_SMALL", 0)
-    monkeypatch.setattr(urn, "_SHARE", ALWAYS)
-    monkeypatch.setattr(urn, "_TRIES", 1)
+    monkeypatch.setattr(value_classes, "_SMALL", 0)
+    monkeypatch.setattr(value_classes, "_SHARE", ALWAYS)
+    monkeypatch.setattr(value_classes, "_TRIES", 1)
     draws, seen = Draws(ShakeBits("all")), set()
     for _ in range(200):
         chosen = items_of_the_highest(np.array([3, 3, 4, 4]), tally(COUNTS, 1), draws)

@@ -12,10 +12,8 @@ import pytest
 from mechanisms.streams import ShakeBits
 
 from askew.exact import Draws, Listing
-from askew.mechanisms import PNFJoint, joint_segments
-from askew.mechanisms.joint_classes import ALL, JointClasses
-from askew.mechanisms.joint_segments import Segment, segments_of
-from askew.mechanisms.sequence_losses import SequenceLosses
+from askew.mechanisms import PNFJoint, joint_classes
+from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses, segments_of
 from askew.mechanisms.tally import Tally, tally
 from askew.privacy import ADD_OR_REMOVE_ONE
 
@@ -83,8 +81,8 @@ def listed(listing: Listing) -> dict[int, float]:
 def test_the_steps_are_those_of_a_plain_count_however_the_losses_are_cut(
     kind: str, cut: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joint_segments, "_is_worth_cutting", CUTS[cut])
-    monkeypatch.setattr(joint_segments, "_MOST", 20)
+    monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS[cut])
+    monkeypatch.setattr(joint_classes, "_MOST", 20)
     classes = classes_of(kind)
     listing = classes.listing(1e6)
     found = listed(listing)
@@ -105,7 +103,7 @@ def test_what_is_left_out_weighs_no_more_than_is_said(
     kind: str, depth: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exact weights of all steps, less those listed, against the bound of the rest."""
-    monkeypatch.setattr(joint_segments, "_is_worth_cutting", CUTS["pieces of a few"])
+    monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS["pieces of a few"])
     classes = classes_of(kind)
     every = {key: sum(classes.enclose(key, 400)) for key in listed(classes.listing(1e6))}
     listing = classes.listing(depth)
@@ -138,7 +136,7 @@ def test_the_same_uniform_falls_to_the_same_step_however_much_is_listed(
     """A listing that leaves out much decides less, so that more bits of the uniform are read."""
     names = [f"{kind} {i}" for i in range(20)]
     usual = [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names]
-    monkeypatch.setattr(joint_segments, "_is_worth_cutting", CUTS[cut])
+    monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS[cut])
     whole = JointClasses.listing
 
     def listing(self: JointClasses, asked: float) -> Listing:

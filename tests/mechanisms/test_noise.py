@@ -14,9 +14,9 @@ from mechanisms.streams import ShakeBits, p_value
 
 from askew.exact import Draws
 from askew.mechanisms import Canonical, Lipschitz, PNFJoint, value_classes
-from askew.mechanisms.contest import Contest
 from askew.mechanisms.noise import (
     FAMILIES,
+    Contest,
     Link,
     NoiseFamily,
     Noisy,

@@ -34,7 +34,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
     Selection,
-    order_statistics,
+    value_classes,
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
 from askew.mechanisms.tally import tally
@@ -182,7 +182,7 @@ def test_one_pass_of_gumbel_noise_has_the_law_of_k_choices(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the rate of k choices given to each of them; the noise of another family."""
-    monkeypatch.setattr(order_statistics, "ONE_PASS", 1)
+    monkeypatch.setattr(value_classes, "ONE_PASS", 1)
     mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
     counts, bits = list(setting.counts), ShakeBits(name_of(setting))
     p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)

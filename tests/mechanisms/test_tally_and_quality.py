@@ -22,17 +22,18 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.mechanisms.binomials import LOG_ERROR, log_binomials, log_runs
-from askew.mechanisms.quality import (
+from askew.mechanisms.shortfall import LOG_ERROR, log_binomials, log_runs
+from askew.mechanisms.tally import (
     GOOD,
     GREAT,
     TOP,
+    Integers,
     k_relative_error,
     l1_error,
     linf_error,
     precision_at_k,
+    tally,
 )
-from askew.mechanisms.tally import Integers, tally
 from askew.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, PureDP
 from askew.randomness import ReplayBits, SystemBits
 

@@ -15,7 +15,7 @@ from askew_server.cli.collection_report import report, say_omitted
 from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
-    from askew_server.collections.attribute_columns import AttributeOption
+    from askew_server.collections.intake import AttributeOption
     from askew_server.collections.model import Towns
     from askew_server.collections.reading import CollectionFile, Reading
 
@@ -98,10 +98,9 @@ def collect(
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
     from askew_server.collections import artifact
-    from askew_server.collections.attribute_columns import AttributeOption
-    from askew_server.collections.model import model_of
+    from askew_server.collections.intake import AttributeOption
+    from askew_server.collections.model import model_of, space_of_axes, space_of_region
     from askew_server.collections.reading import CollectionFile
-    from askew_server.collections.spaces import space_of_axes, space_of_region
 
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from askew_server.collections.intake import Omissions
     from askew_server.collections.model import MetricModel
-    from askew_server.collections.omissions import Omissions
     from askew_server.collections.reading import Reading
 
 
@@ -24,7 +24,7 @@ def say_omitted(omissions: Omissions) -> None:
 
 def report(model: MetricModel, readings: list[Reading], out: Path) -> None:
     """What was made, on standard output."""
-    from askew_server.collections.spaces import words_of
+    from askew_server.collections.model import words_of
 
     card = model.card
     click.echo(f"space        {words_of(card.space)}, version {card.space.version}")

@@ -111,7 +111,7 @@ def import_vectors(
     from askew_server.model import artifact
     from askew_server.model.item_model import ImportOptions, import_model
     from askew_server.ratings import read_items
-    from askew_server.retrieval.tables.made import tables_for
+    from askew_server.retrieval.tabulated import tables_for
     from askew_server.training.given_vectors import FoldIn, given_items, read_vectors
     from askew_server.training.options import GIVEN, TrainingOptions
 

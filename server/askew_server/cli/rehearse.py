@@ -18,8 +18,7 @@ from askew.errors import Malformed
 def rehearse() -> None:
     """Answer about the simulated places by the rule that each line names, until input ends."""
     from askew.wire.convert import query_from_bytes, slate_to_bytes
-    from askew_server.demo.places_model import places_model
-    from askew_server.demo.towns import german_towns
+    from askew_server.demo.places import german_towns, places_model
     from askew_server.evaluation.rehearsal import Rehearsal
 
     model = places_model()

@@ -248,7 +248,7 @@ def demo(
 
     source: its columns; the events and the catalog are the demo's own.
     """
-    from askew_server.demo.events import N_PEOPLE, write_events
+    from askew_server.demo.simulation import N_PEOPLE, write_events
 
     with tempfile.TemporaryDirectory(prefix="askew-") as name:
         folder = Path(name)

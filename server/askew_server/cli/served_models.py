@@ -60,11 +60,11 @@ def in_folder(folder: Path) -> Find:
 
 def _demo(name: str) -> Model:
     if name == "places":
-        from askew_server.demo.places_model import places_model
+        from askew_server.demo.places import places_model
 
         return places_model()
-    from askew_server.demo.model import demo_model
-    from askew_server.retrieval.tables.made import tables_for
+    from askew_server.demo.simulation import demo_model
+    from askew_server.retrieval.tabulated import tables_for
 
     model = demo_model()
     return replace(model, tables=tables_for(model))

@@ -121,7 +121,7 @@ def train(
     from askew_server.model.item_model import train as fit
     from askew_server.model.payloads import PayloadFiles
     from askew_server.prior.source import PublishedRatings
-    from askew_server.retrieval.tables.made import tables_for
+    from askew_server.retrieval.tabulated import tables_for
     from askew_server.training.options import FIXED, LEARNED, TrainingOptions
 
     options = TrainingOptions(

@@ -58,7 +58,7 @@ def update(
     from askew_server.model import artifact
     from askew_server.model.catalog_update import update as renew
     from askew_server.model.payloads import FirstOf, PayloadFiles
-    from askew_server.retrieval.tables.made import tables_for
+    from askew_server.retrieval.tabulated import tables_for
     from askew_server.training.item_vectors import often_rated
     from askew_server.training.options import UPDATED
 

@@ -28,10 +28,15 @@ from askew.metric.map_space import MetricSpace
 from askew.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.collection import Collection
-from askew_server.collections.columns import column_of, kinds_of, named
-from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns
-from askew_server.collections.spaces import SpaceFields, fields_of, inside
-from askew_server.collections.titles import Titles
+from askew_server.collections.columns import Titles, column_of, kinds_of, named
+from askew_server.collections.model import (
+    MOST_PEOPLE,
+    MetricModel,
+    SpaceFields,
+    Towns,
+    fields_of,
+    inside,
+)
 from askew_server.model import directory as folder
 from askew_server.model.directory import (
     CARD,

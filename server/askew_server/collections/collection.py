@@ -16,8 +16,7 @@ from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.listing import MAX_NAME, MAX_WORDS, Attribute, AttributeKind, Listing, Value
 from askew.metric_card import CollectionCard
 from askew.sizes import VERSION_BYTES
-from askew_server.collections.columns import UNKNOWN, Column, Words, is_of_kind, named
-from askew_server.collections.titles import Rows, Titles
+from askew_server.collections.columns import UNKNOWN, Column, Rows, Titles, Words, is_of_kind, named
 
 _Made = TypeVar("_Made")
 

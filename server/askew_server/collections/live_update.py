@@ -13,13 +13,10 @@ from askew.errors import ArtifactError, DataError
 from askew.listing import Attribute
 from askew_server.collections import artifact
 from askew_server.collections.artifact import Keys
-from askew_server.collections.attribute_columns import AttributeOption
 from askew_server.collections.collection import Collection
-from askew_server.collections.intake import Intake
-from askew_server.collections.layout import Layout
+from askew_server.collections.intake import AttributeOption, Intake, Omissions
 from askew_server.collections.live import live_path, one_writer, read_live, write_live
-from askew_server.collections.omissions import Omissions
-from askew_server.collections.reading import NOBODY, Told, taken
+from askew_server.collections.reading import NOBODY, Layout, Told, taken
 
 
 @dataclass(frozen=True)

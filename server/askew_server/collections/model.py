@@ -1,19 +1,141 @@
-"""A metric model: a card, its collections, and where people are expected to be."""
+"""What a kind of space means for items: their columns in a file, and which of them lie in it.
+
+Of the server's storage, this is the one module that tells maps from axes.
+
+A metric model: a card, its collections, and where people are expected to be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
-from askew.metric.map_space import MetricSpace
+from askew.errors import DataError, OutOfRange, ParameterError
+from askew.metric.area import Area
+from askew.metric.axes import Axis, AxisSpace
+from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric_card import MetricCard, MetricRule
 from askew.rule_kind import MetricRuleKind
 from askew_server.collections.collection import Collection
 from askew_server.collections.columns import Column
+from askew_server.model.directory import Strict
+
+LATITUDE = ("latitude", "lat")
+LONGITUDE = ("longitude", "lon", "lng")
+Mask = NDArray[np.bool_]
+
+
+class RegionFields(Strict, frozen=True, tag="map", tag_field="kind"):
+    """A map, as it stands in a card."""
+
+    region: tuple[float, float, float, float]
+
+    def space(self) -> MetricSpace:
+        """Raises ParameterError as the core does."""
+        return MapSpace(Area(*self.region))
+
+
+class AxisFields(Strict, frozen=True):
+    """An axis, as it stands in a card or in a file of axes."""
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    wraps: bool = False
+    scale: float = 1.0
+
+
+class AxesFields(Strict, frozen=True, tag="axes", tag_field="kind"):
+    """Axes, as they stand in a card."""
+
+    axes: Annotated[list[AxisFields], Meta(min_length=1, max_length=3)]
+
+    def space(self) -> MetricSpace:
+        """Raises OutOfRange as the core does."""
+        return AxisSpace(tuple([Axis(**msgspec.structs.asdict(each)) for each in self.axes]))
+
+
+SpaceFields = RegionFields | AxesFields
+
+
+class _AxesFile(Strict, frozen=True):
+    axes: Annotated[list[AxisFields], Meta(min_length=1, max_length=3)]
+
+
+def fields_of(space: MetricSpace) -> SpaceFields:
+    """What a card says of a space."""
+    if isinstance(space, MapSpace):
+        return RegionFields(astuple(space.area))
+    return AxesFields([AxisFields(*astuple(axis)) for axis in space.axes])
+
+
+def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
+    """The names that the column of each coordinate may have."""
+    if isinstance(space, MapSpace):
+        return LATITUDE, LONGITUDE
+    return tuple([(axis.name,) for axis in space.axes])
+
+
+def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
+    """Which of these points, (n, d), lie in the space; NaN lies nowhere."""
+    if isinstance(space, MapSpace):
+        return _in_area(space.area, coordinates)
+    low, high = np.array([(axis.low, axis.high) for axis in space.axes]).T
+    within: Mask = ((coordinates >= low) & (coordinates <= high)).all(axis=1)
+    return within
+
+
+def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
+    """Which points outside would lie in the space if latitude and longitude were swapped."""
+    if isinstance(space, MapSpace):
+        return ~inside(space, coordinates) & inside(space, coordinates[:, ::-1])
+    return np.zeros(len(coordinates), np.bool_)
+
+
+def words_of(space: MetricSpace) -> str:
+    """The space, for an operator."""
+    if isinstance(space, MapSpace):
+        return f"the region {space.area.words}"
+    return ", ".join(f"{a.name} from {a.low:g} to {a.high:g} {a.unit}" for a in space.axes)
+
+
+def space_of_region(text: str) -> MapSpace:
+    """The map of "south/west/north/east". Raises ParameterError."""
+    try:
+        south, west, north, east = map(float, text.split("/"))
+    except ValueError:
+        limit = "south/west/north/east in degrees, such as 47/5/55/16"
+        raise ParameterError("region", text, limit) from None
+    return MapSpace(Area(south, west, north, east))
+
+
+def space_of_axes(path: Path) -> AxisSpace:
+    """The axes of a TOML file. Raises DataError."""
+    try:
+        fields = msgspec.toml.decode(path.read_bytes(), type=_AxesFile)
+        return AxisSpace(tuple([Axis(**msgspec.structs.asdict(each)) for each in fields.axes]))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, OutOfRange) as error:
+        raise DataError(f"{path}: no file of axes: {error}") from None
+
+
+def _in_area(area: Area, coordinates: NDArray[np.float64]) -> Mask:
+    latitude, longitude = coordinates[:, 0], coordinates[:, 1]
+    # Of floats as `Area` has it of fractions: a longitude may round onto the edge, no further.
+    with np.errstate(invalid="ignore"):
+        east = np.mod(longitude - area.west, 360.0)
+        north = (latitude >= area.south) & (latitude <= area.north)
+        return np.asarray(north & (np.abs(longitude) <= 180) & (east <= float(area.width)))
+
 
 NO_DENSITY = "none"
 MOST_PEOPLE = 1e11  # of a town; far more would be infinitely many in 32 bits

@@ -1,4 +1,8 @@
-"""Simulated collections around real towns: a generative model with a fixed seed.
+"""What the demo's simulated places are called, cost and keep open; all of it made up.
+
+The embedded towns: real places with their people, from GeoNames (CC BY 4.0; see GEONAMES.md).
+
+Simulated collections around real towns: a generative model with a fixed seed.
 
 The towns are real, the places are not. Every draw comes from one PCG64 generator that the seed
 starts, so anyone can repeat it: this is simulation, and it protects nobody. A place lies around
@@ -9,12 +13,18 @@ starts, so anyone can repeat it: this is simulation, and it protects nobody. A p
 so a town of 10,000 spreads over less than a kilometer and a city of a million over four. Kinds have
 the shares of KINDS; a price is the kind's times exp(0.25 z), z standard normal, to half a EUR;
 hours are one of a few habits; a live flag is 1 for half of the places and unknown for a tenth.
+
+The demo's metric model: simulated places around the embedded towns, made in under a second.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
 from typing import Final
 
 import numpy as np
@@ -22,21 +32,98 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.listing import Attribute, AttributeKind
+from askew.metric.map_space import MapSpace
 from askew.metric.region import KM_OF_LATITUDE, KM_OF_LONGITUDE, Region
-from askew.metric_card import CollectionCard
+from askew.metric_card import CollectionCard, MetricCard, MetricRule
+from askew.rule_kind import MetricRuleKind
 from askew_server.collections.collection import Collection, with_words
-from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Words
-from askew_server.collections.model import Towns
-from askew_server.collections.titles import Titles
-from askew_server.demo.place_words import (
-    BAKERY,
-    BAKERY_HOURS,
-    FIRST_WORDS,
-    KINDS,
-    MEAL_HOURS,
-    SECOND_WORDS,
-    SHOP_HOURS,
+from askew_server.collections.columns import UNKNOWN, Column, Flags, Numbers, Titles, Words
+from askew_server.collections.model import MetricModel, Towns
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of place: its share of all, a typical price in EUR, and last words of its names."""
+
+    name: str
+    share: float
+    price: float
+    called: tuple[str, str, str]
+
+
+KINDS: Final = (
+    Kind("German", 0.22, 17.0, ("Tavern", "Inn", "Cellar")),
+    Kind("Italian", 0.18, 15.0, ("Trattoria", "Oven", "Osteria")),
+    Kind("Turkish", 0.14, 9.0, ("Grill", "Meze House", "Hearth")),
+    Kind("Bakery", 0.13, 5.0, ("Bakery", "Crumb", "Loaf")),
+    Kind("Burgers", 0.09, 12.0, ("Burgers", "Diner", "Bun")),
+    Kind("Greek", 0.07, 16.0, ("Taverna", "Olive", "Ouzeri")),
+    Kind("Vietnamese", 0.05, 12.0, ("Pho", "Bowl", "Noodles")),
+    Kind("Indian", 0.05, 14.0, ("Tandoor", "Thali", "Spice Room")),
+    Kind("Sushi", 0.04, 21.0, ("Sushi", "Counter", "Roll")),
+    Kind("Vegan", 0.03, 14.0, ("Greens", "Kitchen", "Table")),
 )
+BAKERY: Final = 3
+
+_FIRST = """
+Amber Blue Brass Chalk Clover Copper Crooked Drowsy Early Ember Faraway Gentle Golden Hidden Idle
+Iron Jolly Kind Late Little Lucky Merry Mossy Narrow Northern Old Paper Quiet Red Rusty Salty Silver
+Sleepy Slow Southern Sunny Tall Tin Velvet Wandering White Wild Windy Winter
+"""
+_SECOND = """
+Anchor Badger Barrel Bear Bell Bicycle Bridge Button Candle Chestnut Cricket Crow Drum Fern Fiddle
+Fox Garden Goose Hare Harbor Hedgehog Heron Kettle Lantern Linden Magpie Mill Moon Otter Owl Pear
+Plum Raven River Rooster Sparrow Spoon Stork Thimble Trout Walnut Wren
+"""
+FIRST_WORDS: Final = tuple(_FIRST.split())
+SECOND_WORDS: Final = tuple(_SECOND.split())
+
+MEAL_HOURS: Final = (
+    "Mo-Su 11:00-22:00",
+    "Tu-Su 17:00-23:00",
+    "Mo-Fr 11:30-21:30; Sa-Su 12:00-22:00",
+    "We-Su 12:00-21:00",
+)
+BAKERY_HOURS: Final = "Mo-Fr 06:00-18:00; Sa 06:00-13:00; Su 08:00-11:00"
+SHOP_HOURS: Final = (
+    "Mo-Fr 08:00-18:00; Sa 09:00-13:00",
+    "Mo-Fr 08:30-18:30; Sa 08:30-14:00",
+    "Mo-Sa 09:00-20:00",
+)
+
+
+SOURCE = "towns of Germany (GeoNames, CC BY 4.0)"
+
+
+@dataclass(frozen=True, eq=False)
+class TownList:
+    """Towns by name, the most populous first, and where their people are."""
+
+    names: tuple[str, ...] = field(repr=False)
+    towns: Towns
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of_at_least(self, population: float) -> TownList:
+        """The larger ones: a coarser list than the one that it is taken from."""
+        kept = self.towns.people >= population
+        names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
+        coordinates, people = self.towns.coordinates[kept], self.towns.people[kept]
+        source = f"{self.towns.source} of at least {population:,.0f} people"
+        return TownList(names, Towns(coordinates, people, source))
+
+
+def german_towns() -> TownList:
+    """The 10,000 most populous places of Germany, in the order of towns.csv."""
+    table = resources.files("askew_server.demo").joinpath("towns.csv")
+    rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline="")))
+    coordinates: NDArray[np.float64] = np.array(
+        [(row["latitude"], row["longitude"]) for row in rows], dtype=np.float64
+    )
+    people: NDArray[np.float64] = np.array([row["population"] for row in rows], dtype=np.float64)
+    return TownList(tuple(row["name"] for row in rows), Towns(coordinates, people, SOURCE))
+
 
 CROWDING: Final = 0.8  # the power of a town's people by which the number of its places grows
 
@@ -128,3 +215,26 @@ def _collection(
     attributes = with_words(columns, columns.values())
     card = CollectionCard(name, version, len(names), source, True, attributes)
     return Collection(card, coordinates, titles, tuple(columns.values()))
+
+
+GERMANY: Final = Region(47.1, 5.5, 55.4, 15.4)
+N_TO_EAT, N_PHARMACIES = 30_000, 6_000
+LARGE = 5_000  # people: what the server knows of who lives where is coarser than where they do
+MAX_SLATE_SIZE = 64
+
+
+def places_model() -> MetricModel:
+    """Deterministic; the cards say that nobody can eat there."""
+    towns = german_towns()
+    density = towns.of_at_least(LARGE).towns
+    made = (
+        places_to_eat(N_TO_EAT, towns.towns, GERMANY),
+        pharmacies(N_PHARMACIES, towns.towns, GERMANY),
+    )
+    card = MetricCard(
+        space=MapSpace(GERMANY),
+        collections=tuple([each.card for each in made]),
+        max_slate_size=MAX_SLATE_SIZE,
+        rule=MetricRule(MetricRuleKind.POSTERIOR, density.source),
+    )
+    return MetricModel(card, {each.card.name: each for each in made}, density)

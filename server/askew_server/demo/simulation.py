@@ -27,21 +27,30 @@ by the Gumbel top-n trick, and rates each of them with
     rating_pf = round to a half star of clip(3.0 + quality_f + 1.2 * liking_pf + e_pf, 0.5, 5.0)
 
 with e_pf normal of mean 0 and standard deviation 0.4.
+
+The demo's events: which simulated person saw which film, as the csv files of an operator.
+
+The demo's model, trained on the embedded films and their simulated ratings in about a second.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
+from askew_server.model.item_model import ItemModel, train
+from askew_server.ratings import ItemRow, RatingTable
+from askew_server.training.options import TrainingOptions
 
 GENRES: Final = (
     "Action",
@@ -176,3 +185,57 @@ def _draw_views(
     np.put_along_axis(rank, order, np.arange(n_films)[np.newaxis, :], axis=1)
     person, item = np.nonzero(rank < seen[:, np.newaxis])
     return person.astype(np.int64), item.astype(np.int64)
+
+
+N_PEOPLE = 2000
+
+
+@dataclass(frozen=True)
+class DemoEvents:
+    """A log of events, the catalog of its items, and how many people saw each item, most first.
+
+    The counts are known here because nobody is behind them: every event is simulated.
+    """
+
+    events: Path
+    catalog: Path
+    counts: tuple[tuple[str, int], ...]
+
+
+def write_events(folder: Path) -> DemoEvents:
+    """Write events.csv (unit, item) and catalog.csv (item) into a folder."""
+    catalog = films()
+    labels = [f"{film.title} ({film.year})" for film in catalog]
+    ratings = simulate(catalog, n_people=N_PEOPLE)
+    seen = [labels[item] for item in ratings.item.tolist()]
+    people = [f"person {number}" for number in ratings.person.tolist()]
+    _write(folder / "events.csv", ("unit", "item"), zip(people, seen, strict=True))
+    _write(folder / "catalog.csv", ("item",), ([label] for label in labels))
+    counts = tuple(Counter(seen).most_common())
+    return DemoEvents(folder / "events.csv", folder / "catalog.csv", counts)
+
+
+def _write(path: Path, header: tuple[str, ...], rows: Iterable[Iterable[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+SOURCE = "well-known films with SIMULATED ratings"
+OPTIONS = TrainingOptions(ranking_dimension=8)  # as many as there are archetypes
+
+
+def demo_model() -> ItemModel:
+    """Deterministic; the card says that nobody gave these ratings."""
+    catalog = films()
+    ratings = simulate(catalog, n_people=N_PEOPLE)
+    table = RatingTable(
+        person=ratings.person,
+        item=ratings.item,
+        rating=ratings.rating,
+        n_people=N_PEOPLE,
+        item_keys=tuple(film.title for film in catalog),
+    )
+    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in catalog}
+    return train(table, rows, OPTIONS, source=SOURCE, simulated=True)

@@ -19,8 +19,7 @@ _SAMPLE = 0  # the seed of a sample of people; those of a study deal them
 
 def simulated_table() -> RatingTable:
     """The embedded films with simulated ratings."""
-    from askew_server.demo.model import N_PEOPLE
-    from askew_server.demo.simulation import films, simulate
+    from askew_server.demo.simulation import N_PEOPLE, films, simulate
 
     catalog = films()
     ratings = simulate(catalog, n_people=N_PEOPLE)

@@ -11,13 +11,11 @@ from math import comb, exp
 from askew.errors import ParameterError
 from askew.exact import Draws, log_total
 from askew.mechanisms.canonical_classes import TOP, CanonicalClasses, Cell, Loss
-from askew.mechanisms.contest import Contest
-from askew.mechanisms.noise import NoiseFamily, check_family
+from askew.mechanisms.noise import Contest, NoiseFamily, check_family
 from askew.mechanisms.parameters import check_k, check_neighbors, check_positive, halved
-from askew.mechanisms.quality import Quality
 from askew.mechanisms.shortfall import Shortfall, canonical
-from askew.mechanisms.tally import Counts, Tally, tally
-from askew.mechanisms.urn import subset
+from askew.mechanisms.tally import Counts, Quality, Tally, tally
+from askew.mechanisms.value_classes import subset
 from askew.privacy import (
     BoundedRange,
     ConcentratedDP,

@@ -9,8 +9,8 @@ from math import ceil, lgamma
 import numpy as np
 
 from askew.exact import Draws
-from askew.mechanisms.contest import Contest
-from askew.mechanisms.joint_classes import ALL, JointClasses, enter_by_loss
+from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
+from askew.mechanisms.noise import Contest
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -20,10 +20,9 @@ from askew.mechanisms.parameters import (
     halved,
     ln,
 )
-from askew.mechanisms.sequence_losses import SequenceLosses
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
 from askew.mechanisms.tally import Counts, Tally, tally
-from askew.mechanisms.urn import Urn, items_of_the_highest
+from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 

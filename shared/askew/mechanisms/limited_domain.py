@@ -1,28 +1,31 @@
-"""Top-k from the top kbar + 1 counts of an unknown domain: what an existing engine returns.
+"""A short list of candidates with rational multiplicities, for the exponential mechanism.
+
+Top-k from the top kbar + 1 counts of an unknown domain: what an existing engine returns.
 
 Source: Durfee, Rogers 2019, Algorithms 1 (Gumbel) and 5 (strict domain). Algorithm 4 (Laplace) is
-in `laplace_domain`, Algorithm 6 (optimal threshold, corrected) in `optimal_threshold`.
+and Algorithm 6 (optimal threshold, corrected) in `laplace_domain`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf, log
 from typing import Literal, get_args
 
 import numpy as np
 
 from askew.composition import zcdp
 from askew.errors import ParameterError
-from askew.exact import Draws
-from askew.mechanisms.exponential_classes import ExponentialClasses
+from askew.exact import Draws, Listing, enclose, parts_of
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
     check_positive,
     check_positive_int,
     check_probability,
+    ln,
 )
 from askew.mechanisms.shortfall import Shortfall, peeled
 from askew.mechanisms.tally import Counts, Integers, Tally, integers
@@ -34,6 +37,55 @@ from askew.privacy import (
     NeighboringRelation,
 )
 from askew.randomness import RandomBits
+
+
+class ExponentialClasses:
+    """Candidate i has weight sizes.get(i, 1) * exp(epsilon * scores[i]); `remove` takes one out.
+
+    scores: int64, (n,), below 2**62 in magnitude.
+    """
+
+    def __init__(
+        self, scores: Integers, sizes: Mapping[int, Fraction | int], epsilon: Fraction
+    ) -> None:
+        self.scores, self.sizes, self.epsilon = scores, dict(sizes), epsilon
+        self._log_sizes, self._largest_size = np.zeros(len(scores)), 0.0
+        for key, size in sizes.items():
+            self._log_sizes[key] = ln(size)
+            self._largest_size = max(self._largest_size, log(size.numerator * size.denominator))
+        self._rank()
+
+    def _rank(self) -> None:
+        """Scores relative to the best that is left, so that floats are exact where it matters."""
+        left = self._log_sizes > -inf
+        self._best = int(self.scores[left].max())
+        self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
+
+    def remove(self, key: int) -> None:
+        """Give a candidate weight zero."""
+        self.sizes[key] = 0
+        self._log_sizes[key] = -inf
+        if int(self.scores[key]) == self._best:
+            self._rank()
+        else:
+            self._logs[key] = -inf
+
+    def listing(self, depth: float) -> Listing:
+        """The candidates within depth + ln(candidates) of the heaviest; the others weigh below
+        exp(-depth) of it.
+        """
+        top = float(self._logs.max())
+        near = np.flatnonzero(self._logs > top - depth - log(len(self._logs)))
+        # No candidate within `depth` of the best log-weight has a larger term in it.
+        largest = abs(top) + self._largest_size + depth + 8
+        rest = -inf if len(near) == len(self._logs) else top - depth + 1
+        return Listing(parts_of(near, self._logs[near]), 2.0**-48 * largest, rest)
+
+    def enclose(self, key: int, shift: int) -> tuple[int, int]:
+        """Integer bounds of one candidate's weight."""
+        exponent = self.epsilon * (self._best - int(self.scores[key]))
+        return enclose(self.sizes.get(key, 1), exponent, shift)
+
 
 Domain = Literal["positive", "top", "strict"]
 

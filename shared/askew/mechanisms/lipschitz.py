@@ -19,13 +19,10 @@ from functools import partial
 
 from askew.exact import Draws
 from askew.mechanisms.noise import NoiseFamily, check_family
-from askew.mechanisms.order_statistics import highest, peeled_gumbel
-from askew.mechanisms.parameters import check_positive
-from askew.mechanisms.scored import check_scored, rate_of, tally_for
+from askew.mechanisms.parameters import check_positive, check_scored, rate_of, tally_for
 from askew.mechanisms.shortfall import EXPONENTIAL, Shortfall, one_shot
 from askew.mechanisms.tally import Scores, Tally
-from askew.mechanisms.urn import items_of_groups
-from askew.mechanisms.value_classes import ValueClasses
+from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
 from askew.privacy import NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 

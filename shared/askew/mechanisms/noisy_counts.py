@@ -11,7 +11,6 @@ from functools import partial
 
 from askew.composition import epsilon_per_round
 from askew.exact import Draws
-from askew.mechanisms.order_statistics import highest
 from askew.mechanisms.parameters import (
     check_k,
     check_neighbors,
@@ -23,8 +22,7 @@ from askew.mechanisms.parameters import (
 from askew.mechanisms.peeling import Peeling
 from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot
 from askew.mechanisms.tally import Counts, Tally, tally
-from askew.mechanisms.urn import items_of_groups
-from askew.mechanisms.value_classes import ValueClasses
+from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups
 from askew.privacy import ApproximateDP, BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 

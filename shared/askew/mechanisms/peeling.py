@@ -7,14 +7,11 @@ from fractions import Fraction
 
 from askew.errors import ParameterError
 from askew.exact import Draws
-from askew.mechanisms.contest import Contest
-from askew.mechanisms.noise import NoiseFamily, check_family
-from askew.mechanisms.order_statistics import peeled_gumbel
-from askew.mechanisms.scored import check_scored, rate_of, tally_for
+from askew.mechanisms.noise import Contest, NoiseFamily, check_family
+from askew.mechanisms.parameters import check_scored, rate_of, tally_for
 from askew.mechanisms.shortfall import Shortfall, flipped, peeled
 from askew.mechanisms.tally import Scores, Tally
-from askew.mechanisms.urn import items_of_groups
-from askew.mechanisms.value_classes import ValueClasses
+from askew.mechanisms.value_classes import ValueClasses, items_of_groups, peeled_gumbel
 from askew.privacy import BoundedRange, ConcentratedDP, NeighboringRelation, PureDP
 from askew.randomness import RandomBits
 

@@ -1,17 +1,120 @@
-"""The exponential mechanism over items, as weighted classes of equal counts, with removal."""
+"""Uniform draws without replacement, in memory that depends on how many are drawn only.
+
+The exponential mechanism over items, as weighted classes of equal counts, with removal.
+
+The k highest noisy scores of all items, exactly, from one draw a value and k more.
+
+In a class of m items with equal scores the noises in descending order are Q(E1/m),
+Q(E1/m + E2/(m-1)), ... (Renyi). Only classes whose best is among the k best of the classes can
+have an item among the k highest, so the rest is a merge of few descending sequences.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import inf, log
 
 import numpy as np
 
 from askew.exact import Draws, Listing, enclose, parts_of
-from askew.mechanisms.contest import Contest, Groups
-from askew.mechanisms.noise import Floats, Link, Noisy
+from askew.mechanisms.noise import (
+    Contest,
+    Floats,
+    Groups,
+    Link,
+    NoiseFamily,
+    Noisy,
+    Uniform,
+    compare,
+    quantiles,
+)
 from askew.mechanisms.tally import Integers, Tally
-from askew.mechanisms.urn import items_of_groups
+
+_SHARE = 0.25  # of all items: one of so many that are left is found by chance
+_SMALL = 1 << 12  # items: of fewer, one is found by its rank
+_TRIES = 4  # that are read at once
+
+
+class Urn:
+    """Places 0, 1, 2, ... of which some are taken: a Fisher-Yates shuffle that is never stored.
+
+    The order of the places taken so far is a prefix of a uniform permutation.
+    """
+
+    def __init__(self) -> None:
+        self._moved: dict[int, int] = {}
+        self._taken = 0
+
+    def take(self, size: int, draws: Draws) -> int:
+        """A uniform place among those below `size` that are left; takes it out.
+
+        Every place taken so far must have been below `size`: pools may grow, never shrink.
+        """
+        return self.pick(draws.below(size - self._taken))
+
+    def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
+        """As `take`, for one size after the other; the draws are read at once."""
+        taken = np.arange(self._taken, self._taken + len(sizes))
+        limits = np.asarray(sizes, dtype=np.int64) - taken
+        return [self.pick(mark) for mark in draws.below_each(limits)]
+
+    def take_fresh(self, low: int, high: int, draws: Draws) -> int:
+        """A uniform place in [low, high), where nothing was taken or moved so far."""
+        return self.pick(low - self._taken + draws.below(high - low))
+
+    def pick(self, mark: int) -> int:
+        """The place that a mark among those left stands for; takes it out."""
+        here, there = self._taken, self._taken + mark
+        place = self._moved.pop(there, there)
+        if mark:
+            self._moved[there] = self._moved.pop(here, here)
+        self._taken += 1
+        return place
+
+
+def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
+    """One fresh uniform item for each group named; a group named n times gives n of its items."""
+    named, urns = [*groups], defaultdict[int, Urn](Urn)
+    known = tally.down_to_group(max(named))
+    earlier, limits = defaultdict[int, int](int), []
+    for group in named:
+        limits.append(int(known.sizes[group]) - earlier[group])
+        earlier[group] += 1
+    places = [urns[g].pick(mark) for g, mark in zip(named, draws.below_each(limits), strict=True)]
+    asked = np.array(named)
+    return tally.items_at(known.ends[asked] - known.sizes[asked] + places)
+
+
+def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
+    """For one size after the other a fresh uniform item of that many highest; sizes never fall.
+
+    Where enough are left to choose from, one is found by chance, in at most 1 / _SHARE tries on
+    average; else by its rank.
+    A size divides no group of equal counts.
+    """
+    narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally) + len(sizes), _SMALL)))
+    chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))
+    groups = np.searchsorted(tally.ends, sizes[narrow:])
+    lowest, taken = tally.values[groups], set(chosen)
+    tries = draws.below_each(np.full(_TRIES * len(lowest), len(tally)))
+    items = np.array(tries, dtype=np.int64).reshape(-1, _TRIES)
+    fits = tally.counts[items] >= lowest[:, None]
+    for least, some, among in zip(lowest.tolist(), items, fits, strict=True):
+        fresh = [item for item in some[among].tolist() if item not in taken]
+        item = fresh[0] if fresh else draws.below(len(tally))
+        while item in taken or tally.counts[item] < least:
+            item = draws.below(len(tally))
+        taken.add(item)
+        chosen.append(item)
+    return tuple(chosen)
+
+
+def subset(size: int, count: int, draws: Draws) -> list[int]:
+    """A uniform subset of `count` of the places below `size`."""
+    return Urn().take_each([size] * count, draws)
+
 
 # Classes that win with probability below exp(-24) are drawn as one; the law does not depend on it.
 _RARE = 24.0
@@ -122,3 +225,71 @@ def peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
         groups.append(draws.choose(classes))
         classes.remove(groups[-1])
     return items_of_groups(groups, tally, draws)
+
+
+ONE_PASS = 16  # from this k on, one pass is quicker than k choices
+
+
+def highest(classes: ValueClasses, noise: NoiseFamily, k: int, draws: Draws) -> list[int]:
+    """The classes of the k items with the highest noisy scores, highest first.
+
+    Complexity: one draw a class, O(k log k) comparisons.
+    """
+    contest = Contest(noise, draws, classes.exact, winners=k)
+    classes.enter(contest)
+    waiting = contest.ranked()[::-1]
+    chosen: list[int] = []
+    while len(chosen) < k:
+        best = waiting.pop()
+        chosen.append(best.key)
+        following = _next(best, draws)
+        if following is not None:
+            _insert(waiting, following, draws)
+    return chosen
+
+
+def peeled_gumbel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
+    """The exponential mechanism without replacement, k times; item ids, best first.
+
+    One Gumbel noise an item, in descending order of score, has the same law (Durfee, Rogers 2019,
+    Lemma 4.2), and takes one pass instead of k.
+    """
+    if k < ONE_PASS:
+        return peel(tally, rate, k, draws)
+    groups = highest(ValueClasses(tally, rate), "gumbel", k, draws)
+    return items_of_groups(groups, tally, draws)
+
+
+def _next(best: Noisy, draws: Draws) -> Noisy | None:
+    """The next highest item of the same class, if it has one."""
+    left = int(best.links[-1][1]) - 1
+    if left == 0:
+        return None
+    uniform = Uniform(int.from_bytes(draws.bits.read(8)))
+    spacing, sure = _float_exponential(uniform)
+    e = (
+        best.e or _float_exponential(best.links[0][0])[0] / float(best.links[0][1])
+    ) + spacing / left
+    approximate = float(quantiles(best.family, np.array([log(e)]))[0]) + float(best.score)
+    trusted = sure and best.slack < np.inf and e < 16.0
+    slack = 2.0**-23 + 2.0**-46 * (abs(float(best.score)) + left) if trusted else np.inf
+    links = [*best.links, (uniform, Fraction(left))]
+    return Noisy(best.family, best.key, best.score, links, approximate, slack, e)
+
+
+def _float_exponential(uniform: Uniform) -> tuple[float, bool]:
+    """-ln U by float64, and whether its relative error is below 2**-28."""
+    word = uniform.word >> (uniform.known - 64)
+    return -log(min((word + 0.5) / 2**64, 1 - 2.0**-53)), 2**40 < word < 2**64 - 2**40
+
+
+def _insert(waiting: list[Noisy], newcomer: Noisy, draws: Draws) -> None:
+    """Binary insertion into a list sorted with the highest last."""
+    low, high = 0, len(waiting)
+    while low < high:
+        middle = (low + high) // 2
+        if compare(newcomer, waiting[middle], draws.bits) > 0:
+            low = middle + 1
+        else:
+            high = middle
+    waiting.insert(low, newcomer)

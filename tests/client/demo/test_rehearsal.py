@@ -11,7 +11,7 @@ from askew.signal import Query, Signal
 from askew_client.demo.rehearsal import Rehearsal
 from askew_client.demo.server import server_process
 from askew_client.settings.settings import ClientSettings
-from askew_server.demo.places_model import places_model
+from askew_server.demo.places import places_model
 
 SETTINGS = ClientSettings(region="Germany")
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from askew.metric.region import crow
 from askew_client.demo.resident import COUNTRY, HOME, TOWN, TOWNS, WISHES
 from askew_client.settings.regions import region_of
-from askew_server.demo.place_words import KINDS
-from askew_server.demo.places_model import places_model
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import KINDS, german_towns, places_model
 
 
 def test_the_home_lies_in_its_town_and_its_country() -> None:

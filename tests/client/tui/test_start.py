@@ -18,7 +18,7 @@ from askew_client.device.device import Companion
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_companion, simulated_model
-from askew_server.demo.model import demo_model
+from askew_server.demo.simulation import demo_model
 
 # Prints the modules that were loaded when the first screen was painted, and the time is not ours.
 FIRST_PAINT = """

@@ -21,7 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from askew.model_card import ServingRule
 from askew.rule_kind import RuleKind
 from askew_server.cli import main as cli
-from askew_server.demo import model as demo
+from askew_server.demo import simulation as demo
 from askew_server.model import artifact
 from askew_server.serving.running import process as serving
 from askew_server.training.options import TrainingOptions

@@ -10,10 +10,9 @@ import numpy as np
 from askew_server.model import artifact
 from askew_server.model.answer_tables import AnswerTables
 from askew_server.model.item_model import ItemModel
-from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
-from askew_server.retrieval.tables.made import tables_of
-from askew_server.retrieval.tables.published import published
+from askew_server.retrieval.snapshot import Retriever
+from askew_server.retrieval.tabulated import published, tables_of
 
 Run = Callable[..., int]
 OPTIONS = ("--min-ratings", 2, "--least-likes", 2, "--rule", "codebook", "-k", 2)

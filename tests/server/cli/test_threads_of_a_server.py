@@ -12,7 +12,7 @@ import json, sys
 import numpy
 from threadpoolctl import threadpool_info
 from askew_server.cli.served_models import Reading
-from askew_server.demo.model import demo_model
+from askew_server.demo.simulation import demo_model
 
 def threads():
     return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]

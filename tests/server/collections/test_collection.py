@@ -12,8 +12,7 @@ from askew.errors import DimensionMismatch, ParameterError
 from askew.listing import Attribute, AttributeKind, Listing
 from askew.metric_card import CollectionCard
 from askew_server.collections.collection import Collection, with_words
-from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Words
-from askew_server.collections.titles import Titles
+from askew_server.collections.columns import UNKNOWN, Flags, Numbers, Titles, Words
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),

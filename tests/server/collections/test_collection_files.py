@@ -15,9 +15,9 @@ from askew.errors import DataError, OutOfRange, ParameterError
 from askew.listing import AttributeKind
 from askew.metric.map_space import MapSpace, MetricSpace
 from askew.metric.region import Region
-from askew_server.collections.attribute_columns import AttributeOption
+from askew_server.collections.intake import AttributeOption
+from askew_server.collections.model import inside, space_of_axes, space_of_region
 from askew_server.collections.reading import CollectionFile, Reading, read_collection, read_towns
-from askew_server.collections.spaces import inside, space_of_axes, space_of_region
 
 HEADER = "id,name,latitude,longitude"
 BERLIN = "52.5,13.4"

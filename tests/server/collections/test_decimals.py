@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from askew_server.collections.decimals import decimals
+from askew_server.collections.columns import decimals
 
 
 @given(arrays(np.float32, st.integers(0, 5), elements=st.floats(width=32)))

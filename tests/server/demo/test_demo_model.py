@@ -13,8 +13,7 @@ from askew.ranking import scores
 from askew.retrieval import rule_of
 from askew.signal import Signal
 from askew.vectors import fold_in
-from askew_server.demo.model import demo_model
-from askew_server.demo.simulation import films, simulate
+from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.model.item_model import ItemModel
 
 PEOPLE, DRAWS, K = 100, 3, 8

@@ -12,10 +12,14 @@ from askew.listing import AttributeKind
 from askew_client.settings.regions import region_of
 from askew_server.collections.collection import Collection
 from askew_server.collections.model import MetricModel, Towns
-from askew_server.demo.place_words import KINDS
-from askew_server.demo.places import pharmacies, places_to_eat
-from askew_server.demo.places_model import GERMANY, places_model
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import (
+    GERMANY,
+    KINDS,
+    german_towns,
+    pharmacies,
+    places_model,
+    places_to_eat,
+)
 
 # A city of a thousand times the people of a village, 200 km apart.
 TWO = Towns(np.array([[52.0, 10.0], [50.0, 10.0]]), np.array([1e6, 1e3]), "two towns")

@@ -11,8 +11,7 @@ from askew.metric.position import Position
 from askew.privacy import ANY_SPACE
 from askew.randomness import ReplayBits
 from askew.signal import Query, Signal
-from askew_server.demo.places_model import GERMANY, places_model
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import GERMANY, german_towns, places_model
 from askew_server.evaluation.rehearsal import Rehearsal
 
 PEOPLE, K = 150, 20

@@ -9,7 +9,7 @@ import pytest
 
 from askew.metric.position import Position
 from askew_client.settings.regions import region_of
-from askew_server.demo.towns import TownList, german_towns
+from askew_server.demo.places import TownList, german_towns
 
 FOLDER = resources.files("askew_server.demo")
 

@@ -14,8 +14,7 @@ from askew.privacy import ANY_SPACE
 from askew.ranking import Slate
 from askew.signal import Query, Signal
 from askew_server.collections.model import MetricModel
-from askew_server.demo.places_model import GERMANY, places_model
-from askew_server.demo.towns import german_towns
+from askew_server.demo.places import GERMANY, german_towns, places_model
 from askew_server.evaluation.rehearsal import Rehearsal
 from askew_server.retrieval.near import MetricAnswers
 

@@ -24,7 +24,7 @@ from askew.signal import Query, Signal
 from askew.wire.held import held_files
 from askew_server.model.item_model import train
 from askew_server.prior.people import as_they_are
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 
 # -- every figure, recounted -----------------------------------------------------------------------
 

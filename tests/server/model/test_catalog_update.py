@@ -23,7 +23,7 @@ from askew_server.model import artifact
 from askew_server.model.catalog_update import update
 from askew_server.model.item_model import ItemModel, train
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 from askew_server.training.options import TrainingOptions
 
 NAN = float("nan")

@@ -26,7 +26,7 @@ from askew_server.model.item_model import ItemModel, train
 from askew_server.prior.people import EPSILONS, PriorPeople
 from askew_server.prior.source import Cohort, PublishedRatings
 from askew_server.ratings import RatingTable
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 from askew_server.training.options import TrainingOptions
 
 OPTIONS = TrainingOptions(

@@ -21,7 +21,7 @@ from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel, train
 from askew_server.prior.source import Cohort
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.retrieval.tables.made import tables_for
+from askew_server.retrieval.tabulated import tables_for
 from askew_server.training.options import TrainingOptions
 
 Arrays = dict[str, NDArray[Any]]

@@ -42,8 +42,8 @@ from askew_server.prior.source import (
     read_published,
 )
 from askew_server.ratings import RatingTable
-from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.snapshot import Retriever
 from askew_server.training import buckets
 from askew_server.training.buckets import BucketDesign
 from askew_server.training.factors import fold_in_people, people_of, snapshot

@@ -22,10 +22,9 @@ from askew.rule_kind import RuleKind
 from askew.signal import Signal
 from askew_server.model.answer_tables import AnswerTable, Cells
 from askew_server.model.item_model import ItemModel
-from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import snapshot_of
-from askew_server.retrieval.tables.made import nodes_of, tables_for, tables_of
-from askew_server.retrieval.tables.published import published
+from askew_server.retrieval.snapshot import Retriever
+from askew_server.retrieval.tabulated import nodes_of, published, tables_for, tables_of
 
 UNIT = 3.0
 MANY = [(float(x), float(y)) for x, y in np.random.default_rng(4).normal(size=(40, 2))]

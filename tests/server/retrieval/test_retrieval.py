@@ -16,7 +16,7 @@ from askew.randomized_response import RandomizedResponse
 from askew.retrieval import item_search, rules
 from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 
 HALF = Lattice(9, 1024)  # epsilon 1/2, step 1/512
 

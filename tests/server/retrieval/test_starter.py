@@ -18,7 +18,7 @@ from askew.retrieval.buckets import labels_of
 from askew.rule_kind import RuleKind
 from askew.signal import Query, Signal
 from askew_server.prior.people import PriorPeople
-from askew_server.retrieval.retriever import Retriever
+from askew_server.retrieval.snapshot import Retriever
 
 HELD, ITEMS, PEOPLE = 4, 14, 40
 RNG = np.random.default_rng(12)

@@ -23,9 +23,8 @@ from askew.signal import Mechanism, Query, Signal
 from askew.wire import convert
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.model.answer_tables import AnswerTable
-from askew_server.retrieval.retriever import Retriever
-from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.retrieval.tables.made import tables_of
+from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
+from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.services.call import Job
 from askew_server.serving.services.retrieval import RetrievalService
 from askew_server.serving.services.slates import SlateReplies

@@ -15,10 +15,9 @@ from askew.metric.map_noise import MapNoise
 from askew.signal import Query
 from askew.wire.listing_bytes import listings_to_bytes, parts_of
 from askew_server.collections.collection import Collection, Picked
-from askew_server.collections.columns import Column, Flags, Numbers, Words
+from askew_server.collections.columns import Column, Flags, Numbers, Titles, Words
 from askew_server.collections.live import live_path, write_live
-from askew_server.collections.titles import Titles
-from askew_server.retrieval.live_values import LiveValues
+from askew_server.retrieval.served import LiveValues
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.services import listings
 from askew_server.serving.services.listings import ListingReplies

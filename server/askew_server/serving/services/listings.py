@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from askew.listing import Value
 from askew.wire.listing_bytes import listings_to_bytes, value_to_bytes
 from askew_server.collections.collection import Collection, Picked
-from askew_server.collections.columns import Column, Flags, Numbers, Words
-from askew_server.collections.titles import Rows
+from askew_server.collections.columns import Column, Flags, Numbers, Rows, Words
 
 _FEW = 4096  # words are encoded beforehand; more take long
 

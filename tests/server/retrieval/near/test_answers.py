@@ -17,9 +17,8 @@ from askew.metric_card import CollectionCard, MetricCard, MetricRule
 from askew.rule_kind import MetricRuleKind as Kind
 from askew.signal import Query
 from askew_server.collections.collection import Collection
-from askew_server.collections.columns import Numbers, Words
+from askew_server.collections.columns import Numbers, Titles, Words
 from askew_server.collections.model import MetricModel, Towns
-from askew_server.collections.titles import Titles
 from askew_server.retrieval.near import MetricAnswers
 
 KIND = Attribute("kind", AttributeKind.CATEGORY)

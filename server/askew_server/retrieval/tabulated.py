@@ -1,4 +1,9 @@
-"""Tables of a model: each cell is answered by the very rule that would answer its center.
+"""The ways to ask that a card names: whoever asks otherwise is answered without a table.
+
+They are those of its table of what asking is worth, and the epsilon and k that its rule was chosen
+for. A device that follows the card asks in one of them.
+
+Tables of a model: each cell is answered by the very rule that would answer its center.
 
 Points have a table where nodes lie at most as far apart as the noise reaches, 1 / epsilon, and at
 most 4,096 of them; `_FINENESS` to that distance where this is enough. So likelihoods of a signal
@@ -11,20 +16,53 @@ Complexity: an answer a cell and k; of the rule `posterior`, an answer a cell, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.break_even import MechanismName, Way
+from askew.errors import ParameterError
 from askew.lattice import Lattice
 from askew.model_card import ModelCard
+from askew.randomized_response import RandomizedResponse
 from askew.signal import Signal, TasteMechanism
 from askew_server.model.answer_tables import AnswerTable, AnswerTables, Cells, cells_of
 from askew_server.model.held_out import by_sizes
-from askew_server.retrieval.retriever import Retriever
 from askew_server.retrieval.served import TasteModel
-from askew_server.retrieval.tables.published import published
+from askew_server.retrieval.snapshot import Retriever
+
+_READ_BY: Mapping[str, MechanismName] = {"point": "geo_laplace", "bucket": "bucket_rr"}
+
+
+def published(card: ModelCard) -> Mapping[TasteMechanism, tuple[int, ...]]:
+    """Every k, ascending, of every mechanism that the card names, in the order of its rows."""
+    offers = () if card.break_even is None else card.break_even.offers
+    named = [(o.mechanism, o.epsilon, o.k) for o in offers if o.way is Way.SIGNAL]
+    rule, found = card.rule, dict[TasteMechanism, set[int]]()
+    named.append((_READ_BY.get(rule.kind.reads), Fraction(rule.epsilon), rule.k))
+    for name, epsilon, k in named:
+        mechanism = _mechanism(name, epsilon, card.space.n_buckets)
+        if mechanism is not None and k <= card.max_slate_size:
+            found.setdefault(mechanism, set()).add(k)
+    return {mechanism: tuple(sorted(sizes)) for mechanism, sizes in found.items()}
+
+
+def _mechanism(
+    name: MechanismName | None, epsilon: Fraction, n_buckets: int
+) -> TasteMechanism | None:
+    """What a device sends by; None where it cannot."""
+    try:
+        if name == "geo_laplace":
+            return Lattice.for_epsilon(epsilon)
+        if name == "bucket_rr" and n_buckets:
+            return RandomizedResponse.for_epsilon(n_buckets, epsilon)
+    except ParameterError:  # an epsilon that no device may choose
+        pass
+    return None
+
 
 _FINENESS = {True: 4, False: 8}  # by whether the rule weighs a prior
 _CELL_BITS = 12  # of the number of cells
