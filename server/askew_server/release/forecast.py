@@ -16,10 +16,10 @@ from math import log, log2
 from pathlib import Path
 
 import numpy as np
-from askew.mechanisms.binomials import Floats
 
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.accuracy import CHANCE, people_below
+from askew.mechanisms.shortfall import Floats
 from askew.mechanisms.tally import Integers
 from askew.randomness import RandomBits
 from askew.release import plain_name
