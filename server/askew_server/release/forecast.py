@@ -194,8 +194,8 @@ def forecasts(
 
 
 def best_of(found: Sequence[Forecast], wish: Wish) -> Forecast | None:
-    """The one to propose: the most hits; of those that are as good, the one that bears a wrong
-    expectation best. None without an expectation.
+    """The one to propose: the most hits; of those that are as good, the one that bears it best
+    if there are fewer users. None without an expectation.
 
     Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
     """
@@ -206,7 +206,7 @@ def best_of(found: Sequence[Forecast], wish: Wish) -> Forecast | None:
         return None
     most = max(each.expected_hits or 0 for each in known)
     near = [each for each in known if (each.expected_hits or 0) >= most - _NEAR * each.k]
-    return max(near, key=lambda each: (each.hits_if_half or 0) + (each.hits_if_twice or 0))
+    return max(near, key=lambda each: each.hits_if_half or 0)
 
 
 def with_default_bound(mechanism: str, wish: Wish) -> Wish:

@@ -237,7 +237,7 @@ def test_what_a_bound_leaves_of_the_counts_is_not_guessed() -> None:
     assert best_of([bounded, pure], wish_of("1", bound=100)) == bounded
 
 
-def test_of_mechanisms_as_good_the_one_that_bears_a_wrong_expectation_is_proposed() -> None:
+def test_of_mechanisms_as_good_the_one_that_bears_fewer_users_is_proposed() -> None:
     one = forecast("canonical", wish_of("1"), 5000, Expectation((900,), ""))
     other = replace(one, mechanism="one-shot", expected_hits=19.5, hits_if_half=18.0)
     one = replace(one, expected_hits=20.0, hits_if_half=1.0, hits_if_twice=20.0)
