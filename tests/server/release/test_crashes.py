@@ -29,6 +29,7 @@ CHARGE = [
     *("before BEGIN IMMEDIATE", "after BEGIN IMMEDIATE"),
     *("before INSERT INTO totals", "after INSERT INTO totals"),
     *("before INSERT INTO charges", "after INSERT INTO charges"),
+    *("before INSERT INTO sources", "after INSERT INTO sources"),
     *("before INSERT INTO chain", "after INSERT INTO chain"),
     *("before announce", "before room", "after room", "after announce", "before COMMIT"),
 ]
