@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socketserver
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from askew.errors import Malformed, NotFound, ParameterError, TransportError
+from askew.errors import Malformed, NotFound, ParameterError, StaleSpace, TransportError
 from askew.held_file import HEAD_BYTES, file_of, piece_of
 from askew.item import Item
 from askew.wire import convert
@@ -114,6 +115,12 @@ async def ask_once(settings: ClientSettings, address: str, ledger: Path) -> tupl
         answer = value_of(await companion.ask())
     assert answer.used == len(RATINGS)
     return tuple(result.title.title for result in answer.results)
+
+
+def bodies_held(ledger: Path) -> int:
+    return sum(
+        re.fullmatch("[0-9a-f]{64}", each.name) is not None for each in ledger.parent.rglob("*")
+    )
 
 
 def charges(ledger: Path) -> tuple[Charge, ...]:
@@ -288,7 +295,6 @@ ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "one item twice": spoiled_answer(item_ids=[1, 2, 2, 3]),
     "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
     "an item beyond the catalog": spoiled_answer(item_ids=[1, 2, 3, 12]),
-    "another catalog": spoiled_answer(catalog_version=b"x" * 16),
     "codes too short": spoiled_answer(codes=bytes(3)),
     "boosts too few": spoiled_answer(boosts=b"\xc0" * 3),
     "items scored in another way": spoiled_answer(codes=bytes(4)),
@@ -308,6 +314,22 @@ async def test_a_bad_answer_is_refused_and_the_store_stays_as_it_was(
         await ask(server, ledger)
     server.spoil = lambda answer: answer
     assert (await ask(server, ledger), charges(ledger)) == before
+    assert server.requests == [server.requests[0]] * 3
+
+
+async def test_an_answer_of_another_catalog_costs_nothing_more_and_what_is_held_is_forgotten(
+    server: Server, ledger: Path
+) -> None:
+    """An honest server may be another one by now, so the next question is a first contact."""
+    async with server.running() as address:
+        before = await ask_once(SETTINGS, address, ledger), charges(ledger)
+        assert bodies_held(ledger) == 1
+        server.spoil = spoiled_answer(catalog_version=b"x" * 16)
+        with pytest.raises(StaleSpace):
+            await ask_once(SETTINGS, address, ledger)
+        assert bodies_held(ledger) == 0
+        server.spoil = lambda answer: answer
+        assert (await ask_once(SETTINGS, address, ledger), charges(ledger)) == before
     assert server.requests == [server.requests[0]] * 3
 
 

@@ -32,6 +32,8 @@ CODES = {
     "SecondSpace": Code.INTERNAL,
     "QuoteVoid": Code.INTERNAL,
     "ShelfError": Code.INTERNAL,
+    "NotReady": Code.INTERNAL,
+    "ConnectionOpen": Code.INTERNAL,
     "LedgerError": Code.INTERNAL,
     "LedgerFrozen": Code.INTERNAL,
     "KeyReused": Code.INTERNAL,

@@ -26,4 +26,4 @@ def test_the_towns_of_the_map_are_real_ones() -> None:
 def test_the_wishes_are_about_what_the_demos_places_have() -> None:
     [food] = [each for each in places_model().card.collections if each.name == "food"]
     assert WISHES.attributes <= {each.name for each in food.attributes}
-    assert set(WISHES.likes["kind"]) <= {kind.name for kind in KINDS}
+    assert set(WISHES.likes["kind"]) <= {kind.name.casefold() for kind in KINDS}

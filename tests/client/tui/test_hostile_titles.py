@@ -15,7 +15,7 @@ from textual.widgets import OptionList
 
 from askew.errors import OutOfRange
 from askew.item import Item
-from askew.plain_text import MAX_TEXT
+from askew.plain_text import MAX_MARKS, MAX_TEXT
 from askew_client.profile.document import ProfileDocument
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.tui.widgets.title_list import TitleList
@@ -35,7 +35,7 @@ HOSTILE = (
     "x" * MAX_TEXT,
     "映画" * 40,
     "🎬🎬🎬 movie 🎬",
-    "Z\u0351a\u0334l\u0360g\u0315o\u0337 " + "\u0301" * 60,
+    "Z\u0351a\u0334l\u0360g\u0315o\u0337 " + "\u0301" * MAX_MARKS,
     "שלום مرحبا mixed",
 )
 
