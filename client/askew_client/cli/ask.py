@@ -35,7 +35,7 @@ _SECOND_SPACE = (
     options.epsilon,
     options.mechanism,
     options.way,
-    options.accept,
+    options.consent,
     options.lifetime_cap,
     options.data,
     options.as_json,
@@ -84,8 +84,8 @@ def ask(
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
-    if flags["accept"] and config.settings.way != "auto":
-        raise click.UsageError("--accept takes what a server proposes, which needs --way auto")
+    if flags["consent"] and config.settings.way != "auto":
+        raise click.UsageError("--consent takes what a server proposes, which needs --way auto")
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server; and a passphrase is
     # typed before there is an event loop, which would swallow Ctrl-C.

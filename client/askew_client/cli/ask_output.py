@@ -87,7 +87,7 @@ def as_json(found: Answer) -> dict[str, object]:
         "used_ratings": found.used,
         "unused_ratings": found.unused,
         "way": {"name": found.way.name, "why": found.way.reason, "notes": list(found.way.notes)},
-        "accept": found.way.accept or None,
+        "consent": found.way.consent or None,
         "fresh": found.departure is not None and found.departure.fresh,
         "cost": None if found.cost is None else _cost_as_json(found.cost),
     }

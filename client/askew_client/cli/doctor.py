@@ -78,6 +78,7 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     from askew_client.device.doctor import check_metric_space, check_space, check_way
     from askew_client.held.shelf import Shelf
     from askew_client.settings.paths import places
+    from askew_client.settings.settings import slot_of
     from askew_client.transport.held import FetchedAnew, KeptLibrary
     from askew_client.ways.choice import Held
 
@@ -89,7 +90,8 @@ async def _space(network: GrpcTransport, config: Config) -> tuple[Finding, ...]:
     except OtherKind:
         return (check_metric_space(await network.metric_card(), settings),)
     held = Held(len(found.catalog), found.size)
-    return check_space(found.card, settings), check_way(found.card, settings, held)
+    way = check_way(found.card, settings, held, server=config.server, slot=slot_of(today))
+    return check_space(found.card, settings), way
 
 
 def _device(config: Config) -> list[Finding]:

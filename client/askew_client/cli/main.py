@@ -20,6 +20,7 @@ from askew.errors import (
     BudgetExceeded,
     LedgerFrozen,
     OtherKind,
+    QuoteVoid,
     SecondSpace,
     ServerFailed,
     TransportError,
@@ -120,7 +121,8 @@ def main() -> None:
 def _in_words(error: Exception) -> str:
     if isinstance(error, ServerFailed):  # it is there
         return str(error)
-    if not isinstance(error, TransportError | OtherKind | SecondSpace):
+    hinted = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded
+    if not isinstance(error, hinted):
         return str(error)
     from askew_client.views.problems import setback_of
 
@@ -128,6 +130,6 @@ def _in_words(error: Exception) -> str:
 
 
 def _exit_code(error: Exception) -> int:
-    if isinstance(error, BudgetExceeded | LedgerFrozen | SecondSpace):
+    if isinstance(error, BudgetExceeded | LedgerFrozen | QuoteVoid | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

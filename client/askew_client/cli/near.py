@@ -146,6 +146,8 @@ async def _asked(  # what is asked, and from where
         quote = value_of(await nearby.quote(collection, spot))
         for line in _quote_lines(quote):
             click.echo(line, err=True)
+        if quote.fresh and quote.terms.handle and not quote.terms.space_version:
+            click.echo(nearby.allowance(), err=True)
         if quote.second_space and not second_space and sys.stdin.isatty():
             click.confirm(_SECOND_SPACE, abort=True, err=True)
             second_space = True

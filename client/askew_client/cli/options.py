@@ -40,19 +40,19 @@ class RationalNumber(click.ParamType["Fraction"]):
             return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
 
 
-class Yes(click.ParamType["str"]):
-    """A yes to one proposal, and no other text."""
+class Consents(click.ParamType["str"]):
+    """A consent to one proposal, and no other text."""
 
-    name = "yes"
+    name = "consent"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
         """The text, or a usage error."""
-        from askew_client.settings.accepted import Accepted
+        from askew_client.settings.consent import consents_of
 
         try:
-            Accepted.parsed(value)
+            consents_of(value)
         except ParameterError as error:
             return self.fail(f"it must be {error.limit}", param, ctx)
         return str(value)
@@ -113,10 +113,10 @@ held_from = click.option(
     "--held-from",
     help="The https:// address of a static host for what is held.  [default: the server itself]",
 )
-accept = click.option(
-    "--accept",
-    type=Yes(),
-    help="Your yes to what a server proposes and is dearer, as `askew ask` wrote it.",
+consent = click.option(
+    "--consent",
+    type=Consents(),
+    help="Your consent to what this server proposes and is dearer, as `askew ask` wrote it.",
 )
 lifetime_cap = click.option(
     "--lifetime-cap",

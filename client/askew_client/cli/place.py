@@ -16,7 +16,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew_client.places.desk import PlaceDesk
     from askew_client.profile.named_place import Spot
-    from askew_client.views.near import PlaceView
+    from askew_client.views.near import PlaceCost, PlaceView
 
 _LONGEST_COPY = 1 << 16  # characters; what is longer is no copy of a place
 _file = click.option(
@@ -57,7 +57,9 @@ def add(
 ) -> None:
     """Name a place. Its noisy position is charged and drawn once, for good.
 
-    What it costs is said first. No other setting, server or month draws it again.
+    What it costs is said first. No other setting, server or month draws it again. At level town the
+    caps allow 15 positions for life and 5 a month, with each one that `askew near --unnamed` draws;
+    the settings place_lifetime_cap and place_monthly_cap change that.
 
     \b
     Examples:
@@ -67,7 +69,7 @@ def add(
     region = options.region_first(context, region, source)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=False)
-    _say_drawn(desk.add(name, _typed(context, desk, source, region)), "is kept")
+    _say_drawn(desk.add(name, *_typed(context, desk, source, region)), "is kept")
     options.keep_region(context, region)
 
 
@@ -87,7 +89,7 @@ def move(
     region = options.region_first(context, region, source)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=True)
-    _say_drawn(desk.move(name, _typed(context, desk, source, region)), "has moved")
+    _say_drawn(desk.move(name, *_typed(context, desk, source, region)), "has moved")
     options.keep_region(context, region)
 
 
@@ -173,8 +175,8 @@ def _desk(context: click.Context, **flags: object) -> PlaceDesk:
 
 def _typed(
     context: click.Context, desk: PlaceDesk, source: Path | None, region: str | None
-) -> Spot:
-    """Where the place is. What its noisy position will cost is said before it is drawn."""
+) -> tuple[Spot, PlaceCost | None]:
+    """Where the place is, and what its noisy position will cost, said before it is drawn."""
     from askew_client.settings.regions import region_words
 
     plane = options.load(context, region=region).settings.region
@@ -182,9 +184,9 @@ def _typed(
     for line in region_words(plane):
         click.echo(line, err=True)
     cost = desk.price_of(spot)
-    for line in () if cost is None else cost.words:
+    for line in () if cost is None else (*cost.words, desk.allowance()):
         click.echo(line, err=True)
-    return spot
+    return spot, cost
 
 
 def _say_drawn(view: PlaceView, done: str) -> None:

@@ -50,10 +50,12 @@ def check_space(card: ModelCard, settings: ClientSettings) -> Finding:
     return Finding("space", "ok", text)
 
 
-def check_way(card: ModelCard, settings: ClientSettings, held: Held) -> Finding:
+def check_way(
+    card: ModelCard, settings: ClientSettings, held: Held, *, server: str, slot: str
+) -> Finding:
     """How `askew ask` would be answered, and why."""
     try:
-        taken = in_words(choose(settings, card, held), card)
+        taken = in_words(choose(settings, card, held, server=server, slot=slot), card)
     except ParameterError as error:
         return Finding("way", "fail", str(error), "Take another way, or change the setting.")
     return Finding("way", "ok", f"{taken.name}: {taken.reason}", " ".join(taken.notes))

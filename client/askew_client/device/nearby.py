@@ -31,7 +31,7 @@ from askew.metric_card import MetricCard
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew_client.asking import Question, ask
-from askew_client.device.quoting import Quotes, covered
+from askew_client.device.quoting import IN_PROCESS, Quotes, covered
 from askew_client.ledger.store import SignalStore
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
@@ -76,7 +76,7 @@ class Nearby(PlaceDesk):
         profile: ProfileStore,
         signals: SignalStore,
         bits: RandomBits,
-        server: str = "",
+        server: str = IN_PROCESS,
         today: Callable[[], datetime.date] = datetime.date.today,
         now: Callable[[], datetime.datetime] = datetime.datetime.now,
     ) -> None:

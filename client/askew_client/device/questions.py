@@ -15,7 +15,7 @@ from askew.ranking import Slate
 from askew_client.device import present
 from askew_client.device.answering import Prepared, ranked_here, ranked_with
 from askew_client.device.model import Model
-from askew_client.device.quoting import Quotes, covered
+from askew_client.device.quoting import IN_PROCESS, Quotes, covered
 from askew_client.exchange import Exchange
 from askew_client.held.calendar import usable
 from askew_client.held.source import date_of
@@ -50,7 +50,7 @@ class QuestionDesk(ProfileDesk):
         signals: SignalStore,
         bits: RandomBits,
         library: Library,
-        server: str = "",
+        server: str = IN_PROCESS,
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
         """server: its address, as the person gave it.
@@ -77,9 +77,14 @@ class QuestionDesk(ProfileDesk):
             profile=self._profile,
             signals=self._signals,
             bits=self._bits,
-            server=self._quotes.server,
+            server=self.server,
             today=self._today,
         )
+
+    @property
+    def server(self) -> str:
+        """The address of the server, as the person gave it."""
+        return self._quotes.server
 
     async def connect(self) -> Connection | Setback:
         """Read what is held, fetched first where nothing usable is. All but the profile waits for
@@ -227,7 +232,8 @@ class QuestionDesk(ProfileDesk):
         return answer
 
     def _taken(self, model: Model) -> Taken:
-        return choose(self._settings, model.card, model.held)
+        server, slot = self.server, slot_of(self._today())
+        return choose(self._settings, model.card, model.held, server=server, slot=slot)
 
     def _held(self) -> Model:
         """What is held, as it was shown: nothing is fetched between showing and asking."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 from weakref import WeakSet
 
 from askew.errors import QuoteVoid
@@ -14,6 +15,7 @@ from askew_client.views.quote import Price, Quote, Terms
 from askew_client.ways.choice import Taken
 from askew_client.ways.mechanism import mechanism_for
 
+IN_PROCESS: Final = "in-process"  # the name of a server without an address
 _USED = "that price was used for a question already, or it is none of this device and this server"
 _FREE = (
     "a question sends a signal now, and nothing left this device before; `quote` says what it "

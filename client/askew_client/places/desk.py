@@ -16,6 +16,7 @@ from askew.privacy import ANY_SPACE
 from askew.randomness import RandomBits
 from askew.signal import Signal
 from askew_client.ledger.store import SignalStore
+from askew_client.places.allowance import allowance
 from askew_client.places.asker import Errand
 from askew_client.places.copy import Copy
 from askew_client.places.errands import fresh_errand, named_errand, view_of
@@ -64,6 +65,10 @@ class PlaceDesk:
         Raises PlaceError for a position outside the region.
         """
         return fresh_errand(spot, "", self._settings).price(self._signals.account())
+
+    def allowance(self) -> str:
+        """How many positions the caps allow, in words."""
+        return allowance(self._settings)
 
     def check_name(self, name: str, *, known: bool) -> None:
         """Raises PlaceError for a name that has no place (known), or that can be given to none:

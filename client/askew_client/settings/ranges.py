@@ -105,10 +105,10 @@ def _check_ways(chosen: Mapping[str, Any]) -> None:
         raise ParameterError("way", way, "auto, whole, shared or signal")
     if type(size) is not int or size < 1:
         raise ParameterError("byte_budget", size, "a whole number of at least 1")
-    if (accept := chosen.get("accept", "")) != "":
-        from askew_client.settings.accepted import Accepted
+    if (consent := chosen.get("consent", "")) != "":
+        from askew_client.settings.consent import consents_of
 
-        Accepted.parsed(accept)
+        consents_of(consent)
     if (held_from := chosen.get("held_from", "")) != "":
         from askew_client.settings.static_host import StaticHost
 

@@ -71,8 +71,8 @@ class ClientSettings:
     way: how this device is served (`ways`): "auto" is by itself, as its own reckoning and what a
     card proposes come to; else this way, at these settings. byte_budget: what a catalog may take
     that is held whole. held_from: the address of a static host that has what devices hold
-    (`settings.static_host`); "" is the server itself. accept: the person's yes to one proposal that
-    costs more (`settings.accepted`).
+    (`settings.static_host`); "" is the server itself. consent: the person's consents, each to
+    one server's proposal in one space that costs more (`settings.consent`).
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.
@@ -97,7 +97,7 @@ class ClientSettings:
     way: WayName = "auto"
     byte_budget: int = DEVICE_BYTES
     held_from: str = ""
-    accept: str = ""
+    consent: str = ""
     region: str = ""
     level: Level = "town"
     near_k: int = 20

@@ -79,6 +79,11 @@ def _directory(name: str, value: object) -> Path:
     return place
 
 
+def _consent(name: str, value: object) -> str:
+    """Text, which may be empty: the last consent was withdrawn."""
+    return _text(name, value) if value else ""
+
+
 def _theme(name: str, value: object) -> Theme:
     match value:
         case "dark" | "light":
@@ -100,7 +105,7 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "way": _text,
     "byte_budget": whole_number,
     "held_from": _text,
-    "accept": _text,
+    "consent": _consent,
     "region": _text,
     "level": _text,
     "near_k": whole_number,
@@ -126,7 +131,8 @@ def configured(
     out of range.
     """
     for name in file:
-        if name not in (*NAMES, "keys"):
+        # "accept" was a yes to whichever server proposed it: none of them counts any more.
+        if name not in (*NAMES, "keys", "accept"):
             raise ParameterError("a name of a setting", name, f"one of {', '.join(NAMES)}")
     if "authority" in file:  # which every run reads, wherever it stands
         _directory("authority", file["authority"])

@@ -18,6 +18,7 @@ from askew_client.tui import sentences
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
+    from askew_client.settings.consent import Consent
     from askew_client.settings.file import ConfigFile
     from askew_client.settings.settings import ClientSettings
 
@@ -33,6 +34,23 @@ def use_settings(file: ConfigFile | None, device: Companion, *, typed: Mapping[s
     if file is not None and changed:
         file.keep({name: getattr(after, name) for name in sorted(changed)})
     return sentences.settings_in_force(after.epsilon, after.k)
+
+
+def give_consent(file: ConfigFile | None, device: Companion, *, given: str) -> str:
+    """One more consent, beside those to other servers and spaces, kept like any setting."""
+    from askew_client.settings.consent import with_consent
+
+    text = with_consent(device.settings.consent, given)
+    return use_settings(file, device, typed={"consent": text})
+
+
+def withdraw_consent(file: ConfigFile | None, device: Companion, *, consent: Consent) -> str:
+    """The same without one of them."""
+    from askew_client.settings.consent import without_consent
+
+    text = without_consent(device.settings.consent, consent)
+    use_settings(file, device, typed={"consent": text})
+    return "Withdrawn: this server gets no signal that costs more than your settings."
 
 
 def raised_cap(

@@ -9,10 +9,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from askew.errors import AskewError, ParameterError
+from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
+from askew_client.places.allowance import allowance
+from askew_client.settings.ranges import LEVELS
+from askew_client.settings.regions import region_of
 from askew_client.settings.towns import named_towns
 from askew_client.tui import near_words
 from askew_client.tui.keeping import use_settings
@@ -29,11 +34,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class PlaceDraft:
-    """A place to add, or where one is to move: private, and never sent as it is."""
+    """A place to add, or where one is to move: private, and never sent as it is. shown: the price
+    that stood beside it.
+    """
 
     name: str
     position: Position
     region: str
+    shown: PlaceCost
+
+
+@dataclass(frozen=True)
+class PlacePrices:
+    """What a position that is drawn now costs, in whichever region is typed. Public.
+
+    allowance: how many of them the caps allow, in words.
+    """
+
+    epsilon_per_km: Fraction
+    spent: Fraction
+    cap: Fraction
+    allowance: str
+
+    def in_region(self, text: str) -> PlaceCost:
+        """The price. Raises ParameterError for what is no region."""
+        noise = MapNoise.in_region(self.epsilon_per_km, region_of(text))
+        return PlaceCost.of(noise, self.spent, self.cap, fresh=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,13 +107,11 @@ def look(device: Companion, name: str, level: str, k: int, *, what_if: bool) -> 
     return Outlook(scene, f"{words}\n\n{near_words.what_if(forecast, level)}")
 
 
-def price(device: Companion) -> str:
-    """What a position that is drawn now would cost, in words. Raises AskewError."""
-    try:
-        cost = device.nearby.price()
-    except ParameterError:
-        return near_words.NO_REGION
-    return near_words.price(cost)
+def prices(device: Companion) -> PlacePrices:
+    """What a position that is drawn now would cost. Raises AskewError."""
+    spent, settings = device.budget().places.spent, device.settings
+    level = LEVELS[settings.level]
+    return PlacePrices(level, spent, settings.place_lifetime_cap, allowance(settings))
 
 
 def keep(device: Companion, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
@@ -98,7 +122,7 @@ def keep(device: Companion, draft: PlaceDraft, file: ConfigFile | None, *, moves
     if draft.region != device.settings.region:
         use_settings(file, device, typed={"region": draft.region})
     act = device.nearby.move if moves else device.nearby.add
-    act(draft.name, draft.position)
+    act(draft.name, draft.position, draft.shown)
     return "Drawn and charged; every server will get this one position."
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from askew_client.tui.near_desk import Outlook, Ranked
+from askew_client.tui.near_desk import Outlook, PlacePrices, Ranked
 from askew_client.views.near import PlaceView
 from askew_client.views.problems import Setback
 
@@ -48,14 +48,17 @@ class Ordered(Message):
 
 @dataclass(repr=False)
 class Priced(Message):
-    """What drawing a position would cost, in words. moves: it is for a place that there is."""
+    """What drawing a position would cost. moves: it is for a place that there is."""
 
-    outcome: str | Setback
+    outcome: PlacePrices | Setback
     moves: bool
 
 
 @dataclass(repr=False)
 class Kept(Message):
-    """A place was drawn and kept, moved or forgotten; text says which, without a private value."""
+    """A place was drawn and kept, moved or forgotten; text says which, without a private value.
+    name: of the place to look at from now on, or "".
+    """
 
     outcome: str | Setback
+    name: str = ""

@@ -54,9 +54,9 @@ def place(view: PlaceView) -> str:
     return f"Asking sends this place's one noisy position again, for nothing. {words}"
 
 
-def price(cost: PlaceCost) -> str:
+def price(cost: PlaceCost, allowance: str) -> str:
     """What drawing one more position costs."""
-    return f"A position is drawn once and charged. {_sentences(cost)}"
+    return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
 
 
 def _sentences(cost: PlaceCost) -> str:

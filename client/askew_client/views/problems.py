@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from askew.errors import (
     AskewError,
@@ -90,6 +90,13 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
 )
 
 
+_PLACES: Final = (
+    "A place with a name is charged once and asked from for nothing: `askew place add`. Level "
+    "county costs a quarter of town (`--level county`). The settings place_lifetime_cap and "
+    "place_monthly_cap are the caps; each position without a name (`--unnamed`) counts too."
+)
+
+
 def setback_of(error: AskewError) -> Setback:
     """An error as something to show; the most specific row of the table decides."""
     trouble, hint = next((t, hint) for kind, t, hint in _TROUBLE if isinstance(error, kind))
@@ -97,6 +104,8 @@ def setback_of(error: AskewError) -> Setback:
         hint = "`askew near` asks this server, for what is near a place."
     if isinstance(error, Unreachable) and error.why:
         hint = "Is this the address that you mean, and `authority` the file of its certificates?"
+    if isinstance(error, BudgetExceeded) and error.measure == "epsilon per kilometer":
+        hint = _PLACES
     next_slot = error.next_slot if isinstance(error, BudgetExceeded) else None
     day = None if next_slot is None else datetime.date.fromisoformat(next_slot)
     return Setback(trouble, str(error), hint, error, day)

@@ -10,13 +10,13 @@ class TakenWay:
     """The way taken: whole, shared or signal. Public: by settings, the card and the bytes held.
 
     reason: what is done, and why. notes: what the server proposes instead, and what that
-    would cost. accept: the setting that would be the person's yes to it, or "".
+    would cost. consent: the setting that would be the person's consent to it, or "".
     """
 
     name: str
     reason: str
     notes: tuple[str, ...] = ()
-    accept: str = ""
+    consent: str = ""
 
     @property
     def asks(self) -> bool:

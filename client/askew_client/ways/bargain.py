@@ -17,10 +17,10 @@ from askew.break_even import Offer
 from askew.errors import ParameterError
 from askew.model_card import ModelCard
 from askew_client.settings.settings import ClientSettings
-from askew_client.ways.charges import Charges, accepted_charges, charges_of, limit_of
+from askew_client.ways.charges import Charges, charges_of, charges_within, limit_of
 
 if TYPE_CHECKING:
-    from askew_client.settings.accepted import Accepted
+    from askew_client.settings.consent import Consent
 
 EPSILONS: Final = tuple(map(Fraction, ("1/8", "1/4", "1/2", "1", "2", "4", "8", "16")))
 SIZES: Final = (1, 2, 5, 8, 10, 16, 20, 32, 50, 64, 100)
@@ -31,23 +31,27 @@ _STANDARD_ERRORS = 2
 class Refused:
     """What a card proposes and the device does not do without a yes.
 
-    cost: what it would be, beside the limit, the most that needs no yes; accept: that yes. Where no
-    yes helps, cost and accept are None and obstacle says why.
+    cost: what it would be, beside the limit, the most that needs no consent; consent: that
+    consent. Where none helps, cost and consent are None and obstacle says why.
     """
 
     offer: Offer
     limit: Charges
     cost: Charges | None = None
-    accept: Accepted | None = None
+    consent: Consent | None = None
     obstacle: str = ""
 
 
 @dataclass(frozen=True)
 class Bargain:
-    """One device's settings and one server's card. Both are public."""
+    """One device's settings and one server's card, the server's address as the person gave it, and
+    the month. All are public.
+    """
 
     settings: ClientSettings
     card: ModelCard
+    server: str
+    slot: str
 
     @property
     def limit(self) -> Charges:
@@ -61,17 +65,22 @@ class Bargain:
             return None
         return meant if charges_of(self.card, meant).within(self.limit) else None
 
-    def with_yes(self, offer: Offer) -> ClientSettings | None:
-        """The settings that an offer means, if this very one was accepted and costs no more now."""
+    def with_consent(self, offer: Offer) -> ClientSettings | None:
+        """The settings that an offer means, if the person consented to this very one, of this
+        server and space, it costs no more now, and the consent has not ended.
+        """
         meant = self._meant(offer)
-        if meant is None or not self.settings.accept:
+        if meant is None or not self.settings.consent:
             return None
-        from askew_client.settings.accepted import Accepted
+        from askew_client.settings.consent import consents_of
 
-        accepted = Accepted.parsed(self.settings.accept)
-        if (accepted.mechanism, accepted.epsilon, accepted.k) != _terms(offer):
-            return None
-        return meant if charges_of(self.card, meant).within(accepted_charges(accepted)) else None
+        wanted = self._consent_to(offer, meant)
+        for given in consents_of(self.settings.consent):
+            same = (given.mechanism, given.epsilon, given.k) == _terms(offer)
+            if same and given.is_of(wanted) and self.slot <= given.end:
+                allowed = charges_of(self.card, meant).within(charges_within(given))
+                return meant if allowed else None
+        return None
 
     def best_without_yes(self, offers: Iterable[Offer]) -> tuple[Offer, ClientSettings] | None:
         """The offer that gains most among those that need no yes, and what it means."""
@@ -82,11 +91,24 @@ class Bargain:
         obstacle = self._obstacle(offer)
         if obstacle:
             return Refused(offer, self.limit, obstacle=obstacle)
-        from askew_client.settings.accepted import Accepted
+        meant = _with_terms_of(offer, self.settings)
+        cost = charges_of(self.card, meant)
+        return Refused(offer, self.limit, cost, self._consent_to(offer, meant))
 
-        cost = charges_of(self.card, _with_terms_of(offer, self.settings))
-        accept = Accepted(*_terms(offer), cost.between_any_two, cost.one_rating)
-        return Refused(offer, self.limit, cost, accept)
+    def _consent_to(self, offer: Offer, meant: ClientSettings) -> Consent:
+        """What a person would consent to with this offer now."""
+        from askew_client.settings.consent import Consent, end_of
+
+        cost = charges_of(self.card, meant)
+        return Consent(
+            *_terms(offer),
+            cost.between_any_two,
+            cost.one_rating,
+            end_of(self.slot),
+            self.card.space.version,
+            self.server,
+            self.settings.authority,
+        )
 
     def _all_without_yes(self, offers: Iterable[Offer]) -> Iterator[tuple[Offer, ClientSettings]]:
         for offer in offers:

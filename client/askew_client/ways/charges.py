@@ -26,7 +26,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.ways.mechanism import mechanism_for
 
 if TYPE_CHECKING:
-    from askew_client.settings.accepted import Accepted
+    from askew_client.settings.consent import Consent
 
 _LEAST_BUCKETS = 2  # what a response costs does not depend on how many there are
 
@@ -77,6 +77,6 @@ def limit_of(card: ModelCard, settings: ClientSettings) -> Charges:
     return Charges.of(Lattice.for_epsilon(settings.epsilon).privacy_loss(entered))
 
 
-def accepted_charges(accepted: Accepted) -> Charges:
-    """The most that an accepted signal may cost."""
-    return Charges(accepted.between_any_two, accepted.one_rating, accepted.epsilon)
+def charges_within(consent: Consent) -> Charges:
+    """The most that a signal may cost by a consent."""
+    return Charges(consent.between_any_two, consent.one_rating, consent.epsilon)

@@ -1,8 +1,8 @@
 """Which way a device takes: a function of its settings, a server's card and what it holds.
 
 All three are public, so the way says nothing of the person, and neither does whether a call is
-made. A card proposes; it can lower what a signal costs, or make that none is sent. No unit is
-charged with more than the settings' own signal costs without the person's yes (`settings.accept`):
+made. A card proposes; it can lower what a signal costs, or make that none is sent. Without the
+person's consent (`settings.consent`), no unit is charged with more than the settings' own signal:
 
 1. What is held whole is ranked here, for nothing, whatever the card says; but where items are dear,
    what is held cannot be read, and an answer brings it.
@@ -34,7 +34,7 @@ class Reason(Enum):
     NO_TABLE = "the card does not say what a signal is worth"
     NOT_PROPOSED = "the card proposes no signal"
     PROPOSED = "the card proposes it"
-    ACCEPTED = "the person accepted what the card proposes"
+    CONSENTED = "the person consented to what the card proposes"
     BEST_WITHOUT_YES = "the best that needs no yes"
     NONE_WITHOUT_YES = "none that needs no yes"
 
@@ -73,8 +73,10 @@ class Taken:
         return self.way is Way.SIGNAL
 
 
-def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
-    """The way that this device takes at this server.
+def choose(
+    settings: ClientSettings, card: ModelCard, held: Held, *, server: str, slot: str
+) -> Taken:
+    """The way that this device takes at this server, by its address, in this month.
 
     Raises ParameterError for `way` whole where not every item is held within `byte_budget`.
     """
@@ -88,7 +90,7 @@ def choose(settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
     if card.break_even.proposal.way is not Way.SIGNAL:
         row = _row_of(Way.SHARED, settings, card, held)
         return Taken(Way.SHARED, Reason.NOT_PROPOSED, settings, held, row)
-    return _bargained(settings, card, held, card.break_even)
+    return _bargained(Bargain(settings, card, server, slot), held, card.break_even)
 
 
 def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> Taken:
@@ -101,12 +103,12 @@ def _chosen(way: Way, settings: ClientSettings, card: ModelCard, held: Held) -> 
     return Taken(way, Reason.CHOSEN, settings, held, _row_of(way, settings, card, held))
 
 
-def _bargained(settings: ClientSettings, card: ModelCard, held: Held, table: BreakEven) -> Taken:
+def _bargained(bargain: Bargain, held: Held, table: BreakEven) -> Taken:
     """What a proposed signal comes to."""
-    bargain, proposal = Bargain(settings, card), table.proposal
+    settings, card, proposal = bargain.settings, bargain.card, table.proposal
     for reason, meant in (
         (Reason.PROPOSED, bargain.without_yes(proposal)),
-        (Reason.ACCEPTED, bargain.with_yes(proposal)),
+        (Reason.CONSENTED, bargain.with_consent(proposal)),
     ):
         if meant is not None:
             return Taken(Way.SIGNAL, reason, meant, held, proposal)

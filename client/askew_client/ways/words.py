@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from askew.break_even import Offer, Way
 from askew.meanings import Meanings
 from askew.model_card import ModelCard
+from askew_client.settings.consent import MONTHS
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.rounding import at_most
 from askew_client.views.ways import TakenWay
@@ -24,7 +25,7 @@ _REASONS = {
     Reason.NO_TABLE: "this server does not say what a signal is worth; --way signal asks",
     Reason.NOT_PROPOSED: "this server proposes no signal; --way signal asks all the same",
     Reason.PROPOSED: "as this server proposes",
-    Reason.ACCEPTED: "as this server proposes and you accepted",
+    Reason.CONSENTED: "as this server proposes and you consented to",
     Reason.BEST_WITHOUT_YES: "the best that costs no more than your settings",
     Reason.NONE_WITHOUT_YES: "no signal that costs no more than your settings gains enough",
 }
@@ -36,7 +37,7 @@ def in_words(taken: Taken, card: ModelCard) -> TakenWay:
         name=str(taken.way),
         reason=f"{_what(taken)}; {_REASONS[taken.reason]}",
         notes=(*_notes(taken, card),),
-        accept=str(taken.refused.accept or "") if taken.refused is not None else "",
+        consent=str(taken.refused.consent or "") if taken.refused is not None else "",
     )
 
 
@@ -73,7 +74,8 @@ def _refusal(refused: Refused) -> Iterator[str]:
         return
     yield (
         f"It would cost {_charges(refused.cost)}; by your settings at most "
-        f"{_charges(refused.limit)}. Your yes to it, and to no other: --accept {refused.accept}"
+        f"{_charges(refused.limit)}. Your consent to it, of this server and space alone, for "
+        f"{MONTHS} months: --consent {refused.consent}"
     )
 
 

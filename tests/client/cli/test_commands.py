@@ -171,7 +171,7 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
         "cost",
         "way",
         "came",
-        "accept",
+        "consent",
     }
     assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
@@ -257,7 +257,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
     public = {"server", "k", "epsilon", "mechanism", "lifetime_cap", "data", "as_json"}
-    public |= {"way", "accept"}
+    public |= {"way", "consent"}
     assert set(parameters) == public | {"ratings", "second_space", "unmatched", "payload"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())

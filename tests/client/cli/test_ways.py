@@ -55,7 +55,7 @@ def test_the_same_as_json_says_that_nothing_was_sent(
 ) -> None:
     found = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
     assert (found["way"]["name"], found["cost"], found["fresh"]) == ("whole", None, False)
-    assert (len(found["results"]), found["came"], found["accept"]) == (8, [], None)
+    assert (len(found["results"]), found["came"], found["consent"]) == (8, [], None)
 
 
 def test_another_way_is_taken_where_it_is_chosen(
@@ -75,9 +75,9 @@ def test_another_way_is_taken_where_it_is_chosen(
 def test_a_yes_to_nothing_in_particular_is_wrong_usage(
     askew: Askew, demo_address: str, tmp_path: Path, yes: str
 ) -> None:
-    found = asked(askew, demo_address, tmp_path / "data", "--accept", yes)
+    found = asked(askew, demo_address, tmp_path / "data", "--consent", yes)
     assert found.code == 2
-    assert "bucket_rr:EPSILON:K" in found.err
+    assert "what `askew ask` wrote" in found.err
 
 
 def test_doctor_says_which_way_would_be_taken(askew: Askew, demo_address: str) -> None:
@@ -104,7 +104,7 @@ def test_a_yes_beside_another_way_is_wrong_usage_and_charges_nothing(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     """Planted bug: a yes to a cheap signal that is passed over for the dear one of the settings."""
-    more = ("--way", "signal", "--accept", "bucket_rr:1:8")
+    more = ("--way", "signal", "--consent", f"bucket_rr:1:8@2027-10@{16 * 'ab'}@here:1")
     found = asked(askew, demo_address, tmp_path, *more)
     assert (found.code, "--way auto" in found.err) == (2, True)
     assert not [*tmp_path.rglob("signals.sqlite")]

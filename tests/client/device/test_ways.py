@@ -301,13 +301,16 @@ async def test_a_dear_proposal_is_told_and_not_taken(
     device = Device(tmp_path, DEAR, bits=silent_bits)
     answer = await device.answer()
     assert answer.way.name == "shared"
-    assert answer.way.accept == "bucket_rr:16:2"
-    assert "--accept bucket_rr:16:2" in answer.way.notes[1]
+    assert answer.way.consent.startswith("bucket_rr:16:2@2027-10@")
+    assert f"--consent {answer.way.consent}" in answer.way.notes[1]
     assert device.charges() == []
 
 
 async def test_a_yes_takes_the_dear_proposal_and_is_charged_what_it_said(tmp_path: Path) -> None:
-    device = Device(tmp_path, DEAR, own=replace(SETTINGS, accept="bucket_rr:16:2"))
+    device = Device(tmp_path, DEAR)
+    consent = (await device.answer()).way.consent
+    device.companion.configure(replace(SETTINGS, consent=consent))
+    assert isinstance(await device.companion.quote(), Quote)  # free before, so it is shown first
     assert (await device.answer()).way.name == "signal"
     (charge,) = device.charges()
     assert 15 < charge <= 16

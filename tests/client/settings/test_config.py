@@ -16,6 +16,7 @@ from askew_client.settings.sources import NAMES, configured
 if TYPE_CHECKING:
     from client.conftest import Askew
 
+HERE = f"2027-10@{16 * 'ab'}@here:1"
 ROOT = Path(__file__).parents[3]
 
 
@@ -50,11 +51,15 @@ def test_without_any_source_there_are_the_defaults() -> None:
         ("way", "whole", "signal", "auto", ("whole", "signal", "auto")),
         ("byte_budget", 3, "4", 5, (3, 4, 5)),
         (
-            "accept",
-            "bucket_rr:1:5",
-            "bucket_rr:2:5",
-            "bucket_rr:4:5",
-            ("bucket_rr:1:5", "bucket_rr:2:5", "bucket_rr:4:5"),
+            "consent",
+            f"bucket_rr:1:5@{HERE}",
+            f"bucket_rr:2:5@{HERE}",
+            f"bucket_rr:4:5@{HERE} bucket_rr:2:5@{HERE}",
+            (
+                f"bucket_rr:1:5@{HERE}",
+                f"bucket_rr:2:5@{HERE}",
+                f"bucket_rr:4:5@{HERE} bucket_rr:2:5@{HERE}",
+            ),
         ),
         ("region", "DE", "FR", "1/2/3/4", ("DE", "FR", "1/2/3/4")),
         ("level", "town", "county", "district", ("town", "county", "district")),
@@ -113,7 +118,7 @@ def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
         ("epsilon = " + 5000 * "[", "must be a file in TOML"),
         ('way = "both"\n', "way must be auto, whole, shared or signal"),
         ("byte_budget = 0\n", "byte_budget must be a whole number of at least 1"),
-        ('accept = "yes"\n', "accept must be bucket_rr:EPSILON:K or geo_laplace"),
+        ('consent = "yes"\n', "consent must be what `askew ask` wrote"),
         ("data = 5\n", "data must be text"),
         ('data = ""\n', "data must be text"),
         ('data = "here"\n', "data must be an absolute path"),
@@ -181,3 +186,13 @@ RATED = b"title,rating\nAlien (1979),4.5\n"
 def test_every_setting_is_documented_once() -> None:
     text = (ROOT / "docs" / "device.md").read_text(encoding="utf-8")
     assert [text.count(f"| `{name}` |") for name in NAMES] == [1] * len(NAMES)
+
+
+def test_a_yes_to_whichever_server_proposed_it_counts_no_more() -> None:
+    """Stored by an earlier version, without a server's name: it is dropped, and nothing stops."""
+    config = configured({}, {}, {"accept": "bucket_rr:16:8", "k": 5})
+    assert (config.settings.consent, config.settings.k) == ("", 5)
+
+
+def test_a_file_whose_last_consent_was_withdrawn_is_read() -> None:
+    assert configured({}, {}, {"consent": ""}).settings.consent == ""

@@ -328,7 +328,7 @@ def test_what_is_private_does_not_show_in_messages(at_home: Near) -> None:
     device = at_home.companion
     outlook = near_desk.look(device, "home", "town", 5, what_if=False)
     answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)  # type: ignore[arg-type]
-    draft = PlaceDraft("home", HOME, "DE")
+    draft = PlaceDraft("home", HOME, "DE", device.nearby.price())
     for value in (
         Looked(outlook),
         outlook,

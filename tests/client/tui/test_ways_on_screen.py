@@ -14,6 +14,8 @@ from textual.widgets import Input
 from askew.break_even import BreakEven, Offer, Way
 from askew.held_file import Part
 from askew.wire.held import held_files
+from askew_client.device.quoting import IN_PROCESS
+from askew_client.settings.consent import consents_of
 from askew_client.settings.file import read_file
 from askew_client.tui.screens.ask import AskScreen
 
@@ -75,17 +77,18 @@ async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) 
     """Planted bug: one key that accepts what a server thinks of."""
     async with thin.opened(size=(120, 40)) as person:
         await person.press("f3")
-        person.reads("shared: the 4 items", "--accept bucket_rr:16:2")
+        person.reads("shared: the 4 items", "--consent bucket_rr:16:2@2027-10@")
         screen = person.app.screen
         assert isinstance(screen, AskScreen)
-        screen.action_accept()
+        screen.action_consent()
         await person.settled()
-        person.reads("It would cost 16 between any two people", "Accept it?")
+        person.reads("It would cost 16 between any two people", "Consent to it?")
         await person.press("n")
         assert not thin.file.path.exists()
-        screen.action_accept()
+        screen.action_consent()
         await person.settled()
         await person.press("y")
         person.reads("signal: one signal, bucket_rr at epsilon 16, k 2")
-    assert read_file(thin.file.path)["accept"] == "bucket_rr:16:2"
+    (consent,) = consents_of(read_file(thin.file.path)["consent"])
+    assert (str(consent.epsilon), consent.server) == ("16", IN_PROCESS)
     assert thin.signals.charges() == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from small_world import (
@@ -18,8 +19,10 @@ from small_world import (
 from askew.break_even import BreakEven, MechanismName, Offer, Way
 from askew.errors import ParameterError
 from askew.model_card import ModelCard
+from askew_client.settings.consent import Consent
 from askew_client.settings.settings import ClientSettings, WayName
-from askew_client.ways.choice import Held, Reason, Taken, choose
+from askew_client.ways.choice import Held, Reason, Taken
+from askew_client.ways.choice import choose as choose_at
 from askew_client.ways.words import in_words
 
 ITEMS, STARTER = 24, 6
@@ -27,6 +30,8 @@ ALL = Held(ITEMS, 900)
 SOME = Held(STARTER, 300)
 DEVICE = ClientSettings(max_diameter=32.0, max_one_rating=32.0)  # geo_laplace at 4, k 8
 BUCKETS = replace(DEVICE, mechanism="bucket_rr", epsilon=Fraction(3))
+
+SERVER, MONTH, END = "films.example:443", "2026-11", "2027-10"
 
 WHOLE = Offer(Way.WHOLE, ITEMS, 900, 1.0)
 SHARED = Offer(Way.SHARED, STARTER, 300, 0.7)
@@ -44,6 +49,21 @@ def card_with(*offers: Offer, proposed: int = 0) -> ModelCard:
     catalog = made_catalog([(n / 4, -n / 4) for n in range(ITEMS)])
     card = made_card(made_space(encoder, made_buckets(ranking=2)), catalog, 20)
     return replace(card, break_even=BreakEven(offers, proposed) if offers else None)
+
+
+def choose(
+    settings: ClientSettings,
+    card: ModelCard,
+    held: Held,
+    *,
+    server: str = SERVER,
+    slot: str = MONTH,
+) -> Taken:
+    return choose_at(settings, card, held, server=server, slot=slot)
+
+
+def consent(terms: str, card: ModelCard) -> str:
+    return f"{terms}@{END}@{card.space.version}@{SERVER}"
 
 
 def terms(taken: Taken) -> tuple[str, Fraction, int]:
@@ -155,11 +175,12 @@ def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(offer
     """Planted bugs: one standard error instead of two; any epsilon or k, by which a device with a
     card of its own is known again; more results than the server answers, which are 20.
     """
-    willing = replace(DEVICE, k=1000, accept=f"{offer.mechanism}:{offer.epsilon}:{offer.k}")
-    taken = choose(willing, card_with(offer), SOME)
+    card = card_with(offer)
+    said = consent(f"{offer.mechanism}:{offer.epsilon}:{offer.k}", card)
+    taken = choose(replace(DEVICE, k=1000, consent=said), card, SOME)
     assert taken.way is Way.SHARED
     assert taken.refused is not None
-    assert taken.refused.accept is None
+    assert taken.refused.consent is None
 
 
 # A yes
@@ -167,43 +188,91 @@ def test_what_does_not_gain_or_would_mark_a_device_is_not_taken_with_a_yes(offer
 
 def the_yes_to(taken: Taken) -> str:
     assert taken.refused is not None
-    return str(taken.refused.accept)
+    return str(taken.refused.consent)
 
 
 def test_a_yes_takes_what_was_proposed_and_nothing_else() -> None:
     """Planted bug: a yes that is a switch, under which a server may raise what was accepted."""
     offer = signal("bucket_rr", "4", 20)
     yes = the_yes_to(choose(DEVICE, card_with(offer), SOME))
-    assert yes == "bucket_rr:4:20"
-    willing = replace(DEVICE, accept=yes)
+    assert yes == consent("bucket_rr:4:20", card_with(offer))
+    willing = replace(DEVICE, consent=yes)
     taken = choose(willing, card_with(offer), SOME)
-    assert (taken.way, taken.reason, taken.refused) == (Way.SIGNAL, Reason.ACCEPTED, None)
+    assert (taken.way, taken.reason, taken.refused) == (Way.SIGNAL, Reason.CONSENTED, None)
     assert terms(taken) == ("bucket_rr", Fraction(4), 20)
     for other in ("bucket_rr:8:20", "bucket_rr:4:16"):
         raised = signal("bucket_rr", other.split(":")[1], int(other.split(":")[2]))
         taken = choose(willing, card_with(raised), SOME)
         assert taken.way is Way.SHARED
-        assert the_yes_to(taken) == other
+        assert the_yes_to(taken) == consent(other, card_with(raised))
 
 
 def test_a_yes_to_a_point_is_to_what_its_space_makes_of_it() -> None:
     """Planted bug: a yes to an epsilon per distance, of which a later, wider space makes more."""
     offer, cautious = signal("geo_laplace", "4", 5), replace(DEVICE, epsilon=Fraction(1))
     yes = the_yes_to(choose(cautious, card_with(offer), SOME))
-    assert yes == "geo_laplace:4:5:16:3.001"
-    willing = replace(cautious, accept=yes)
-    assert choose(willing, card_with(offer), SOME).reason is Reason.ACCEPTED
+    assert yes == consent("geo_laplace:4:5:16:3.001", card_with(offer))
+    # Of whichever space: what it makes of the epsilon is what this test is about.
+    willing = replace(cautious, consent=yes)
+    assert choose(willing, card_with(offer), SOME).reason is Reason.CONSENTED
     card = card_with(offer)
     for unit, clip in ((2.125, 0.25), (2.0, 0.5)):  # wider; one rating moves a point farther
         encoder = made_encoder(ranking=2, least_likes=1, unit=unit, clip=clip)
         other = replace(card, space=made_space(encoder, made_buckets(ranking=2)))
         assert choose(willing, other, SOME).way is Way.SHARED
+        there = yes.replace(card.space.version, other.space.version)
+        assert choose(replace(willing, consent=there), other, SOME).way is Way.SHARED
+
+
+@pytest.mark.parametrize(
+    "else_than",
+    [
+        {"server": "other.example:443"},
+        {"server": "films.example:444"},
+        {"space_version": "ab" * 16},
+        {"authority": "/another.pem"},
+        {"end": "2026-10"},
+    ],
+    ids=str,
+)
+def test_a_consent_is_to_one_server_in_one_space_and_ends(else_than: dict[str, Any]) -> None:
+    """Planted bugs: a consent without a server, which every other one takes; without its space, its
+    authority or its end.
+    """
+    offer = signal("bucket_rr", "8", 8)
+    card = card_with(offer)
+    given = Consent.parsed(the_yes_to(choose(DEVICE, card, SOME)))
+    assert (given.server, given.space_version, given.end) == (SERVER, card.space.version, END)
+    assert choose(replace(DEVICE, consent=str(given)), card, SOME).reason is Reason.CONSENTED
+    of_another = replace(DEVICE, consent=str(replace(given, **else_than)))
+    taken = choose(of_another, card, SOME)
+    assert (taken.way, taken.reason) == (Way.SHARED, Reason.NONE_WITHOUT_YES)
+    both = replace(DEVICE, consent=f"{of_another.consent} {given}")
+    assert choose(both, card, SOME).reason is Reason.CONSENTED
+
+
+def test_a_consent_lasts_to_the_end_of_its_last_month() -> None:
+    card = card_with(signal("bucket_rr", "8", 8))
+    willing = replace(DEVICE, consent=the_yes_to(choose(DEVICE, card, SOME)))
+    assert choose(willing, card, SOME, slot=END).reason is Reason.CONSENTED
+    assert choose(willing, card, SOME, slot="2027-11").way is Way.SHARED
+
+
+def test_an_authority_is_part_of_whom_a_consent_is_given_to() -> None:
+    """Whoever can answer at an address is another server where another file vouches for it."""
+    card = card_with(signal("bucket_rr", "8", 8))
+    own = replace(DEVICE, authority="/home/me/my own@ca.pem")
+    yes = the_yes_to(choose(own, card, SOME))
+    assert " " not in yes
+    assert choose(replace(own, consent=yes), card, SOME).reason is Reason.CONSENTED
+    assert choose(replace(DEVICE, consent=yes), card, SOME).way is Way.SHARED
 
 
 def test_a_yes_does_not_ask_where_the_card_proposes_no_signal() -> None:
     offer = signal("bucket_rr", "4", 5)
-    willing = replace(DEVICE, accept="bucket_rr:4:5")
-    assert choose(willing, card_with(SHARED, offer), SOME).way is Way.SHARED
+    card = card_with(SHARED, offer)
+    willing = replace(DEVICE, consent=consent("bucket_rr:4:5", card))
+    assert choose(willing, card, SOME).way is Way.SHARED
 
 
 # The person's own way
@@ -235,7 +304,7 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
     card = card_with(signal("bucket_rr", "4", 8))
     words = in_words(choose(DEVICE, card, SOME), card)
     assert words.name == "shared"
-    assert words.accept == "bucket_rr:4:8"
+    assert words.consent == consent("bucket_rr:4:8", card)
     proposed, price = words.notes
     assert proposed == (
         "This server proposes a signal, bucket_rr at epsilon 4, k 8 (0.80 of the best score, "
@@ -244,7 +313,8 @@ def test_a_dear_proposal_is_told_with_what_it_brings_and_what_it_costs() -> None
     assert price == (
         "It would cost 4 between any two people, 4 for one rating, 4 per unit distance; by your "
         "settings at most 16 between any two people, 3.01 for one rating, 4 per unit distance. "
-        "Your yes to it, and to no other: --accept bucket_rr:4:8"
+        "Your consent to it, of this server and space alone, for 12 months: --consent "
+        f"{words.consent}"
     )
 
 

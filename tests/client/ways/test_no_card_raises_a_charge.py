@@ -98,7 +98,7 @@ def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
     own: ClientSettings, card: ModelCard
 ) -> None:
     """Planted bugs: leaving out any one of the three units, or k."""
-    taken = choose(own, card, SOME)
+    taken = choose(own, card, SOME, server="", slot="2026-11")
     if taken.way is not Way.SIGNAL:
         assert taken.way is Way.SHARED
         return
@@ -116,12 +116,18 @@ def test_no_card_raises_a_charge_in_any_unit_or_asks_for_more(
 @given(cards())
 @settings(max_examples=40, deadline=None)
 def test_no_card_makes_a_device_ask_that_was_told_not_to(card: ModelCard) -> None:
-    assert choose(ClientSettings(way="shared"), card, SOME).way is Way.SHARED
-    assert choose(ClientSettings(), card, Held(card.n_items, 900)).way is Way.WHOLE
+    assert (
+        choose(ClientSettings(way="shared"), card, SOME, server="", slot="2026-11").way
+        is Way.SHARED
+    )
+    assert (
+        choose(ClientSettings(), card, Held(card.n_items, 900), server="", slot="2026-11").way
+        is Way.WHOLE
+    )
 
 
 @given(devices(), cards())
 @settings(max_examples=40, deadline=None)
 def test_no_card_changes_what_a_person_asks_by(own: ClientSettings, card: ModelCard) -> None:
     forced = replace(own, way="signal")
-    assert choose(forced, card, SOME).settings == forced
+    assert choose(forced, card, SOME, server="", slot="2026-11").settings == forced

@@ -120,17 +120,17 @@ class AskScreen(AskWork):
         shown, self._shown = self._shown, None
         self.ask(shown, sends=self._sends)
 
-    def action_accept(self) -> None:
-        """Say yes to a proposal that costs more than the settings, after a question."""
-        if self._way is None or not self._way.accept:
-            self._say("this server proposes nothing that needs a yes")
+    def action_consent(self) -> None:
+        """Consent to a proposal that costs more than the settings, after a question."""
+        if self._way is None or not self._way.consent:
+            self._say("this server proposes nothing that needs your consent")
             return
-        question = "\n".join((*self._way.notes, "Accept it?"))
-        self.app.push_screen(ConfirmScreen(question, "Accept"), self._accept_if)
+        question = "\n".join((*self._way.notes, "Consent to it?"))
+        self.app.push_screen(ConfirmScreen(question, "Consent"), self._consent_if)
 
-    def _accept_if(self, sure: bool | None) -> None:
+    def _consent_if(self, sure: bool | None) -> None:
         if sure and self._way is not None:
-            self.accept(self._way.accept)
+            self.consent(self._way.consent)
 
     def action_stop(self) -> None:
         """Stop waiting."""
@@ -202,8 +202,8 @@ class AskScreen(AskWork):
         """For the palette."""
         yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
         yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
-        accept = "Say yes to a proposal that costs more"
-        yield SystemCommand("Accept the proposal", accept, self.action_accept)
+        consent = "To what this server proposes and costs more"
+        yield SystemCommand("Consent to the proposal", consent, self.action_consent)
 
 
 def _marks(

@@ -7,7 +7,7 @@ from functools import partial
 from textual import work
 
 from askew_client.tui import ask_words
-from askew_client.tui.keeping import use_settings
+from askew_client.tui.keeping import give_consent
 from askew_client.tui.messages import Answered, Quoted, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -61,11 +61,10 @@ class AskWork(FrameScreen):
             if isinstance(quote, Quote):
                 self.post_message(Quoted(quote))
 
-    @work(group="accept")
-    async def accept(self, words: str) -> None:
-        """Keep a yes to what the server proposes, and bring what a question would cost then."""
-        keep = partial(use_settings, self.desk.file, typed={"accept": words})
-        kept = await self.desk.on_device(keep)
+    @work(group="consent")
+    async def consent(self, given: str) -> None:
+        """Keep a consent to what the server proposes, and bring what a question would cost then."""
+        kept = await self.desk.on_device(partial(give_consent, self.desk.file, given=given))
         if isinstance(kept, Setback):
             self.post_message(Refused(kept))
         self.quote()

@@ -79,7 +79,14 @@ class FrameScreen(Screen[None]):
         """Watch the connection: every screen says so when there is none."""
         self.watch(self.app, "connection", self._show_connection)
 
+    def on_screen_suspend(self) -> None:
+        """What went wrong here is said here: who comes back finds the connection's state alone."""
+        self._tell(self.desk.connection)
+
     def _show_connection(self, connection: Connection | Setback | None) -> None:
+        self._tell(connection)
+
+    def _tell(self, connection: Connection | Setback | None) -> None:
         if isinstance(connection, Setback):
             again = f"{connection.hint.removesuffix('.')}{_AGAIN}"
             self.query_one(Notice).tell(replace(connection, hint=again))

@@ -73,6 +73,10 @@ class NearScreen(NearView):
         else:
             self._offer(companion.nearby.card.collections)
 
+    def _tell(self, connection: Connection | Setback | None) -> None:
+        """What is wrong with a catalog is told on the screens that need one."""
+        self.query_one(Notice).hush()
+
     def _show_connection(self, connection: Connection | Setback | None) -> None:
         """A catalog is no matter here, but a new try to connect is one for this screen too."""
         self.catch_up()

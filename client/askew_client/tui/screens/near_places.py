@@ -53,7 +53,7 @@ class NearPlaces(NearWork):
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
                 region=companion.settings.region,
-                cost=message.outcome,
+                prices=message.outcome,
                 towns=named_towns(),
             )
             self.app.push_screen(dialog, partial(self._keep, moves=message.moves))
@@ -65,6 +65,8 @@ class NearPlaces(NearWork):
         else:
             self.notify(message.outcome, markup=False)
             self.show_answer(None)
+            if message.name:  # what was named is what one asks from next
+                self.query_one("#place", Choice).offer([message.name], message.name)
         self.catch_up()
         self.desk.read_budget()
 
@@ -79,7 +81,8 @@ class NearPlaces(NearWork):
 
     def _keep(self, draft: PlaceDraft | None, *, moves: bool) -> None:
         if draft is not None:
-            self.keep(partial(near_desk.keep, draft=draft, file=self.desk.file, moves=moves))
+            act = partial(near_desk.keep, draft=draft, file=self.desk.file, moves=moves)
+            self.keep(act, draft.name)
 
     def action_forget(self) -> None:
         """Forget the chosen place, after a second look."""

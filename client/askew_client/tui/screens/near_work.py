@@ -58,9 +58,11 @@ class NearWork(FrameScreen):
     @work(exclusive=True, group="price")
     async def price(self, *, moves: bool) -> None:
         """Bring what a position would cost, for the dialog."""
-        self.post_message(Priced(await self.desk.on_device(near_desk.price), moves))
+        self.post_message(Priced(await self.desk.on_device(near_desk.prices), moves))
 
     @work(group="keep")
-    async def keep(self, act: Callable[[Companion], str]) -> None:
-        """Add, move or forget a place, or use other settings, and say so."""
-        self.post_message(Kept(await self.desk.on_device(act)))
+    async def keep(self, act: Callable[[Companion], str], name: str = "") -> None:
+        """Add, move or forget a place, or use other settings, and say so. name: of a place that is
+        drawn.
+        """
+        self.post_message(Kept(await self.desk.on_device(act), name))

@@ -15,10 +15,12 @@ from textual.widgets import Button, Input, Label, Static
 from askew.errors import AskewError, PlaceError, UnclearTown
 from askew.metric.position import Position
 from askew_client.settings.regions import region_of
-from askew_client.tui.near_desk import PlaceDraft
+from askew_client.tui import near_words
+from askew_client.tui.near_desk import PlaceDraft, PlacePrices
 from askew_client.tui.typed_position import EXAMPLE, position_typed, words_of
 from askew_client.tui.widgets.notice import Notice
 from askew_client.tui.widgets.place_map import PlacePicker
+from askew_client.views.near import PlaceCost
 from askew_client.views.place_glow import Town
 from askew_client.views.place_map import Scene
 from askew_client.views.problems import setback_of
@@ -38,15 +40,17 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         name: str | None,
         start: Position | None,
         region: str,
-        cost: str,
+        prices: PlacePrices,
         towns: Sequence[Town],
     ) -> None:
         """name: of a place that moves, None for a new one. start: where the cursor begins; None is
-        the middle of the region, if there is one. cost: in words.
+        the middle of the region, if there is one. prices: by the region that is typed; without a
+        price there is nothing to press.
         """
         super().__init__()
         self._moved, self._start, self._region = name, start, region
-        self._cost, self._towns = cost, tuple(towns)
+        self._prices, self._towns = prices, tuple(towns)
+        self._shown: PlaceCost | None = None  # the price that stands on the screen
 
     def compose(self) -> ComposeResult:
         """Fields above the map, the cost and the two buttons below it."""
@@ -57,15 +61,17 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             with Horizontal(classes="field"):
                 yield Label("name")
                 name = self._moved or ""
-                yield Input(name, id="name", placeholder="home", disabled=bool(name))
+                yield Input(
+                    name, id="name", placeholder="a name, such as home", disabled=bool(name)
+                )
             with Horizontal(classes="field"):
                 yield Label("region, a country")
-                yield Input(self._region, id="region", placeholder="DE")
+                yield Input(self._region, id="region", placeholder="a country, such as DE")
             with Horizontal(classes="field"):
                 yield Label("town, or degrees")
                 yield Input(typed, id="position", placeholder=EXAMPLE)
             yield PlacePicker()
-            yield Static(self._cost, id="place-cost", markup=False)
+            yield Static("", id="place-cost", markup=False)
             yield Notice()
             with Horizontal(classes="buttons"):
                 yield Button("Draw and keep", id="keep", variant="primary")
@@ -73,6 +79,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
 
     def on_mount(self) -> None:
         """The map opens where the place is, or in the middle of its region."""
+        self._show_price(self._region)
         self.call_after_refresh(self._open_map)
 
     def _open_map(self) -> None:
@@ -83,8 +90,20 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         else:
             self._look_at_region(self._region)
 
+    def _show_price(self, region: str) -> None:
+        """What it costs in this region; only then can it be confirmed."""
+        try:
+            self._shown = self._prices.in_region(region.strip())
+        except AskewError:
+            self._shown = None
+        words = self._shown and near_words.price(self._shown, self._prices.allowance)
+        self.query_one("#place-cost", Static).update(words or near_words.NO_REGION)
+        self.query_one("#keep", Button).disabled = self._shown is None
+
     def on_input_changed(self, event: Input.Changed) -> None:
-        """The map follows what is typed."""
+        """The map follows what is typed, and so does the price."""
+        if event.input.id == "region":
+            self._show_price(event.value)
         if event.input.id == "position":
             try:
                 region = self.query_one("#region", Input).value
@@ -117,8 +136,10 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             for each in ("name", "region", "position")
         )
         try:
-            region_of(region)
-            self.dismiss(PlaceDraft(name, position_typed(position, region), region))
+            shown = self._prices.in_region(region)
+            if shown != self._shown:
+                return  # no price has been seen yet
+            self.dismiss(PlaceDraft(name, position_typed(position, region), region, shown))
         except AskewError as error:
             problem = setback_of(error)
             if isinstance(error, UnclearTown):

@@ -11,8 +11,9 @@ from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widgets import Button, Input, Label, Static
 
+from askew_client.settings.consent import Consent, consents_of
 from askew_client.tui import sentences
-from askew_client.tui.keeping import raised_cap, use_settings
+from askew_client.tui.keeping import raised_cap, use_settings, withdraw_consent
 from askew_client.tui.messages import ProfileView, Refused
 from askew_client.tui.screens.confirm import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
@@ -44,11 +45,14 @@ class SettingsScreen(FrameScreen):
         with Window(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
+                Static("", id="server", markup=False),
                 _field("way (auto, whole ...)", "way"),
                 _field("ε of one signal", "epsilon"),
                 _field("k, results of one", "k"),
                 _field("lifetime cap", "cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
+                Static("", id="consents", markup=False),
+                Horizontal(Button("Withdraw a consent", id="withdraw"), classes="buttons"),
             )
             yield from _part(
                 "How it looks",
@@ -84,6 +88,7 @@ class SettingsScreen(FrameScreen):
 
     def on_mount(self) -> None:
         """Show what is in force."""
+        self._consents: tuple[Consent, ...] = ()
         self.watch(self.app, "companion", self._show_settings)
         self.watch(self.app, "budget", self._show_budget)
         self.watch(self.app, "profile", self._show_lock)
@@ -104,6 +109,12 @@ class SettingsScreen(FrameScreen):
         }
         for name, value in values.items():
             self.query_one(f"#{name}", Input).value = str(value)
+        vouched = f", vouched for by {settings.authority}" if settings.authority else ""
+        self.query_one("#server", Static).update(f"Server: {companion.server}{vouched}")
+        self._consents = consents_of(settings.consent)
+        given = "\n".join(f"You consented to {each.words}." for each in self._consents)
+        self.query_one("#consents", Static).update(given)
+        self.query_one("#withdraw", Button).display = bool(self._consents)
 
     def _show_budget(self, budget: Budget | Setback | None) -> None:
         frozen = isinstance(budget, Budget) and budget.frozen is not None
@@ -126,6 +137,7 @@ class SettingsScreen(FrameScreen):
             "decrypt": self._decrypt,
             "wipe": self._wipe,
             "unfreeze": self._unfreeze,
+            "withdraw": self._withdraw,
         }[str(event.button.id)]
         act()
 
@@ -161,6 +173,29 @@ class SettingsScreen(FrameScreen):
             self.desk.read_budget()
         else:
             self._show_settings(self.desk.companion)
+
+    def _withdraw(self) -> None:
+        """One after the other, the oldest first."""
+        consent = self._consents[0]
+        question = f"Withdraw your consent to {consent.words}?"
+        self.app.push_screen(
+            ConfirmScreen(question, "Withdraw"), partial(self._withdraw_if, consent)
+        )
+
+    def _withdraw_if(self, consent: Consent, sure: bool | None) -> None:
+        if sure:
+            self.withdraw(consent)
+
+    @work(group="use")
+    async def withdraw(self, consent: Consent) -> None:
+        """Ask that server on the settings' own terms from now on."""
+        act = partial(withdraw_consent, self.desk.file, consent=consent)
+        outcome = await self.desk.on_device(act)
+        if isinstance(outcome, Setback):
+            self.post_message(Refused(outcome))
+        else:
+            self.notify(outcome, markup=False)
+        self._show_settings(self.desk.companion)
 
     def _dark(self) -> None:
         self.desk.use_theme(dark=True)
