@@ -96,7 +96,11 @@ def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
     added = place("add", "home", "--region", "DE", stdin=HOME)
     assert added.code == 0
     assert added.out == ""
-    price, spent, done, sum_, kept = added.err.splitlines()
+    price, spent, allowed, done, sum_, kept = added.err.splitlines()
+    assert "At level town the caps allow 15 positions for life and 5 a month" in allowed
+    assert "every --unnamed one" in allowed
+    assert "place_lifetime_cap and place_monthly_cap" in allowed
+    assert "Level county costs 0.25 of it" in allowed
     assert "epsilon 0.277 per km" in price
     assert "10 km apart: odds change at most 16 times" in price
     assert spent == "all places together: 0 of 4.2 per km spent"

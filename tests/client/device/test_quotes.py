@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import datetime
 import gc
+import tempfile
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from client.device.test_ways import BUCKETS, POINT, SETTINGS, SHARED, Device
+from client.device.test_ways import BUCKETS, DEAR, EDITION, POINT, SETTINGS, SHARED, Device
 from client.places.conftest import BERLIN, MUNICH
 from client.places.conftest import Device as PlaceDevice
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.strategies import booleans, integers, sampled_from
 
-from askew.errors import QuoteVoid
+from askew.break_even import Offer
+from askew.errors import AskewError, QuoteVoid
 from askew.lattice import Lattice
 from askew.metric.position import Position
 from askew.privacy import SignalCharge
@@ -23,6 +30,7 @@ from askew.signal import Signal
 from askew_client.device.nearby import Nearby
 from askew_client.ledger.store import SignalStore
 from askew_client.profile.named_place import Spot
+from askew_client.settings.settings import WayName, slot_of
 from askew_client.views.near import NearAnswer, PlaceCost
 from askew_client.views.problems import Setback, Trouble
 from askew_client.views.quote import Price, Quote, Terms
@@ -285,3 +293,114 @@ async def test_a_price_that_was_shown_for_a_place_is_the_one_that_is_charged(
         nearby.add("home", BERLIN, price)
     assert (device.signals.charges(), nearby.places()) == ((), ())
     assert isinstance(nearby.add("home", BERLIN, nearby.price()).cost, PlaceCost)
+
+
+# Anything may change at any moment
+
+
+class Changes(RuleBasedStateMachine):
+    """A person who is shown prices, and everything that may change between showing and asking.
+
+    What is charged is compared with what stood on the screen: no charge without a quote that says
+    it, and with a free one no request either. 30 runs of 20 steps: no false alarm is possible.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = tempfile.TemporaryDirectory()
+        self.device = Device(Path(self.directory.name), SHARED, BUCKETS)
+        self.day = datetime.date(2026, 11, 21)
+        self.device.companion._today = lambda: self.day
+        self.quote: Quote | None = None
+        self.free: bool | None = None  # what a caller without a quote has been told last
+
+    def teardown(self) -> None:
+        self.directory.cleanup()
+
+    def run(self, act: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run(act)
+
+    def made(self) -> tuple[int, int]:
+        return len(self.device.charges()), len(self.device.network.requests)
+
+    @rule(offers=sampled_from([(SHARED, BUCKETS), (BUCKETS,), (POINT,), (DEAR, SHARED), (SHARED,)]))
+    def an_edition_comes(self, offers: tuple[Offer, ...]) -> None:
+        self.device.offers(*offers)
+        self.run(self.device.companion.connect())
+
+    @rule(days=integers(1, 3))
+    def its_date_changes(self, days: int) -> None:
+        self.device.shelf.holds = replace(self.device.shelf.holds, edition=EDITION + days)
+        self.run(self.device.companion.connect())
+
+    @rule(
+        k=sampled_from([4, 5]),
+        epsilon=sampled_from([Fraction(4), Fraction(2)]),
+        way=sampled_from(["auto", "shared", "signal"]),
+        cap=sampled_from([Fraction(192), Fraction(100)]),
+    )
+    def settings_change(self, k: int, epsilon: Fraction, way: WayName, cap: Fraction) -> None:
+        own = replace(SETTINGS, k=k, epsilon=epsilon, way=way, lifetime_cap=cap)
+        self.device.companion.configure(own)
+
+    @rule(server=sampled_from(["one:1", "two:2"]))
+    def the_server_changes(self, server: str) -> None:
+        self.device.companion._quotes.server = server
+
+    @rule(days=integers(1, 40))
+    def time_passes(self, days: int) -> None:
+        day = self.day + datetime.timedelta(days=days)
+        if day < datetime.date(2027, 2, 1):  # what is held is usable for months
+            self.day = day
+
+    @rule()
+    def another_program_charges(self) -> None:
+        store = SignalStore(self.device.ledger, SETTINGS.caps)
+        bent = Signal("ab" * 16, Lattice.for_epsilon(Fraction(1)), (1, 2))
+        with suppress(AskewError):
+            charge = SignalCharge(Fraction(1))
+            store.remember("ab" * 16, slot_of(self.day), charge, lambda: bent, second_space=True)
+
+    @rule()
+    def look(self) -> None:
+        found = self.run(self.device.companion.quote())
+        if isinstance(found, Quote):
+            self.quote, self.free = found, found.cost is None
+
+    @precondition(lambda self: self.quote is not None)
+    @rule(again=booleans())
+    def ask(self, again: bool) -> None:
+        quote, before, spent = self.quote, self.made(), sum(self.device.charges())
+        assert quote is not None
+        outcome = self.run(self.device.companion.ask(quoted=quote, second_space=True))
+        charges, requests = self.made()
+        if isinstance(outcome, Answer):
+            self.free = outcome.cost is None
+            assert outcome.way.name == quote.terms.mode
+            assert (charges - before[0]) == quote.fresh
+            assert (requests - before[1]) == (quote.cost is not None)
+            price = quote.terms.price
+            if price is not None and outcome.departure is not None:
+                paid = sum(self.device.charges()) - spent
+                assert paid == (price.charge.epsilon if quote.fresh else 0)
+                assert (price.spent, price.slot) == (spent, outcome.departure.slot)
+        elif outcome.trouble is Trouble.QUOTE:
+            assert self.made() == before
+        if again:
+            assert self.run(self.device.companion.ask(quoted=quote)).trouble is Trouble.QUOTE
+            assert self.made() == (charges, requests)
+        self.quote = None
+
+    @rule()
+    def ask_without_a_quote(self) -> None:
+        before = self.made()
+        outcome = self.run(self.device.companion.ask(second_space=True))
+        if self.free and isinstance(outcome, Answer):
+            assert self.made() == before
+            assert outcome.cost is None
+        if isinstance(outcome, Answer):
+            self.free = outcome.cost is None
+
+
+Changes.TestCase.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestNoChargeWithoutAQuote = Changes.TestCase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import pytest
 from client.tui.person import Device
@@ -62,3 +63,15 @@ async def test_forgetting_needs_a_second_look(asked_twice: Device) -> None:
         person.reads("No answers yet.", "Past answers are forgotten.")
     assert asked_twice.companion().history() == ()
     assert len(asked_twice.companion().ratings()) == 3
+
+
+async def test_an_answer_that_sent_nothing_has_no_signal_in_the_history(rated: Device) -> None:
+    """Planted bug: every answer is called one with the signal of its month."""
+    rated.settings = replace(rated.settings, way="whole")
+    companion = rated.companion()
+    await companion.connect()
+    await companion.ask()
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        person.reads("21 November 2026, nothing was sent")
+        assert not person.shows("with the signal of")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from client.tui.person import SETTINGS, Device, Network, Person
 from mechanisms.streams import ShakeBits
-from textual.widgets import Input
+from textual.widgets import Button, Input
 
-from askew.errors import PlaceError, ProfileError, Unreachable
+from askew.errors import Overloaded, PlaceError, ProfileError, Unreachable
 from askew.metric.position import Position
 from askew.metric_card import Card, MetricCard
 from askew.model_card import Catalog, ModelCard
@@ -27,6 +27,7 @@ from askew_client.tui.near_desk import Outlook, PlaceDraft, Ranked
 from askew_client.tui.near_messages import Looked, Ordered
 from askew_client.tui.simulated_places import simulated_places
 from askew_client.tui.typed_position import position_typed, words_of
+from askew_client.tui.widgets.choice import Choice
 from askew_client.tui.widgets.near_list import NearList
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.wishes_line import wishes_of
@@ -380,3 +381,64 @@ def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
         with pytest.raises(PlaceError) as raised:
             position_typed(text)
         assert "9412" not in str(raised.value)
+
+
+async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_other(
+    near: Near,
+) -> None:
+    """Planted bugs: without a region, no price and a charge all the same; the price of the region
+    that was set before another one was typed; a new place that is not the chosen one.
+    """
+    near.device.settings = replace(near.device.settings, region="")
+    async with near.opened() as person:
+        await person.press("n")
+        screen = person.app.screen
+        keep = screen.query_one("#keep", Button)
+        person.reads("Name the region first")
+        assert keep.disabled
+        name, region, position = (
+            screen.query_one(f"#{each}", Input) for each in ("name", "region", "position")
+        )
+        name.value, position.value = "first", "50.94, 6.96"
+        await person.press("enter")  # as the button: nothing to confirm yet
+        assert (spent(near), person.app.screen) == (Fraction(0), screen)
+        region.value = "DE"
+        await person.settled()
+        person.reads("Epsilon 0.277 per km", "15 positions for life and 5 a month")
+        assert not keep.disabled
+        region.value = "D"
+        await person.settled()
+        assert keep.disabled
+        region.value = "DE"
+        await person.settled()
+        await person.click("#keep")
+        once = spent(near)
+        assert 0.2769 < once < 0.277
+        await person.press("n")
+        screen = person.app.screen
+        screen.query_one("#name", Input).value = "second"
+        screen.query_one("#position", Input).value = "48.1, 11.6"
+        near.device.settings = replace(near.device.settings, region="DE")
+        near.companion.nearby.add("third", HOME)  # another program: the price is another one now
+        await person.settled()
+        await person.click("#keep")
+        person.reads("price that was shown is void")
+        assert spent(near) == 2 * once
+        await person.press("n")
+        screen = person.app.screen
+        screen.query_one("#name", Input).value = "second"
+        screen.query_one("#position", Input).value = "48.1, 11.6"
+        await person.settled()
+        await person.click("#keep")
+        assert person.app.screen.query_one("#place", Choice).name_chosen == "second"
+
+
+async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home: Near) -> None:
+    """Planted bug: the trouble of a question long ago over all that works."""
+    at_home.network.failure = Overloaded("the server is busy")
+    async with at_home.opened() as person:
+        await person.press("a")
+        person.reads("The server is busy.")
+        at_home.network.failure = None
+        await person.press("f6", "f7")
+        assert not person.shows("The server is busy.")

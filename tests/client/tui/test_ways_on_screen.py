@@ -92,3 +92,37 @@ async def test_a_dear_proposal_is_told_and_waits_for_a_second_yes(thin: Device) 
     (consent,) = consents_of(read_file(thin.file.path)["consent"])
     assert (str(consent.epsilon), consent.server) == ("16", IN_PROCESS)
     assert thin.signals.charges() == ()
+
+
+async def test_the_settings_show_the_server_and_consents_which_are_withdrawn_there(
+    thin: Device,
+) -> None:
+    """Planted bugs: a consent that nobody can see, or that stays in the file; one that another
+    server's withdrawal takes along.
+    """
+    elsewhere = f"bucket_rr:8:8@2027-10@{16 * 'ab'}@elsewhere.example:443"
+    async with thin.opened(size=(120, 40)) as person:
+        await person.press("f6")
+        person.reads(f"How the device asks {IN_PROCESS}")
+        assert not person.shows("You consented")
+        await person.press("f3")
+        screen = person.app.screen
+        assert isinstance(screen, AskScreen)
+        screen.action_consent()
+        await person.settled()
+        await person.press("y")
+        given = read_file(thin.file.path)["consent"]
+        device = person.app.companion
+        assert device is not None
+        device.configure(replace(device.settings, consent=f"{given} {elsewhere}"))
+        await person.press("f6")
+        person.reads(f"You consented to {IN_PROCESS}", "until 2027-10", "at most 16 between any")
+        person.reads("elsewhere.example:443")
+        await person.click("#withdraw")
+        person.reads(f"Withdraw your consent to {IN_PROCESS}")
+        await person.press("y")
+        assert device.settings.consent == elsewhere
+        assert read_file(thin.file.path)["consent"] == elsewhere
+        await person.press("f3")
+        person.reads("shared: the 4 items")
+    assert thin.signals.charges() == ()

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from textual import work
 
+from askew.errors import QuoteVoid
 from askew_client.tui import near_desk
 from askew_client.tui.near_desk import Ranked
 from askew_client.tui.near_messages import Kept, Looked, Met, Ordered, PlacesRead, Priced
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.views.problems import Setback
+from askew_client.views.near import NearAnswer
+from askew_client.views.problems import Setback, setback_of
+from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Companion
@@ -42,7 +45,14 @@ class NearWork(FrameScreen):
     @work(exclusive=True, group="ask")
     async def ask(self, companion: Companion, collection: str, place: str, wishes: Wishes) -> None:
         """Ask, and bring the answer in the person's order. Asking again stops the one before."""
-        answer = await companion.nearby.near(collection, place, wishes=wishes)
+        answer: NearAnswer | Setback
+        quote = await companion.nearby.quote(collection, place)
+        if isinstance(quote, Quote) and not quote.fresh:  # as it says: sent again, for nothing
+            answer = await companion.nearby.near(collection, place, wishes=wishes, quoted=quote)
+        elif isinstance(quote, Quote):
+            answer = setback_of(QuoteVoid("this place's signal would be drawn anew"))
+        else:
+            answer = quote
         if isinstance(answer, Setback):
             self.post_message(Ordered(answer))
         else:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.containers import Grid, Horizontal, VerticalGroup
+from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
 from askew_client.settings.consent import Consent, consents_of
@@ -45,14 +47,13 @@ class SettingsScreen(FrameScreen):
         with Window(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
-                Static("", id="server", markup=False),
                 _field("way (auto, whole ...)", "way"),
                 _field("ε of one signal", "epsilon"),
                 _field("k, results of one", "k"),
                 _field("lifetime cap", "cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
                 Static("", id="consents", markup=False),
-                Horizontal(Button("Withdraw a consent", id="withdraw"), classes="buttons"),
+                Button("Withdraw a consent", id="withdraw"),
             )
             yield from _part(
                 "How it looks",
@@ -110,11 +111,13 @@ class SettingsScreen(FrameScreen):
         for name, value in values.items():
             self.query_one(f"#{name}", Input).value = str(value)
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
-        self.query_one("#server", Static).update(f"Server: {companion.server}{vouched}")
+        asks = f"How the device asks {companion.server}{vouched}"
+        self.query(".heading").first(Static).update(Text(asks))
         self._consents = consents_of(settings.consent)
         given = "\n".join(f"You consented to {each.words}." for each in self._consents)
         self.query_one("#consents", Static).update(given)
-        self.query_one("#withdraw", Button).display = bool(self._consents)
+        for part in ("#consents", "#withdraw"):
+            self.query_one(part).display = bool(self._consents)
 
     def _show_budget(self, budget: Budget | Setback | None) -> None:
         frozen = isinstance(budget, Budget) and budget.frozen is not None
@@ -233,7 +236,7 @@ class SettingsScreen(FrameScreen):
         yield SystemCommand("Forget my profile", "Ratings and past answers", self._wipe)
 
 
-def _part(title: str, *rows: Static | VerticalGroup | Horizontal) -> Iterable[VerticalGroup]:
+def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
     yield VerticalGroup(Static(title, classes="heading"), *rows, classes="part")
 
 
