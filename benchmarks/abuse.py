@@ -35,7 +35,7 @@ from benchmarks.serving.frames import (
 from benchmarks.serving.open_loop import Load, offer, serve, served
 from benchmarks.serving.raw_http2 import NO_ANSWER, RawConnection
 
-from askew_server.serving.front.heap import EVERY
+from askew_server.serving.front.grpc_server import EVERY
 from askew_server.serving.services.call import Answer, Job
 
 SUCCESS, GROWTH_MB, LEFT_MB, REQUESTS_MB = 0.99, 60.0, 20.0, 5.0  # goals

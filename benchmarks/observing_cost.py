@@ -27,10 +27,9 @@ from benchmarks.serving.http2 import ClosedLoop
 from benchmarks.serving.windows import Contender, rotations
 
 from askew.wire import status
-from askew_server.serving.configuration.observed import Log, Metrics
-from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.configuration.server import Log, Metrics, ServerConfig
 from askew_server.serving.front import grpc_server
-from askew_server.serving.observing.counts import MethodCounts
+from askew_server.serving.observing.observer import MethodCounts
 from askew_server.serving.services.call import Answer
 
 SIZE, WIDTH, ROUNDS, SECONDS = 824, 16, 60, 0.25
@@ -59,7 +58,7 @@ async def host(*, observed: bool) -> None:
     """A server until its input closes. Says its port and that of its pages, or 0."""
     from askew_server.serving.observing.observer import Observer
     from askew_server.serving.running import process
-    from askew_server.serving.running.watched import observer_of
+    from askew_server.serving.running.process import observer_of
 
     echo = [Echo([SIZE])]
     if not observed:

@@ -107,7 +107,7 @@ def start(directory: str) -> None:
         from askew_server.model import artifact
         from askew_server.retrieval.served import serving_of
         from askew_server.retrieval.snapshot import SnapshotHolder
-        from askew_server.serving.front.heap import give_back_now
+        from askew_server.serving.front.grpc_server import give_back_now
         from askew_server.serving.services.retrieval import RetrievalService
 
         serving = serving_of(artifact.load(Path(directory)), Path(directory))

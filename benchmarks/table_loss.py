@@ -31,8 +31,7 @@ from askew_server.model.item_model import ItemModel
 from askew_server.prior.people import PriorPeople, as_they_are
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.retrieval.tabulated import tables_of
-from askew_server.serving.services.slates import SlateReplies
-from askew_server.serving.services.tabulated import TabulatedReplies
+from askew_server.serving.services.retrieval import SlateReplies, TabulatedReplies
 from askew_server.training.factors import fold_in_people, people_of, snapshot
 from askew_server.training.quality import Estimate
 from askew_server.training.simulated_noise import lattice_signals

@@ -16,8 +16,8 @@ import grpc
 import grpc.aio
 
 from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front.channel_options import options_of
-from askew_server.serving.front.quiet_health import QuietHealth, State
+from askew_server.serving.front.connections import options_of
+from askew_server.serving.front.health import QuietHealth, State
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 

@@ -43,20 +43,16 @@ from askew_server.release.analyst_plan import Offer
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import EventSource
 from askew_server.retrieval.snapshot import Chosen, Retriever, SnapshotHolder
-from askew_server.serving.configuration.observed import Log, Metrics
-from askew_server.serving.configuration.server import LaneLimits, ServerConfig
+from askew_server.serving.configuration.server import LaneLimits, Log, Metrics, ServerConfig
 from askew_server.serving.front import grpc_server
 from askew_server.serving.observing import endpoint
 from askew_server.serving.observing.observer import Observer
-from askew_server.serving.running.process import serve
-from askew_server.serving.running.watched import observer_of
+from askew_server.serving.running.process import observer_of, serve
 from askew_server.serving.services.analyst import AnalystService
-from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.bearer import BearerKey, Principals, RateLimit, Revocations
 from askew_server.serving.services.call import Service
 from askew_server.serving.services.popularity import PopularityService
-from askew_server.serving.services.principals import Principals, RateLimit
 from askew_server.serving.services.retrieval import RetrievalService
-from askew_server.serving.services.revocations import Revocations
 
 KEY = BearerKey(b"k" * 32)
 DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"

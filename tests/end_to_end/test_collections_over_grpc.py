@@ -34,8 +34,7 @@ from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.observer import Observer
-from askew_server.serving.running.model_watch import ModelWatch
-from askew_server.serving.running.models import Models
+from askew_server.serving.running.models import Models, ModelWatch
 from askew_server.serving.services.retrieval import RetrievalService
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should

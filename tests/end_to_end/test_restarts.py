@@ -27,7 +27,7 @@ from askew_server.demo.simulation import demo_model
 from askew_server.model import artifact
 from askew_server.model.item_model import ItemModel
 from askew_server.model.mondays import text_of_edition, today
-from askew_server.serving.running.child import BEAT, SILENT
+from askew_server.serving.running.supervisor import BEAT, SILENT
 
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 DEVICES = 2

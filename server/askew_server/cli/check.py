@@ -13,10 +13,9 @@ import click
 from askew.errors import AskewError
 from askew_server.cli.configured import configured, file_of, settings
 from askew_server.cli.options import SERVE_PORT
-from askew_server.serving.configuration.configuration import configuration_of
-from askew_server.serving.configuration.findings import Finding
+from askew_server.serving.configuration.file import Finding, unknown_variables
 from askew_server.serving.configuration.keys import Key
-from askew_server.serving.configuration.variables import unknown_variables
+from askew_server.serving.configuration.server import configuration_of
 
 _TABLES = ("server", "models", "releases", "analysts", "tls", "metrics", "log", "limits", "answers")
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}

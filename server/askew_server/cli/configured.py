@@ -14,18 +14,19 @@ import click
 from click.core import ParameterSource
 
 from askew.errors import ConfigError
-from askew_server.serving.configuration.configuration import Configuration, configuration_of
 from askew_server.serving.configuration.file import FileValues, read_file, wrong
-from askew_server.serving.configuration.keys import KEYS, Key
-from askew_server.serving.configuration.kinds import (
+from askew_server.serving.configuration.keys import (
+    KEYS,
     Choice,
     File,
+    Key,
     Network,
     Number,
     Switch,
     Text,
     Whole,
 )
+from askew_server.serving.configuration.server import Configuration, configuration_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _METAVARS: Mapping[type, str] = {

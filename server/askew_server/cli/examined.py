@@ -13,11 +13,15 @@ from askew.errors import AskewError
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.served_models import in_folder, named
 from askew_server.published.reader import GlancingReader
-from askew_server.serving.configuration.configuration import Configuration
-from askew_server.serving.configuration.findings import Finding
-from askew_server.serving.configuration.served import Analysts, Models, Releases
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.configuration.tls import Tls
+from askew_server.serving.configuration.file import Finding
+from askew_server.serving.configuration.server import (
+    Analysts,
+    Configuration,
+    Models,
+    Releases,
+    ServerConfig,
+    Tls,
+)
 
 _SOON = datetime.timedelta(days=21)
 _FIRST_FREE = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")

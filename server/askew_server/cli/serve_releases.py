@@ -19,8 +19,7 @@ from askew_server.cli.options import (
     existing,
     with_parent_option,
 )
-from askew_server.serving.configuration.configuration import Configuration
-from askew_server.serving.configuration.served import Analysts
+from askew_server.serving.configuration.server import Analysts, Configuration
 
 if TYPE_CHECKING:
     from askew_server.release.analyst_desk import AnalystDesk
@@ -77,8 +76,7 @@ def _run(chosen: Configuration, *, with_parent: bool) -> None:
 
     from askew_server.published.reader import ReleaseReader
     from askew_server.serving.observing.event_log import write_line
-    from askew_server.serving.running.process import serve
-    from askew_server.serving.running.watched import observer_of
+    from askew_server.serving.running.process import observer_of, serve
     from askew_server.serving.services.popularity import PopularityService
 
     analysts = chosen.analysts
@@ -118,9 +116,7 @@ def _analysts(
 ) -> Service:
     """The service of analysts, for whoever has a token that was not taken back."""
     from askew_server.serving.services.analyst import AnalystService
-    from askew_server.serving.services.bearer import read_key
-    from askew_server.serving.services.principals import Principals, RateLimit
-    from askew_server.serving.services.revocations import revocations_of
+    from askew_server.serving.services.bearer import Principals, RateLimit, read_key, revocations_of
 
     rate = RateLimit(requests_per_minute, time.monotonic)
     revoked, refused = revocations_of(token_key), observer.token_refused

@@ -12,7 +12,7 @@ from askew.editions import FIRST
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.model.mondays import dated, text_of_edition, today, versions_in
-from askew_server.serving.configuration.served import Models as Chosen
+from askew_server.serving.configuration.server import Models as Chosen
 from askew_server.serving.observing.event_log import write_line
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Reading:
         from threadpoolctl import threadpool_limits
 
         from askew_server.retrieval.served import serving_of
-        from askew_server.serving.front.heap import give_back_now
+        from askew_server.serving.front.grpc_server import give_back_now
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from askew_server.cli.options import existing
-from askew_server.serving.configuration.configuration import Configuration
+from askew_server.serving.configuration.server import Configuration
 
 if TYPE_CHECKING:
     from askew_server.cli.served_models import Reading
@@ -32,7 +32,7 @@ def run(chosen: Configuration, *, with_parent: bool, child: int | None = None) -
         Several.of_config(chosen.server, sys.argv[1:], with_parent=with_parent).become()
     from askew_server.cli.served_models import models_of, warn_of_silence
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.running.child import BEAT
+    from askew_server.serving.running.supervisor import BEAT
 
     reader = _reader(chosen)
     charge = chosen.releases.popularity
@@ -53,9 +53,8 @@ async def _serve(
 ) -> None:
     from askew_server.model.mondays import today
     from askew_server.serving.observing.event_log import write_line
-    from askew_server.serving.running.model_watch import ModelWatch
-    from askew_server.serving.running.process import serve
-    from askew_server.serving.running.watched import observer_of
+    from askew_server.serving.running.models import ModelWatch
+    from askew_server.serving.running.process import observer_of, serve
     from askew_server.serving.services.popularity import PopularityService
     from askew_server.serving.services.retrieval import RetrievalService
 

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import click
 
-from askew_server.serving.services.bearer import MAX_HOURS, MAX_MINUTES, create_key, read_key
-from askew_server.serving.services.revocations import revocations_of
+from askew_server.serving.services.bearer import (
+    MAX_HOURS,
+    MAX_MINUTES,
+    create_key,
+    read_key,
+    revocations_of,
+)
 
 
 @click.group()

@@ -1,11 +1,11 @@
-"""Stored numbers as the decimals that they were: 23.6 again, and not the float32 beside it.
-
-Titles as one column: their texts end to end, without a Python object an item.
-
-Attributes as columns: no Python object an item, whatever their number.
+"""Attributes as columns: no Python object an item, whatever their number.
 
 A column is made of arrays by name, which is also how it is saved. `check` says whether arrays of
 the right types make a column; nothing else here looks at every item.
+
+Stored numbers as the decimals that they were: 23.6 again, and not the float32 beside it.
+
+Titles as one column: their texts end to end, without a Python object an item.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Attributes as columns of a file: declared or guessed kinds, and their values in SQL.
-
-Rows of a file that were left out, by reason: how many, and the first of them.
-
-Checked rows of a file in DuckDB: what is wrong with each, and the columns of those that stay.
+"""Checked rows of a file in DuckDB: what is wrong with each, and the columns of those that stay.
 
 A bad row is never fatal and never silent: it is counted under its reason. Values become arrays
 without a Python object a row.
+
+Attributes as columns of a file: declared or guessed kinds, and their values in SQL.
+
+Rows of a file that were left out, by reason: how many, and the first of them.
 """
 
 from __future__ import annotations

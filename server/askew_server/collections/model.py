@@ -1,8 +1,8 @@
-"""What a kind of space means for items: their columns in a file, and which of them lie in it.
+"""A metric model: a card, its collections, and where people are expected to be.
+
+What a kind of space means for items: their columns in a file, and which of them lie in it.
 
 Of the server's storage, this is the one module that tells maps from axes.
-
-A metric model: a card, its collections, and where people are expected to be.
 """
 
 from __future__ import annotations

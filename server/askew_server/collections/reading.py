@@ -1,6 +1,6 @@
-"""Which columns of a file become what, and what makes a row of them bad.
+"""A collection, or a list of towns, from a file: every row is checked, none is lost silently.
 
-A collection, or a list of towns, from a file: every row is checked, none is lost silently.
+Which columns of a file become what, and what makes a row of them bad.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What the demo's simulated places are called, cost and keep open; all of it made up.
-
-The embedded towns: real places with their people, from GeoNames (CC BY 4.0; see GEONAMES.md).
-
-Simulated collections around real towns: a generative model with a fixed seed.
+"""Simulated collections around real towns: a generative model with a fixed seed.
 
 The towns are real, the places are not. Every draw comes from one PCG64 generator that the seed
 starts, so anyone can repeat it: this is simulation, and it protects nobody. A place lies around
@@ -13,6 +9,10 @@ starts, so anyone can repeat it: this is simulation, and it protects nobody. A p
 so a town of 10,000 spreads over less than a kilometer and a city of a million over four. Kinds have
 the shares of KINDS; a price is the kind's times exp(0.25 z), z standard normal, to half a EUR;
 hours are one of a few habits; a live flag is 1 for half of the places and unknown for a tenth.
+
+What the demo's simulated places are called, cost and keep open; all of it made up.
+
+The embedded towns: real places with their people, from GeoNames (CC BY 4.0; see GEONAMES.md).
 
 The demo's metric model: simulated places around the embedded towns, made in under a second.
 """

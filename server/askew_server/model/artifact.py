@@ -1,9 +1,4 @@
-"""The keys of a saved model's items: bytes in a row, where a string each would be four times as
-large. A server never looks at them, and has to read them all the same.
-
-The file of a saved model that holds its items: keys and words, one item a line.
-
-A model as a directory: arrays as safetensors, text as JSON, and a card that names every file.
+"""A model as a directory: arrays as safetensors, text as JSON, and a card that names every file.
 
     card.json           schema version, space, rule, training parameters, SHA-256 of each file
     arrays.safetensors  the space's arrays, the catalog's vectors (n_items, D), boosts, shared
@@ -16,6 +11,11 @@ A model as a directory: arrays as safetensors, text as JSON, and a card that nam
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
 an ArtifactError, and trusts no size before it has checked it. The digests find damage; against
 somebody who can write the directory, keep the card's own digest elsewhere.
+
+The keys of a saved model's items: bytes in a row, where a string each would be four times as
+large. A server never looks at them, and has to read them all the same.
+
+The file of a saved model that holds its items: keys and words, one item a line.
 """
 
 from __future__ import annotations

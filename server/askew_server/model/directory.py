@@ -1,14 +1,14 @@
-"""A card that signs itself: strict JSON, whose `card_sha256` is a digest of every other field.
+"""The files of a saved model: all of them or nothing, and none read before its size is checked.
+
+The digests of a card find damage; against somebody who can write the directory, keep the card's own
+digest elsewhere.
+
+A card that signs itself: strict JSON, whose `card_sha256` is a digest of every other field.
 
 Decoding is strict: no number for text, no fraction for a whole number, no NaN, no unknown field,
 no depth beyond what is written here.
 
 Arrays by name in a safetensors file: their types and shapes are checked, nothing is executed.
-
-The files of a saved model: all of them or nothing, and none read before its size is checked.
-
-The digests of a card find damage; against somebody who can write the directory, keep the card's own
-digest elsewhere.
 """
 
 from __future__ import annotations

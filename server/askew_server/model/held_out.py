@@ -1,4 +1,6 @@
-"""People kept aside, to play devices: what a way to be served gives them, each by each.
+"""What is measured on people whom a model did not see: them, and answers to their made-up signals.
+
+People kept aside, to play devices: what a way to be served gives them, each by each.
 
 Whatever is chosen by such people looks better on them than it is: the best of many figures is the
 luckiest too. So they are two groups, dealt by the seed: by the first a rule, a number of buckets

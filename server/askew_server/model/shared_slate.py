@@ -1,10 +1,10 @@
-"""What a catalog says of its items beside their vectors: words, and boosts by coarse likes.
-
-The slate for somebody of whom nothing is known. Every figure belongs next to it.
+"""The slate for somebody of whom nothing is known. Every figure belongs next to it.
 
 Items in greedy order: each next one raises the most, over people, the score of the best item that
 they have not seen (facility location; the first k are within 1 - 1/e of the best k). Where
 everybody has some items already, that is the best of those and of what is chosen.
+
+What a catalog says of its items beside their vectors: words, and boosts by coarse likes.
 
 The starter items: what a device holds that does not hold all, the same for everybody.
 

@@ -1,11 +1,11 @@
-"""A prior as arrays of a model directory, and back with every check.
+"""Where a prior comes from: an explicit choice of the operator's, named in the model card.
+
+A prior as arrays of a model directory, and back with every check.
 
 The slates of buckets as arrays of a model directory, and back with every check.
 
 Choosing them takes far longer than a server should to start, and what they are chosen for, the
 people and the catalog, is in the same directory.
-
-Where a prior comes from: an explicit choice of the operator's, named in the model card.
 
 A prior's release, paid for in the operator's ledger before it is drawn, and drawn once.
 

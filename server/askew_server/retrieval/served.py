@@ -1,11 +1,11 @@
-"""The live values of a served model: noticed when their files change, and swapped in whole.
-
-Nothing else of the snapshot is made anew: card, items and index are the same objects.
-
-What serves a model of either kind.
+"""What serves a model of either kind.
 
 What only one kind needs is imported for that kind alone: a server of collections starts without
 what weighs tastes.
+
+The live values of a served model: noticed when their files change, and swapped in whole.
+
+Nothing else of the snapshot is made anew: card, items and index are the same objects.
 """
 
 from __future__ import annotations

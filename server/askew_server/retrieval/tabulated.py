@@ -1,4 +1,6 @@
-"""The ways to ask that a card names: whoever asks otherwise is answered without a table.
+"""Answers that are made beforehand, one for each signal that a device can send.
+
+The ways to ask that a card names: whoever asks otherwise is answered without a table.
 
 They are those of its table of what asking is worth, and the epsilon and k that its rule was chosen
 for. A device that follows the card asks in one of them.

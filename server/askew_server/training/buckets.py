@@ -1,6 +1,4 @@
-"""The pool: the items that a rule with a prior chooses among, at most a few hundred.
-
-Buckets and their slates, for k-ary randomized response: Lloyd's iteration over slates.
+"""Buckets and their slates, for k-ary randomized response: Lloyd's iteration over slates.
 
     a = P(b | own bucket b),  q = P(b' | b),  M buckets, l(p) the bucket of person p
     value = mean_p sum_b P(b | l(p)) max_{i in slate_b} s_ip
@@ -16,6 +14,8 @@ is learned from the people given: they must be people who may be known.
 
 Source: slates as codewords after Lloyd 1982; soft assignment by gradient (L-BFGS) is ours.
 Complexity: a few rounds of M greedy choices and of L-BFGS steps, O(m D M) each.
+
+The pool: the items that a rule with a prior chooses among, at most a few hundred.
 
 Slates whose vectors devices hold, for k-ary randomized response: Lloyd's iteration over slates.
 

@@ -1,4 +1,15 @@
-"""The right factors of a sparse matrix by randomized subspace iteration.
+"""PureSVD on likes: the factors that rank items, and the people and items folded in with them.
+
+    W (n_people, n_items) is 1 where a person likes an item, else 0;   W ~ U S V^T, rank D
+
+    item i    v_i, row i of V
+    person    sum of v_i over likes / sqrt(max(n_likes, least_likes)), as on a device
+    new item  v = (A^T A)^-1 A^T w, with A = W V of the known items and w its likes; for an item
+              that was in W this gives v_i again, since A = U S
+
+Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and seed, same factors.
+
+The right factors of a sparse matrix by randomized subspace iteration.
 
     A (n, m), m <= n;  Q_0 normal (m, D + 10);  Q_t a basis of the range of A^T A Q_(t-1), t = 1..7
     P an orthonormal basis of A Q_7;   P^T A = X S V^T;   result: the first D columns of V
@@ -10,17 +21,6 @@ costs digits that factors of ratings do not have. Where m > n, A is taken transp
 
 Source: Halko, Martinsson, Tropp 2011, algorithm 4.4. Complexity: 16 products of A with D + 10
 columns, O((n + m) D) memory.
-
-PureSVD on likes: the factors that rank items, and the people and items folded in with them.
-
-    W (n_people, n_items) is 1 where a person likes an item, else 0;   W ~ U S V^T, rank D
-
-    item i    v_i, row i of V
-    person    sum of v_i over likes / sqrt(max(n_likes, least_likes)), as on a device
-    new item  v = (A^T A)^-1 A^T w, with A = W V of the known items and w its likes; for an item
-              that was in W this gives v_i again, since A = U S
-
-Source: Cremonesi, Koren, Turrin 2010 (PureSVD). Deterministic: same likes and seed, same factors.
 """
 
 from __future__ import annotations

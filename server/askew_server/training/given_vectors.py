@@ -1,4 +1,6 @@
-"""Vectors in a file: the rows of a table of numbers, with or without the keys of what they are of.
+"""Vectors of another model: read, turned into ours, with histories of likes for them.
+
+Vectors in a file: the rows of a table of numbers, with or without the keys of what they are of.
 
     npz           arrays `vectors` (n, D) and optionally `keys` (n,), text or whole numbers
     safetensors   tensors `vectors` (n, D) and optionally `keys` (n,), whole numbers

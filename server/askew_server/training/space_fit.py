@@ -1,4 +1,17 @@
-"""Vectors rounded to 4-bit codes so that the scores of people stay, not the numbers.
+"""Fits the feature space: directions, ranks, the clip of one item and the unit of distance.
+
+- Directions are the principal axes of people's tastes.
+- F_j is the normal distribution of people's coordinate j, cut at 0.5 % and 99.5 %: of the smooth
+  ranks tried it has the smallest slopes for its spread, and it tells no more of the people than
+  their mean and spread.
+- The clip spares all but the few largest contributions of likes: the bound of one rating is
+  proportional to it, and on the ratings tried a profile loses next to nothing.
+- The unit makes the median l1 distance between two people 1, rounded up to a short fraction, unless
+  devices would refuse the space then: where a few people are far from all the others, or most have
+  few likes, it is the largest one that they accept. Then the median is below 1, and an epsilon per
+  unit distance hides two such people better than it says.
+
+Vectors rounded to 4-bit codes so that the scores of people stay, not the numbers.
 
     t the tastes of people, C = mean of t t^T; item v becomes w, what codes can say, with a small
     (v - w)^T C (v - w), the mean square error of its score
@@ -13,19 +26,6 @@ Source: Frantar, Ashkboos, Hoefler, Alistarh 2022 (GPTQ), after Hassibi and Stor
 Complexity: O(n D^2) for n items in D dimensions. Deterministic.
 
 Which ratings are likes: by the scale that they were read on, or by their own range.
-
-Fits the feature space: directions, ranks, the clip of one item and the unit of distance.
-
-- Directions are the principal axes of people's tastes.
-- F_j is the normal distribution of people's coordinate j, cut at 0.5 % and 99.5 %: of the smooth
-  ranks tried it has the smallest slopes for its spread, and it tells no more of the people than
-  their mean and spread.
-- The clip spares all but the few largest contributions of likes: the bound of one rating is
-  proportional to it, and on the ratings tried a profile loses next to nothing.
-- The unit makes the median l1 distance between two people 1, rounded up to a short fraction, unless
-  devices would refuse the space then: where a few people are far from all the others, or most have
-  few likes, it is the largest one that they accept. Then the median is below 1, and an epsilon per
-  unit distance hides two such people better than it says.
 """
 
 from __future__ import annotations

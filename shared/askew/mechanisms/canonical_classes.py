@@ -1,6 +1,4 @@
-"""The columns of the canonical loss: runs of equal counts beyond rank k, and blocks of them.
-
-The k-subsets of d items, collapsed into the classes that the canonical loss tells apart.
+"""The k-subsets of d items, collapsed into the classes that the canonical loss tells apart.
 
 Ranks run from 1 here. A subset other than the top k has a first rank that it misses, h + 1 with
 h < k, and a lowest rank that it has, t > k; its loss depends on the two counts x_{h+1} and x_t
@@ -14,6 +12,8 @@ suffices, with C(t1, k) - C(t0-1, k) subsets. gamma = 0 ignores x_t: one column 
 
 Blocks of columns are bounded first, by their best value and their whole size; only blocks that can
 matter are looked at cell by cell, one chunk in memory at a time.
+
+The columns of the canonical loss: runs of equal counts beyond rank k, and blocks of them.
 """
 
 from __future__ import annotations

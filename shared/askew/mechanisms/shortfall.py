@@ -1,12 +1,4 @@
-"""Logarithms of binomial coefficients and of sums of runs of them, without cancellation.
-
-    ln C(n, r) = r ln(n / r) + s ln(n / s) + (1/2) ln(n / (2 pi r s)) + c(n) - c(r) - c(s)
-
-with s = n - r and c(x) = ln x! - (x ln x - x + (1/2) ln(2 pi x)), Stirling's remainder. The two
-large terms are positive, so nothing is lost: the error is below 2**-48 (ln C(n, r) + 40).
-(Differences of ln x! would be off by 1e-9 already at d = 1,000,000.)
-
-The bounds on how far below the k-th item a selected one can be, with their proofs.
+"""The bounds on how far below the k-th item a selected one can be, with their proofs.
 
     symbols     d items, m = d - k of them outside the top k;  r noise units per unit of count;
                 a = r g;  q = exp(-a);  counts relative to the k-th: the top k are at 0 or above
@@ -51,6 +43,14 @@ such subsets with it as their lowest are k; those with a lower j-th, none that d
 
 Checked against exact enumeration in the tests. Float64. Complexity: O(k), O(1) for joint and
 canonical. A mechanism names the bound that holds for it, by its property `shortfall`.
+
+Logarithms of binomial coefficients and of sums of runs of them, without cancellation.
+
+    ln C(n, r) = r ln(n / r) + s ln(n / s) + (1/2) ln(n / (2 pi r s)) + c(n) - c(r) - c(s)
+
+with s = n - r and c(x) = ln x! - (x ln x - x + (1/2) ln(2 pi x)), Stirling's remainder. The two
+large terms are positive, so nothing is lost: the error is below 2**-48 (ln C(n, r) + 40).
+(Differences of ln x! would be off by 1e-9 already at d = 1,000,000.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Uniform draws without replacement, in memory that depends on how many are drawn only.
+"""The exponential mechanism over items, as weighted classes of equal counts, with removal.
 
-The exponential mechanism over items, as weighted classes of equal counts, with removal.
+Uniform draws without replacement, in memory that depends on how many are drawn only.
 
 The k highest noisy scores of all items, exactly, from one draw a value and k more.
 

@@ -1,14 +1,4 @@
-"""Lloyd quantizers: k points in d dimensions, fitted to samples of the noise.
-
-Each round sends every sample to its nearest point and moves every point to the center of its cell:
-the median of each coordinate for the l1 distance, Weiszfeld steps toward the geometric median for
-the l2 distance. A disutility other than the distance itself enters as the weights h'(t) of the
-samples, which majorize a concave h, so that no round raises its cost.
-
-Everything is a function of the seed. Source: Lloyd 1982; Weiszfeld 1937; the first points follow
-k-means++ (Arthur and Vassilvitskii 2007) with probabilities proportional to the distance.
-
-Codebooks: k points fitted to the noise in d = 2..16 dimensions, shipped at unit epsilon.
+"""Codebooks: k points fitted to the noise in d = 2..16 dimensions, shipped at unit epsilon.
 
 Shipped for product-Laplace noise with l1 and with l2 disutility and for l2-Laplace noise with l2
 disutility, each with its mean distance on fresh samples and the standard error of that mean.
@@ -23,6 +13,16 @@ Other sizes, laws and disutilities are fitted on demand by the same Lloyd iterat
 seed: seconds to a minute, told to `progress`, and kept for as long as the process lives.
 
 Numpy only.
+
+Lloyd quantizers: k points in d dimensions, fitted to samples of the noise.
+
+Each round sends every sample to its nearest point and moves every point to the center of its cell:
+the median of each coordinate for the l1 distance, Weiszfeld steps toward the geometric median for
+the l2 distance. A disutility other than the distance itself enters as the weights h'(t) of the
+samples, which majorize a concave h, so that no round raises its cost.
+
+Everything is a function of the seed. Source: Lloyd 1982; Weiszfeld 1937; the first points follow
+k-means++ (Arthur and Vassilvitskii 2007) with probabilities proportional to the distance.
 """
 
 from __future__ import annotations

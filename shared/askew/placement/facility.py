@@ -1,6 +1,4 @@
-"""From probes to items: results must be things that exist.
-
-Items instead of offsets: the k items of a catalog that serve the noise best, without a prior.
+"""Items instead of offsets: the k items of a catalog that serve the noise best, without a prior.
 
 A signal s could come from any person s - X, X of the law of the noise. The k items that minimize
 E h(min_i distance(s - X, item_i)) are a facility location problem over draws of X; greedy choice
@@ -12,6 +10,8 @@ moves. The codebook snapped to items is settled in the same way, and the better 
 for few items it is often the codebook, whose points were placed together.
 
 Depends on the signal, the catalog and a public seed alone: post-processing, free of charge.
+
+From probes to items: results must be things that exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,20 @@
-"""One step of the Laplace recurrence for each named disutility, at unit epsilon.
+"""Laplace noise on the line, any increasing h: a recurrence of monotone roots, exact for every k.
+
+At unit epsilon, with A(s) = int_0^s e^-t dh(t) and G(s) = int_0^s e^t dh(t):
+
+    D_1 = A(infinity),  sigma_m = G^{-1}(D_m),  D_{m+1} = A(sigma_m)
+    odd  k = 2b - 1: cost D_b, gaps 2 sigma_{b-1}, .., 2 sigma_1 outward from 0
+    even k = 2m:     cost h(sigma_m), first points at +-sigma_m, then gaps 2 sigma_{m-1}, ..,
+                     2 sigma_1
+
+D_m is the cost, given that the noise lies beyond a point, of serving that half-line with this point
+and m - 1 more. Noise without memory makes every half-line alike, and
+d/ds [phi(s) + e^-s D] = e^-s (G(s / 2) - D) changes sign once because G increases, so each root is
+the minimum, convex h or not. For a symmetric log-concave density the stationary k-set is unique,
+hence symmetric: the result is the global optimum. Source of the odd case: Goel et al., section 3.
+O(k); lengths scale as 1 / epsilon.
+
+One step of the Laplace recurrence for each named disutility, at unit epsilon.
 
 With A(s) = int_0^s e^-t dh(t) and G(s) = int_0^s e^t dh(t), a step solves G(sigma) = D and goes on
 with D' = A(sigma); D starts at A(infinity). All integrals here have positive integrands and are
@@ -36,22 +52,6 @@ gaps outward from the middle,
 
 Source: Goel et al., section 3 (odd k); the even case solves the first cell, int_0^s (s - t) e^-t dt
 + e^-s D_m, at e^s = 1 + 1 / m, and continues with the odd recurrence. O(k).
-
-Laplace noise on the line, any increasing h: a recurrence of monotone roots, exact for every k.
-
-At unit epsilon, with A(s) = int_0^s e^-t dh(t) and G(s) = int_0^s e^t dh(t):
-
-    D_1 = A(infinity),  sigma_m = G^{-1}(D_m),  D_{m+1} = A(sigma_m)
-    odd  k = 2b - 1: cost D_b, gaps 2 sigma_{b-1}, .., 2 sigma_1 outward from 0
-    even k = 2m:     cost h(sigma_m), first points at +-sigma_m, then gaps 2 sigma_{m-1}, ..,
-                     2 sigma_1
-
-D_m is the cost, given that the noise lies beyond a point, of serving that half-line with this point
-and m - 1 more. Noise without memory makes every half-line alike, and
-d/ds [phi(s) + e^-s D] = e^-s (G(s / 2) - D) changes sign once because G increases, so each root is
-the minimum, convex h or not. For a symmetric log-concave density the stationary k-set is unique,
-hence symmetric: the result is the global optimum. Source of the odd case: Goel et al., section 3.
-O(k); lengths scale as 1 / epsilon.
 """
 
 from __future__ import annotations

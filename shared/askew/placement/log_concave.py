@@ -1,4 +1,18 @@
-"""Two rules that need no optimization: approximations with a name and a measured price.
+"""Symmetric log-concave noise on the line, any increasing h: the unique stationary k-set.
+
+**Theorem.** For a symmetric log-concave density and an increasing h the stationary k-set is unique,
+hence symmetric, and contains 0 iff k is odd. (Move the first point outward by d: log-concavity
+gives f(a + d - t) / f(a - t) >= f(a + d + t) / f(a + t), so every half-gap after it can only grow,
+and the last equation, whose half-gap is infinite already, fails.) So only the positive half is
+solved for, any stationary point found is the optimum, and the direction in which even k is flat
+under Laplace-like tails, a shift of all points, does not exist.
+
+Newton with steps cut to keep the order and to lower the cost; where it stalls, shooting: the first
+half-gap fixes all others one after the other, each by a monotone root, and what is left at the end
+grows with it (the theorem again), so a bisection finds it. Newton is O(k) a turn. Where a callable
+jumps there may be no half-gap that solves an equation: the global search takes over, with a bound.
+
+Two rules that need no optimization: approximations with a name and a measured price.
 
 `paper_quantiles`: appendix A.3 of Goel et al., for K = (k + 1) / 2: the offsets are where |Y| has
 survival 1 - i / K, i = 0..K-1, with both signs. Under Laplace noise its cost is at most
@@ -17,20 +31,6 @@ Cost over optimum, measured for h(t) = t (tests hold them):
 | root density | Laplace | 1 | 1 | 1 | 1 | 1 | 1 |
 | root density | Gaussian | 1.005 | 1.003 | 1.002 | 1.001 | 1.000 | 1.000 |
 | centered | Gaussian | 1.084 | 1.060 | 1.038 | 1.020 | 1.004 | 1.002 |
-
-Symmetric log-concave noise on the line, any increasing h: the unique stationary k-set.
-
-**Theorem.** For a symmetric log-concave density and an increasing h the stationary k-set is unique,
-hence symmetric, and contains 0 iff k is odd. (Move the first point outward by d: log-concavity
-gives f(a + d - t) / f(a - t) >= f(a + d + t) / f(a + t), so every half-gap after it can only grow,
-and the last equation, whose half-gap is infinite already, fails.) So only the positive half is
-solved for, any stationary point found is the optimum, and the direction in which even k is flat
-under Laplace-like tails, a shift of all points, does not exist.
-
-Newton with steps cut to keep the order and to lower the cost; where it stalls, shooting: the first
-half-gap fixes all others one after the other, each by a monotone root, and what is left at the end
-grows with it (the theorem again), so a bisection finds it. Newton is O(k) a turn. Where a callable
-jumps there may be no half-gap that solves an equation: the global search takes over, with a bound.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""Product grids: independent noise on each axis, l1 disutility, one line of offsets an axis.
-
-The cost separates, sum_j C(k_j) / epsilon with C the cost on the line, so the best grid is the best
-way to spend prod_j k_j <= k. C is convex and falling, and every factorization is tried. A baseline:
-from three dimensions on, point sets that are no grid do better.
-
-The cross {0, +-s e_1, +-s e_2, ..}: good for product noise and k <= 2 d + 1 points.
-
-Placement in d >= 2 dimensions: the best of codebook, product grid and cross, and which it was.
+"""Placement in d >= 2 dimensions: the best of codebook, product grid and cross, and which it was.
 
 For product noise and l1 disutility the cost of a product grid separates into closed forms, and yet
 from k = 16 on a codebook costs 10 to 20 % less; {0, +-s e_i} is good for k <= 2 d + 1.
@@ -18,6 +10,14 @@ likeliest region of their volume, a ball of the noise's own norm, whose radius i
 
 with V, V' the volumes of the unit balls of the disutility's norm and the noise's: d / k**(1 / d)
 for h(t) = t and equal norms. Numpy only.
+
+Product grids: independent noise on each axis, l1 disutility, one line of offsets an axis.
+
+The cost separates, sum_j C(k_j) / epsilon with C the cost on the line, so the best grid is the best
+way to spend prod_j k_j <= k. C is convex and falling, and every factorization is tried. A baseline:
+from three dimensions on, point sets that are no grid do better.
+
+The cross {0, +-s e_1, +-s e_2, ..}: good for product noise and k <= 2 d + 1 points.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 | Logistic(scale) | logistic | yes |
 | Uniform(half_width) | constant on [-half_width, half_width] | yes |
 | Symmetric(pdf, cdf, ppf) | any symmetric one that you say is log-concave | yes |
-| mixtures.LaplaceMixture(weights, epsilons) | sum_i weights_i Laplace(epsilons_i) | no |
-| mixtures.OnGrid(points, density) | piecewise linear through the given values | no |
+| LaplaceMixture(weights, epsilons) | sum_i weights_i Laplace(epsilons_i) | no |
+| OnGrid(points, density) | piecewise linear through the given values | no |
 
 Only Laplace noise has an epsilon. A Gaussian is metric-private in the Renyi sense (order-alpha
 divergence alpha |u - u'|**2 / (2 sigma**2)) and for no epsilon, since the slope of its log-density

@@ -1,4 +1,6 @@
-"""The answer to a placement problem: k offsets, their cost, and why to believe it.
+"""What a placement is asked for, a disutility of distance, and what it answers.
+
+The answer to a placement problem: k offsets, their cost, and why to believe it.
 
 A signal s = u + X leaves the device; the server answers with results at s + a_1, ..., s + a_k.
 The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), the same for every u.

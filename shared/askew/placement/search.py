@@ -1,4 +1,6 @@
-"""Cells of a placement on the line, and the integrals of a disutility over them.
+"""The best offsets on a line by search, with bounds: cells, panels, Newton's steps, the whole.
+
+Cells of a placement on the line, and the integrals of a disutility over them.
 
 With points a_1 < .. < a_n, half-gaps L_i, R_i to the midpoints on both sides, density f, law F:
 

@@ -1,4 +1,7 @@
-"""g-geographic privacy (appendix A.1): log P_u(S) - log P_v(S) <= g(distance(u, v)).
+"""Beyond the offset rule: other privacy metrics, the linear program behind the theory, and results
+that are no positions.
+
+g-geographic privacy (appendix A.1): log P_u(S) - log P_v(S) <= g(distance(u, v)).
 
 For convex increasing g with g(0) = 0 only the slope at 0 counts: going from u to v in many small
 steps, any such mechanism keeps the loss g'(0) * distance, and Laplace noise of that rate keeps it

@@ -1,4 +1,14 @@
-"""Items with the very same vector, of which only those of the lowest ids can be answers.
+"""The best items at points, exactly, without looking at most of them.
+
+The exact score of an item is the float64 product of its vector with the taste that a point is
+decoded to, and of equal scores the lower id is better: what a plain loop over all items finds is
+what is found here. Of items that can be among the best k anywhere there are lists, by where in the
+box that is (`envelope`, up to 4 dimensions and 64 items); linear scores with a proved margin leave
+those that may be the best at a probe (`linear_scores`); exact scores decide between these alone.
+All is made beforehand and nothing is kept of a question, so no answer is sooner because somebody
+asked the same; answers of more items need `prepare`, or make all numbers anew.
+
+Items with the very same vector, of which only those of the lowest ids can be answers.
 
 What items are worth at any point, nearly, by d + 1 numbers an item.
 
@@ -44,16 +54,6 @@ is tried on the next.
 A part from which little is dropped, as where all scores are equal, stays as large as it is when the
 limit of work or of memory is reached: its list is long, and none is wrong.
 Complexity: 2**d times (66 n + 2**26) scores at most, and for d <= 3 some 2**d 10 n; numpy only.
-
-The best items at points, exactly, without looking at most of them.
-
-The exact score of an item is the float64 product of its vector with the taste that a point is
-decoded to, and of equal scores the lower id is better: what a plain loop over all items finds is
-what is found here. Of items that can be among the best k anywhere there are lists, by where in the
-box that is (`envelope`, up to 4 dimensions and 64 items); linear scores with a proved margin leave
-those that may be the best at a probe (`linear_scores`); exact scores decide between these alone.
-All is made beforehand and nothing is kept of a question, so no answer is sooner because somebody
-asked the same; answers of more items need `prepare`, or make all numbers anew.
 """
 
 from __future__ import annotations

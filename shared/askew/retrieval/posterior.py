@@ -1,17 +1,4 @@
-"""How likely a signal is, given each of m people: the exact law of the noise, in logarithms.
-
-Lattice (`askew.lattice`), q = inverse_rate, r = q / (q + 1); a coordinate at u / step = j + t:
-
-    P(Z = z) = ((1 - t) r**|z - j| + t r**|z - j - 1|) / (2 q + 1)
-             = r**(j - z)     ((1 - t) + t r) / (2 q + 1)     for z <= j
-             = r**(z - j - 1) ((1 - t) r + t) / (2 q + 1)     for z > j
-
-where nothing cancels and nothing underflows. Coordinates are independent, so logarithms add; at the
-end of the wire's width a coordinate stands for the whole tail, 1 / (1 - r) = q + 1 times as likely.
-
-Randomized response: odds / (odds + M - 1) for one's own bucket, 1 / (odds + M - 1) for another.
-
-The rule with a prior: weigh people by how likely they make the signal, serve them best together.
+"""The rule with a prior: weigh people by how likely they make the signal, serve them best together.
 
     posterior weight of person p    w_p  proportional to  prior_p P(signal | point_p)
     answer                          the better of: greedy choice of k items for these weights,
@@ -32,6 +19,19 @@ prior of more than `limit` points is sampled for each signal: `limit` points by 
 resampling of the posterior, at the fixed fractions (i + 1/2) / limit, so without chance.
 Source: posterior and greedy choice, Sarmasarkar, Jiang, Goel, Korolova, Munagala 2025 (arXiv
 2504.07403); lazy choice, Minoux 1978.
+
+How likely a signal is, given each of m people: the exact law of the noise, in logarithms.
+
+Lattice (`askew.lattice`), q = inverse_rate, r = q / (q + 1); a coordinate at u / step = j + t:
+
+    P(Z = z) = ((1 - t) r**|z - j| + t r**|z - j - 1|) / (2 q + 1)
+             = r**(j - z)     ((1 - t) + t r) / (2 q + 1)     for z <= j
+             = r**(z - j - 1) ((1 - t) r + t) / (2 q + 1)     for z > j
+
+where nothing cancels and nothing underflows. Coordinates are independent, so logarithms add; at the
+end of the wire's width a coordinate stands for the whole tail, 1 / (1 - r) = q + 1 times as likely.
+
+Randomized response: odds / (odds + M - 1) for one's own bucket, 1 / (odds + M - 1) for another.
 """
 
 from __future__ import annotations

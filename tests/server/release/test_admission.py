@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from askew.errors import AccessError, ParameterError, TooOften, Unauthenticated
-from askew_server.serving.services.bearer import Bearer
-from askew_server.serving.services.principals import RateLimit
-from askew_server.serving.services.revocations import Revocations
+from askew_server.serving.services.bearer import Bearer, RateLimit, Revocations
 
 
 class Clock:

@@ -35,11 +35,9 @@ from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.analyst import AnalystService
-from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.bearer import BearerKey, Principals, RateLimit, Revocations
 from askew_server.serving.services.call import Service
 from askew_server.serving.services.popularity import PopularityService
-from askew_server.serving.services.principals import Principals, RateLimit
-from askew_server.serving.services.revocations import Revocations
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

@@ -26,8 +26,7 @@ from askew_server.model.answer_tables import AnswerTable
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.retrieval.tabulated import tables_of
 from askew_server.serving.services.call import Job
-from askew_server.serving.services.retrieval import RetrievalService
-from askew_server.serving.services.slates import SlateReplies
+from askew_server.serving.services.retrieval import RetrievalService, SlateReplies
 
 K = 3
 TODAY = FIRST + 10 * PERIOD

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askew_server.serving.configuration.tls import Tls
+from askew_server.serving.configuration.server import Tls
 from askew_server.serving.front.issuing import Issuer, write_new
 
 NOW = datetime.datetime.now(datetime.UTC)

@@ -17,7 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from askew_server.cli import examined
 from askew_server.ledger import Ledger
-from askew_server.serving.configuration.tls import Tls
+from askew_server.serving.configuration.server import Tls
 from askew_server.serving.front.issuing import Issuer
 from askew_server.serving.services.bearer import create_key
 

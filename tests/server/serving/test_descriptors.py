@@ -20,8 +20,7 @@ from askew.held_file import Part
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.serving.configuration.observed import Log
-from askew_server.serving.configuration.server import Limits, ServerConfig
+from askew_server.serving.configuration.server import Limits, Log, ServerConfig
 from askew_server.serving.front import descriptors
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.observing.event_log import EventLog

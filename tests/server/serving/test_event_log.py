@@ -14,13 +14,9 @@ from typing import TextIO
 
 import pytest
 
-from askew_server.serving.configuration.observed import Log, LogLevel
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.events import EVENTS, FIELDS
-from askew_server.serving.observing.foreign import take_over
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.observing.overloads import Overloads
+from askew_server.serving.configuration.server import Log, LogLevel, ServerConfig
+from askew_server.serving.observing.event_log import EVENTS, FIELDS, EventLog, take_over
+from askew_server.serving.observing.observer import Observer, Overloads
 
 SIGNAL = "(-701337193, 1302884417)"
 

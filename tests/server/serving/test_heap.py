@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.front import grpc_server, heap
+from askew_server.serving.front import grpc_server
 from askew_server.serving.front.grpc_server import RunningServer
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
@@ -27,7 +27,7 @@ async def test_a_running_server_gives_memory_back_and_a_stopped_one_does_not(
         loop.call_soon_threadsafe(asked.release)
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=trim))
-    monkeypatch.setattr(grpc_server, "give_back", lambda: heap.give_back(0))
+    monkeypatch.setattr(grpc_server, "give_back", lambda: grpc_server.give_back(0))
     server = RunningServer([], ServerConfig())
     await server.start()
     async with asyncio.timeout(PATIENCE):
@@ -41,13 +41,13 @@ async def test_an_allocator_without_the_call_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
-    await asyncio.wait_for(heap.give_back(), PATIENCE)
+    await asyncio.wait_for(grpc_server.give_back(), PATIENCE)
 
 
 def test_what_reading_a_model_freed_is_given_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=asked.append))
-    heap.give_back_now()
+    grpc_server.give_back_now()
     assert asked == [0]
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
-    heap.give_back_now()
+    grpc_server.give_back_now()

@@ -19,9 +19,8 @@ from askew_server.collections.columns import Column, Flags, Numbers, Titles, Wor
 from askew_server.collections.live import live_path, write_live
 from askew_server.retrieval.served import LiveValues
 from askew_server.retrieval.snapshot import SnapshotHolder
-from askew_server.serving.services import listings
-from askew_server.serving.services.listings import ListingReplies
-from askew_server.serving.services.retrieval import RetrievalService
+from askew_server.serving.services import retrieval
+from askew_server.serving.services.retrieval import ListingReplies, RetrievalService
 
 
 def from_listings(collection: Collection, rows: np.ndarray) -> bytes:
@@ -56,13 +55,13 @@ def test_nobody_finds_out_by_the_time_whether_others_asked(
 
     Planted bugs: the first question of a collection makes its tables; only a start makes them.
     """
-    made, plain = list[Column](), listings._encoder
+    made, plain = list[Column](), retrieval._encoder
 
-    def noted(column: Column) -> listings._Encoder:
+    def noted(column: Column) -> retrieval._Encoder:
         made.append(column)
         return plain(column)
 
-    monkeypatch.setattr(listings, "_encoder", noted)
+    monkeypatch.setattr(retrieval, "_encoder", noted)
     live = LiveValues(tmp_path, small_map())
     service = RetrievalService(SnapshotHolder(live.snapshot))
     assert len(made) == len(cafes().columns)
@@ -88,15 +87,15 @@ def test_numbers_that_are_few_and_those_that_are_many(monkeypatch: pytest.Monkey
     collection = Collection(plain.card, plain.coordinates, plain.titles, columns)
     expected = from_listings(collection, rows)
     assert ListingReplies().reply(Picked(collection, rows)) == expected
-    monkeypatch.setattr(listings, "_FEW", 0)
-    monkeypatch.setattr(listings, "_of_bits", pytest.fail)
+    monkeypatch.setattr(retrieval, "_FEW", 0)
+    monkeypatch.setattr(retrieval, "_of_bits", pytest.fail)
     assert ListingReplies().reply(Picked(collection, rows)) == expected
 
 
 def test_of_many_words_no_table_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     collection, rows = cafes(), np.arange(30)
     expected = from_listings(collection, rows)
-    monkeypatch.setattr(listings, "_FEW", 1)
+    monkeypatch.setattr(retrieval, "_FEW", 1)
     assert ListingReplies().reply(Picked(collection, rows)) == expected
 
 

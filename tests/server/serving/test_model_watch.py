@@ -29,9 +29,8 @@ from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.running import model_watch
-from askew_server.serving.running.model_watch import ModelWatch
-from askew_server.serving.running.models import Models
+from askew_server.serving.running import models
+from askew_server.serving.running.models import Models, ModelWatch
 from askew_server.serving.services.retrieval import RetrievalService
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
@@ -418,7 +417,7 @@ async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Planted bugs: the event wakes nothing; an error ends the task."""
-    monkeypatch.setattr(model_watch, "_EVERY", 3600)
+    monkeypatch.setattr(models, "_EVERY", 3600)
     next_one = snapshot_of(small_map())
     holder, watch, told = scripted(ValueError("a secret value"), False, next_one)
     swapped, wake = asyncio.Event(), asyncio.Event()

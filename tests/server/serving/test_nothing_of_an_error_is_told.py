@@ -23,19 +23,16 @@ from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireErro
 from askew.wire import popularity_convert as popular
 from askew.wire.status import FIXED_TEXT
 from askew.wire.v1 import popularity_pb2, retrieval_pb2
-from askew_server.serving.configuration.observed import Log
-from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.configuration.server import Log, ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.front.quiet_health import QuietHealth
+from askew_server.serving.front.health import QuietHealth
 from askew_server.serving.observing.event_log import EventLog
 from askew_server.serving.observing.observer import Observer
 from askew_server.serving.services.analyst import AnalystService
-from askew_server.serving.services.bearer import BearerKey
+from askew_server.serving.services.bearer import BearerKey, Principals, RateLimit, Revocations
 from askew_server.serving.services.call import Answer, Caller, Job, Lane, Service
 from askew_server.serving.services.popularity import PopularityService
-from askew_server.serving.services.principals import Principals, RateLimit
 from askew_server.serving.services.retrieval import RetrievalService
-from askew_server.serving.services.revocations import Revocations
 
 SECRET = "person 17 saw Alien"
 PATIENCE = 20

@@ -10,8 +10,7 @@ import pytest
 
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.running.port import ReservedPort
-from askew_server.serving.running.several import Several, main
+from askew_server.serving.running.several import ReservedPort, Several, main
 
 HERE = "127.0.0.1"
 

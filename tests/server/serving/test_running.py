@@ -15,8 +15,7 @@ import pytest
 from askew.editions import PERIOD, edition_of
 from askew.errors import ParameterError
 from askew_server.model.mondays import text_of_edition, today
-from askew_server.serving.configuration.observed import Metrics
-from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.configuration.server import Metrics, ServerConfig
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.running import process
 from askew_server.serving.running.process import serve

@@ -13,11 +13,19 @@ import pytest
 
 from askew_server.cli.configured import configuration, settings
 from askew_server.cli.main import cli
-from askew_server.serving.configuration.configuration import Configuration, configuration_of
 from askew_server.serving.configuration.file import read_file
-from askew_server.serving.configuration.keys import BY_NAME, KEYS, Key
-from askew_server.serving.configuration.kinds import Choice, Kind, Network, Number, Switch, Whole
-from askew_server.serving.configuration.server import ServerConfig
+from askew_server.serving.configuration.keys import (
+    BY_NAME,
+    KEYS,
+    Choice,
+    Key,
+    Kind,
+    Network,
+    Number,
+    Switch,
+    Whole,
+)
+from askew_server.serving.configuration.server import Configuration, ServerConfig, configuration_of
 from askew_server.serving.front.grpc_server import RunningServer
 
 ALL = [pytest.param(key, id=key.name) for key in KEYS]

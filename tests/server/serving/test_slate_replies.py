@@ -13,7 +13,7 @@ from askew.packed_items import PackedItems
 from askew.ranking import Slate
 from askew.wire import convert
 from askew.wire.held import held_to_bytes
-from askew_server.serving.services.slates import SlateReplies
+from askew_server.serving.services.retrieval import SlateReplies
 
 N = 300
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import pytest
 
-from askew_server.serving.running import child, supervisor
+from askew_server.serving.running import supervisor
 from askew_server.serving.running.supervisor import Supervisor, pause_after
 
 _Value = TypeVar("_Value")
@@ -117,7 +117,7 @@ async def test_one_that_shows_no_sign_of_life_is_replaced(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a process that stands still is one that lives."""
-    monkeypatch.setattr(child, "BEAT", 0.5)
+    monkeypatch.setattr(supervisor, "BEAT", 0.5)
     async with stage(folder) as play:
         first, second = await play.started(2)
         os.kill(first, signal.SIGSTOP)
@@ -269,7 +269,8 @@ def test_the_pauses_before_another_start_grow_to_half_a_minute() -> None:
 
 PARENT = """
 import asyncio, sys
-from askew_server.serving.running import child, supervisor
+from askew_server.serving.running import supervisor
+from askew_server.serving.running import supervisor
 from askew_server.serving.running.supervisor import Supervisor
 played, folder = sys.argv[1:]
 def command(number):

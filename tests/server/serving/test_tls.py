@@ -26,12 +26,10 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.demo.server import wait_until_healthy
 from askew_client.transport import retries
 from askew_client.transport.grpc import GrpcTransport
-from askew_server.serving.configuration.server import ServerConfig
-from askew_server.serving.configuration.tls import Tls
-from askew_server.serving.front import credentials
+from askew_server.serving.configuration.server import ServerConfig, Tls
+from askew_server.serving.front import certificates
 from askew_server.serving.front.analyst_client import AnalystClient, Trust
-from askew_server.serving.front.certificates import read_identity
-from askew_server.serving.front.credentials import Certificates
+from askew_server.serving.front.certificates import Certificates, read_identity
 from askew_server.serving.front.grpc_server import RunningServer
 from askew_server.serving.front.issuing import Issuer, write_new
 from askew_server.serving.observing.event_log import EventLog
@@ -140,7 +138,7 @@ async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By a device; a server of ours does not show it."""
-    monkeypatch.setattr(credentials, "check_time", lambda *_: None)
+    monkeypatch.setattr(certificates, "check_time", lambda *_: None)
     other = Issuer(since, days=1)
     (tmp_path / "other.pem").write_bytes(other.authority[0])
     async with (

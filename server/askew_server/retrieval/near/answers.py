@@ -1,4 +1,6 @@
-"""Which rule a name stands for: the bare ones, for comparisons, and those that a server answers by.
+"""A server of collections answers: the query's collection, the card's rule, the items whole.
+
+Which rule a name stands for: the bare ones, for comparisons, and those that a server answers by.
 
 | rule | k items | served as |
 |---|---|---|
@@ -12,8 +14,6 @@
 Best of two are `codebook` and `nearest`, of three these and the own set, for this very signal, by
 the objective in `sampled` and `served_codebook`. Everything in a rule is public: post-processing,
 free of charge.
-
-A server of collections answers: the query's collection, the card's rule, the items whole.
 """
 
 from __future__ import annotations

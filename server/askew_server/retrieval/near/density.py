@@ -1,12 +1,4 @@
-"""What depends on a signal's law alone, kept for the last laws that were asked by.
-
-Devices choose epsilon and k, so what is kept needs a limit, and whoever asks by ever new laws has
-everything made anew each time: `knows` tells beforehand, so that such a question can be admitted as
-what it is. Whether a law was asked by before shows in the time of an answer. It tells which epsilon
-and k others chose, which are no secret, and nothing of where they are: the plane of a map's signal,
-which is that of somebody's country, belongs to no law.
-
-Where people are expected to be: a public density on a grid, at every resolution.
+"""Where people are expected to be: a public density on a grid, at every resolution.
 
 The people of each town are spread around it by a normal law whose width grows with the town, and
 three tenths of all people are spread evenly over the whole space: without that floor whoever lives
@@ -16,6 +8,14 @@ and those in villages a sixth worse.) Nothing in it comes from who asked.
 Shapes: d coordinates; the grid has at most 2**20 cells, a power of two on each axis; each next
 level joins two cells into one on every axis that has two. Complexity: O(cells) for each of about
 five widths when made; a window is bounded by `_WINDOW` cells, whatever a signal says.
+
+What depends on a signal's law alone, kept for the last laws that were asked by.
+
+Devices choose epsilon and k, so what is kept needs a limit, and whoever asks by ever new laws has
+everything made anew each time: `knows` tells beforehand, so that such a question can be admitted as
+what it is. Whether a law was asked by before shows in the time of an answer. It tells which epsilon
+and k others chose, which are no secret, and nothing of where they are: the plane of a map's signal,
+which is that of somebody's country, belongs to no law.
 
 Who may have sent a signal: a few hundred equally likely positions, without coins.
 

@@ -1,4 +1,10 @@
-"""How a metric space lies: its frame for items, signals and people. The one module that asks
+"""The nearest items of points, by a k-d tree: exact, and built in a fraction of a second.
+
+Distances: on a map along the great circle of a sphere with the Earth's mean radius (queries compare
+chords, which order alike); on axes l1, the short way on rings. Memory: the points twice,
+and about as much for the tree. A query takes O(log n) expected.
+
+How a metric space lies: its frame for items, signals and people. The one module that asks
 whether a space is a map or a list of axes.
 
 Grid coordinates u, (m, d): on a map degrees north of the south edge and degrees east of the west
@@ -7,12 +13,6 @@ Tree points, (m, e): on a map the point of the sphere with the Earth's mean radi
 so that nearest in the straight line is nearest by great circle, at 180 degrees too; on axes u.
 Noise offsets, (m, d): kilometers east and north in the device's plane, which has the cosine that
 comes with the signal; on axes units of distance.
-
-The nearest items of points, by a k-d tree: exact, and built in a fraction of a second.
-
-Distances: on a map along the great circle of a sphere with the Earth's mean radius (queries compare
-chords, which order alike); on axes l1, the short way on rings. Memory: the points twice,
-and about as much for the tree. A query takes O(log n) expected.
 """
 
 from __future__ import annotations

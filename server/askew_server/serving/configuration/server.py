@@ -1,14 +1,66 @@
-"""How a server listens, and what it takes of callers."""
+"""How a server listens, and what it takes of callers.
+
+Whom a server is to its callers, and whose certificates it asks of them.
+
+What an operator sees of a server: where its numbers are read, and how its lines look.
+
+What a server answers from: models, stored releases, and a log for analysts.
+
+A whole configuration: values by the names of their keys, as objects that hold together.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self
 
 from askew.address import is_loopback
 from askew.errors import ConfigError, ParameterError
-from askew_server.serving.configuration.observed import Log, Metrics
-from askew_server.serving.configuration.tls import Tls
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """A certificate with its chain, and its private key, each a file in PEM.
+
+    client_authority: the authorities whose certificates a caller must bring; without it, none is
+    asked for. The files are read by `front.credentials`, again whenever they change.
+    """
+
+    certificate: Path
+    key: Path
+    client_authority: Path | None = None
+
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Where numbers are read, in plain text. port: 0 takes a free one, None serves none.
+
+    Raises ParameterError for a port out of range.
+    """
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.port is not None and not 0 <= self.port <= 65535:
+            raise ParameterError("metrics.port", self.port, "from 0 to 65535")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """How lines of the log are written, and the least of them that is. process: which of several
+    on a port writes them.
+    """
+
+    format: LogFormat = "text"
+    level: LogLevel = "info"
+    process: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,3 +173,120 @@ def _require_positive(limits: Limits | LaneLimits, but: tuple[str, ...] = ()) ->
         least = 0 if name in but else 1e-3
         if not value >= least:
             raise ParameterError(name, value, "above 0" if least else "at least 0")
+
+
+_ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """Directories of models, each with its Monday if it has one ("new@2026-11-23"); or a folder of
+    directories that are named by their Mondays; or a demo. Raises ConfigError for two of them.
+    """
+
+    directories: tuple[str, ...] = ()
+    folder: Path | None = None
+    demo: Literal["films", "places"] | None = None
+
+    def __post_init__(self) -> None:
+        if self._ways() > 1:
+            raise ConfigError(_ONE)
+
+    def require(self) -> None:
+        """Raises ConfigError where there is none."""
+        if not self._ways():
+            raise ConfigError(_ONE)
+
+    def _ways(self) -> int:
+        return [bool(self.directories), self.folder is not None, self.demo is not None].count(True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Releases:
+    """The ledger whose stored releases are served, and its anchor; popularity: the charge of the
+    one that orders a cold start. Raises ConfigError for a charge without a ledger.
+    """
+
+    ledger: Path | None = None
+    anchor: Path | None = None
+    popularity: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.popularity is not None and self.ledger is None:
+            raise ConfigError("--popularity names a release of the ledger in --releases")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysts:
+    """Whose tokens are believed (token_key), what may be asked about, and what counts it.
+
+    Raises ConfigError where only a part of that is said.
+    """
+
+    token_key: Path | None = None
+    dataset: str | None = None
+    events: str | None = None
+    unit_column: str = "unit"
+    item_column: str = "item"
+    max_items_per_unit: int = 100
+    requests_per_minute: int = 60
+    engine: str = field(default="duckdb:", repr=False)  # may hold a password
+    memory_limit: str | None = None
+    temp_directory: Path | None = None
+    multi_line: bool = False
+    bounding_key: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.token_key is not None and None in {self.dataset, self.events}:
+            raise ConfigError("analysts need --dataset and --events")
+        if self.token_key is None and (self.dataset or self.events):
+            raise ConfigError("--dataset and --events are for analysts: name their --token-key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """How a server listens, and what it answers from."""
+
+    server: ServerConfig
+    models: Models
+    releases: Releases
+    analysts: Analysts
+
+
+def configuration_of(values: Mapping[str, Any]) -> Configuration:
+    """What values of keys come to; None is as if nothing was said.
+
+    Raises ConfigError or ParameterError for values that do not go together.
+    """
+    plain = ServerConfig()
+    server = replace(
+        plain,
+        **_table(values, "server", plain),
+        tls=_tls(values),
+        **{
+            table: replace(own, **_table(values, table, own))
+            for table in ("metrics", "log", "limits", "answers", "analysts")
+            for own in (getattr(plain, table),)
+        },
+    )
+    return Configuration(
+        server=server,
+        models=Models(**_table(values, "models", Models)),
+        releases=Releases(**_table(values, "releases", Releases)),
+        analysts=Analysts(**_table(values, "analysts", Analysts)),
+    )
+
+
+def _tls(values: Mapping[str, Any]) -> Tls | None:
+    named = _table(values, "tls", Tls)
+    if not named:
+        return None
+    if not {"certificate", "key"} <= set(named):
+        raise ConfigError("TLS needs both --tls-certificate and --tls-key")
+    return Tls(**named)
+
+
+def _table(values: Mapping[str, Any], table: str, kind: Any) -> dict[str, Any]:
+    """What is said in a table of the fields of a class, or of an object of it."""
+    named = {each.name: values.get(f"{table}.{each.name}") for each in fields(kind)}
+    return {name: value for name, value in named.items() if value is not None}

@@ -2,17 +2,165 @@
 
 They are answered by the event loop that answers calls: a process whose loop stands still is not
 live. Nothing of a request is used but its first line, and of that nothing is repeated.
+
+An observer's counts as Prometheus metrics, made when they are asked for.
+
+What is published is a public choice, in this one place: how often each method was called, with
+which status and how long it took; how full the server is; which version it serves; what the process
+uses. Nothing is split by what a call brought: by k, noise, edition, cell, caller or address.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from itertools import accumulate
 
-from askew_server.serving.configuration.observed import Metrics
-from askew_server.serving.observing.collector import exposition_of
-from askew_server.serving.observing.observer import Observer
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import generate_latest
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from askew import __version__
+from askew_server.serving.configuration.server import Metrics
+from askew_server.serving.observing.observer import (
+    BOUNDS,
+    STATUSES,
+    MethodCounts,
+    Observer,
+    monday_of,
+)
+
+_DAY = 86_400  # seconds
+_UPPER = (*(str(bound) for bound in BOUNDS), "+Inf")
+
+
+class ObserverCollector(Collector):
+    """Reads one observer."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family, whether anything was counted yet or not."""
+        yield self._requests()
+        yield self._durations()
+        yield from self._lanes()
+        yield GaugeMetricFamily(
+            "askew_connections_busy",
+            "Connections with a call under way.",
+            self._observer.callers(),
+        )
+        yield from self._snapshot()
+        yield self._services()
+        yield CounterMetricFamily(
+            "askew_certificates_refused",
+            "Certificates that changed and were no use.",
+            self._observer.certificates_refusals,
+        )
+        if self._observer.certificate_days is not None:
+            yield GaugeMetricFamily(
+                "askew_certificate_days_left",
+                "Until the certificate that is shown expires.",
+                self._observer.certificate_days(),
+            )
+        yield InfoMetricFamily("askew_server", "The program.", value={"version": __version__})
+
+    def _requests(self) -> Metric:
+        family = CounterMetricFamily(
+            "askew_requests", "Calls that ended.", labels=["service", "method", "status"]
+        )
+        for counts in self._observer.methods:
+            for status, number in zip(STATUSES, counts.statuses, strict=True):
+                family.add_metric([counts.service, counts.method, status], number)
+        return family
+
+    def _durations(self) -> Metric:
+        family = HistogramMetricFamily(
+            "askew_request_duration_seconds",
+            "From the arrival of a call to its reply or refusal.",
+            labels=["service", "method"],
+        )
+        for counts in self._observer.methods:
+            labels = [counts.service, counts.method]
+            family.add_metric(labels, _cumulative(counts), sum_value=counts.seconds)
+        return family
+
+    def _lanes(self) -> Iterator[Metric]:
+        taken = GaugeMetricFamily(
+            "askew_admission_places_taken", "Places of jobs that run or wait.", labels=["lane"]
+        )
+        refused = CounterMetricFamily(
+            "askew_admission_refused", "Calls that found no place.", labels=["lane"]
+        )
+        wait = GaugeMetricFamily(
+            "askew_admission_wait_seconds", "Until one more job would begin.", labels=["lane"]
+        )
+        for lane, places in self._observer.lanes.items():
+            taken.add_metric([lane], places.taken)
+            refused.add_metric([lane], places.refused)
+            wait.add_metric([lane], places.wait)
+        yield taken
+        yield wait
+        yield refused
+
+    def _snapshot(self) -> Iterator[Metric]:
+        seen = self._observer
+        if seen.version is None:  # a server of releases alone
+            return
+        yield GaugeMetricFamily(
+            "askew_snapshot_monday_timestamp_seconds",
+            "The Monday from which on what serves now is in force.",
+            seen.version() * _DAY,
+        )
+        yield GaugeMetricFamily(
+            "askew_snapshot_loaded_timestamp_seconds",
+            "When what serves now was loaded.",
+            seen.loaded,
+        )
+        catalogs = InfoMetricFamily(
+            "askew_catalog",
+            "What devices hold of a Monday, by the digest of its file.",
+            labels=["monday", "digest"],
+        )
+        for day, digest in seen.catalogs().items():
+            catalogs.add_metric([monday_of(day), digest], {})
+        yield catalogs
+        yield CounterMetricFamily("askew_snapshot_swaps", "Swaps of snapshots.", seen.swaps)
+        yield CounterMetricFamily(
+            "askew_snapshot_swaps_refused",
+            "Snapshots that were not good, and were not served.",
+            seen.swaps_refused,
+        )
+
+    def _services(self) -> Metric:
+        family = GaugeMetricFamily(
+            "askew_service_serving", "1 where a service can answer.", labels=["service"]
+        )
+        for service, serving in self._observer.healths().items():
+            family.add_metric([service], serving)
+        return family
+
+
+def _cumulative(counts: MethodCounts) -> list[tuple[str, float]]:
+    return list(zip(_UPPER, accumulate(counts.durations), strict=True))
+
+
+def exposition_of(observer: Observer) -> bytes:
+    """Everything, in the text format of Prometheus."""
+    registry = CollectorRegistry()
+    registry.register(ObserverCollector(observer))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)
+
 
 _TEXT = "text/plain; charset=utf-8"
 _NUMBERS = "text/plain; version=0.0.4; charset=utf-8"  # of Prometheus

@@ -1,19 +1,158 @@
-"""One line an event: its time, how much it matters, its name, and fields of the allow-list."""
+"""One line an event: its time, how much it matters, its name, and fields of the allow-list.
+
+The only events that a server's log may tell, and the only fields that they may have.
+
+Each field has a form, so that even a field of the list cannot carry a signal, a slate or an
+address: there is none for free text but `reason`, which says what is wrong with an operator's file.
+
+What may be told of an exception: its type's name, and the line of code that raised it.
+
+Its text is never looked at, nor are the values in its frames: they could hold a request. A line of
+code is the same for everybody.
+
+The one door to standard error: what other packages say passes it without its words.
+
+A library does not know what is private here. asyncio logs the text of an exception that nobody
+took, warnings quote source and values, and an interpreter that ends prints a traceback with the
+exception's text. Of all that, names of types and lines of code remain.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
+import re
 import select
+import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import IntEnum
 from threading import Lock
-from typing import TextIO
+from types import TracebackType
+from typing import Any, TextIO
 
-from askew_server.serving.configuration.observed import Log
-from askew_server.serving.observing.events import EVENTS, Level, allowed
+from askew_server.serving.configuration.server import Log
+
+_Form = Callable[[object], bool]
+_MOST = 1 << 53  # whole numbers that every reader of JSON has exactly
+
+
+class Level(IntEnum):
+    """How much an event matters."""
+
+    DEBUG = 10
+    INFO = 20
+    WARNING = 30
+    ERROR = 40
+
+
+@dataclass(frozen=True)
+class Event:
+    """What may be told. alike: of an event that others can bring about as often as they like, the
+    fields that make two lines alike; such lines come once a minute.
+    """
+
+    level: Level
+    fields: tuple[str, ...] = ()
+    alike: tuple[str, ...] | None = None
+
+
+EVENTS: Mapping[str, Event] = {
+    "ready": Event(Level.INFO, ("port", "metrics_port")),
+    "stopping": Event(Level.INFO),
+    "stopped": Event(Level.INFO),
+    "swapped": Event(Level.INFO, ("monday",)),
+    "withdrawn": Event(Level.INFO, ("monday",)),
+    "swap_refused": Event(Level.ERROR, ("error", "reason"), alike=("error", "reason")),
+    "certificates_refused": Event(Level.ERROR, ("reason",), alike=("reason",)),
+    "connections_limited": Event(Level.WARNING, ("count",)),
+    "connections_closed": Event(Level.WARNING, ("count",), alike=()),
+    "token_refused": Event(Level.WARNING, ("token",), alike=("token",)),
+    "call_failed": Event(Level.ERROR, ("method", "error", "where"), alike=("method", "error")),
+    "overload_began": Event(Level.WARNING, ("lane",)),
+    "overload_ended": Event(Level.INFO, ("lane", "count", "seconds")),
+    "health_changed": Event(Level.WARNING, ("service", "serving")),
+    "crashed": Event(Level.ERROR, ("error", "where"), alike=("error", "where")),
+    "library": Event(Level.WARNING, ("logger", "error", "where"), alike=("logger", "error")),
+}
+
+# A name of the code: a method, a class, a module with a line. Not long enough for a signal.
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}")
+_PLACE = re.compile(r"[A-Za-z_][\w.]{0,95}:\d{1,5}")
+_PACKAGE = re.compile(r"(?=.{1,64}\Z)[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,300}")
+
+
+def _text(pattern: re.Pattern[str]) -> _Form:
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _count(value: object) -> bool:
+    return type(value) is int and 0 <= value < _MOST
+
+
+def _flag(value: object) -> bool:
+    return type(value) is bool
+
+
+FIELDS: Mapping[str, _Form] = {
+    "count": _count,
+    "dropped": _count,
+    "error": _text(_NAME),
+    "lane": _text(_NAME),
+    "logger": _text(_PACKAGE),
+    "method": _text(_NAME),
+    "metrics_port": _count,
+    "monday": _text(_DAY),
+    "port": _count,
+    "reason": _text(_LINE),
+    "seconds": _count,
+    "service": _text(_PACKAGE),
+    "serving": _flag,
+    "suppressed": _count,
+    "token": lambda value: value in {"garbage", "revoked", "expired"},
+    "where": _text(_PLACE),
+}
+
+
+def allowed(event: Event, fields: Mapping[str, object]) -> dict[str, object]:
+    """The fields that the event has and whose values are of their form. None is no field.
+
+    What was left out is counted as `dropped`: a mistake in a line of the log fails no call.
+    """
+    fields = {name: value for name, value in fields.items() if value is not None}
+    kept = {
+        name: value
+        for name, value in fields.items()
+        if name in event.fields and FIELDS[name](value)
+    }
+    dropped = len(fields) - len(kept)
+    return kept | {"dropped": dropped} if dropped else kept
+
+
+def of_error(error: BaseException) -> dict[str, object]:
+    """`error` and, where it was raised, `where`."""
+    told: dict[str, object] = {"error": type(error).__name__}
+    place = _innermost(error.__traceback__)
+    return told | {"where": place} if place else told
+
+
+def _innermost(trace: TracebackType | None) -> str | None:
+    """The module and the line in which a trace ends."""
+    if trace is None:
+        return None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__", "unknown")
+    return f"{module}:{trace.tb_lineno}"
+
 
 _QUIET = 60.0  # seconds between two lines alike of an event that callers can bring about
 _Key = tuple[object, ...]
@@ -54,7 +193,7 @@ class EventLog:
         self._stream, self._clock = stream, clock
         self._least = Level[config.level.upper()]
         self._process = {} if config.process is None else {"process": config.process}
-        self._line = _json if config.format == "json" else _text
+        self._line = _json if config.format == "json" else _text_of_event_log
         self._told: dict[_Key, tuple[float, int]] = {}  # when last, and how often since
         self._lock = Lock()
 
@@ -101,7 +240,7 @@ def _json(fields: Mapping[str, object]) -> str:
     return json.dumps(fields)
 
 
-def _text(fields: Mapping[str, object]) -> str:
+def _text_of_event_log(fields: Mapping[str, object]) -> str:
     time_, level, event, *rest = fields.items()
     head = f"{time_[1]} {str(level[1]).upper()} {event[1]}"
     return " ".join([head, *(f"{name}={_word(value)}" for name, value in rest)])
@@ -110,3 +249,36 @@ def _text(fields: Mapping[str, object]) -> str:
 def _word(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return json.dumps(text) if " " in text or '"' in text else text
+
+
+class ForeignLines(logging.Handler):
+    """Tells which package logged something of weight, and the type of its exception."""
+
+    def __init__(self, log: EventLog) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Looks neither at the message nor at its arguments."""
+        error = record.exc_info[1] if record.exc_info else None
+        told = of_error(error) if error is not None else {"error": record.levelname}
+        package = record.name.partition(".")[0]
+        self._log.tell("library", logger=package if package in sys.modules else "unknown", **told)
+
+
+def take_over(log: EventLog) -> None:
+    """Let nothing but a log's events reach standard error from this process's Python code."""
+    root = logging.getLogger()
+    root.handlers[:] = [ForeignLines(log)]
+    root.setLevel(logging.WARNING)
+
+    def crashed(error: BaseException | None) -> None:
+        log.tell("crashed", **of_error(error) if error is not None else {})
+
+    def warned(*warning: Any, **_: Any) -> None:
+        log.tell("library", logger="warnings", error=warning[1].__name__)
+
+    warnings.showwarning = warned
+    sys.excepthook = lambda _, error, __: crashed(error)
+    threading.excepthook = lambda hooked: crashed(hooked.exc_value)
+    sys.unraisablehook = lambda hooked: crashed(hooked.exc_value)

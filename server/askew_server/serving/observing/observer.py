@@ -2,17 +2,66 @@
 
 Counting is always on: it takes about a microsecond a call. Labels, text and time zones come in when
 the counts are read, not when they are made.
+
+What is counted of a method's calls: plain integers in the path of a call, and nothing of it.
+
+A call leaves a status and a duration behind. Everything else that differs between calls, as its k,
+its noise or its caller, would tell of one question on a server that is asked rarely.
+
+When a lane began to refuse calls, and when it ended: two lines, however many were refused.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Protocol
 
-from askew_server.serving.observing.counts import MethodCounts
-from askew_server.serving.observing.event_log import EventLog
-from askew_server.serving.observing.told_errors import of_error
+from askew_server.serving.observing.event_log import EventLog, of_error
+
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper ends of the ranges of seconds that calls are sorted into; what takes longer is beyond."""
+
+STATUSES = (
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+)
+"""By their numbers, which gRPC fixed."""
+
+
+class MethodCounts:
+    """Calls of one method: how many by status, and how long they took. For one thread."""
+
+    __slots__ = ("durations", "method", "seconds", "service", "statuses")
+
+    def __init__(self, service: str, method: str) -> None:
+        self.service, self.method = service, method
+        self.statuses = [0] * len(STATUSES)
+        self.durations = [0] * (len(BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def done(self, status: int, seconds: float) -> None:
+        """One call ended. status: gRPC's number. seconds: from its arrival to its reply."""
+        self.statuses[status] += 1
+        self.durations[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
 
 _LONGEST_REASON = 300  # characters
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -117,3 +166,36 @@ def _line(reason: str) -> str | None:
 def monday_of(day: int) -> str:
     """As a date; what is beyond the last date of the calendar is that."""
     return date.fromordinal(min(_EPOCH + day, date.max.toordinal())).isoformat()
+
+
+_OVER = 60.0  # seconds without a refusal, after which an overload has ended
+
+
+class Overloads:
+    """Looks at an observer's lanes now and then. clock: seconds, never going back."""
+
+    def __init__(self, observer: Observer, clock: Callable[[], float]) -> None:
+        self._observer, self._clock = observer, clock
+        self._seen = {lane: each.refused for lane, each in observer.lanes.items()}
+        self._under_way: dict[str, tuple[float, float, int]] = {}  # began, latest, refused before
+
+    def look(self) -> None:
+        """Tells of what began or ended since the last look."""
+        for lane, places in self._observer.lanes.items():
+            before, now = self._seen.get(lane, 0), self._clock()
+            self._seen[lane] = places.refused
+            if places.refused > before:
+                self._refusing(lane, before, now)
+            elif lane in self._under_way and now - self._under_way[lane][1] >= _OVER:
+                self._over(lane)
+
+    def _refusing(self, lane: str, before: int, now: float) -> None:
+        if lane not in self._under_way:
+            self._observer.log.tell("overload_began", lane=lane)
+        began, _, refused = self._under_way.get(lane, (now, now, before))
+        self._under_way[lane] = (began, now, refused)
+
+    def _over(self, lane: str) -> None:
+        began, latest, before = self._under_way.pop(lane)
+        count, seconds = self._seen[lane] - before, round(latest - began)
+        self._observer.log.tell("overload_ended", lane=lane, count=count, seconds=seconds)

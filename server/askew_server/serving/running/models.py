@@ -1,15 +1,31 @@
-"""The models that a server was told of, and which of them have other files than when last read."""
+"""The models that a server was told of, and which of them have other files than when last read.
+
+A task beside the server that swaps models in when their files change, and live values too.
+
+What is swapped in was read, checked and made ready first, in another thread than calls: what cannot
+be used leaves the one before. And one rule protects those who ask: **what devices hold of a Monday
+that has come never changes.** They fetched it under the name of that Monday, and cannot use answers
+from anything else until the next one. So a model with other items or another card is taken for a
+Monday to come alone; one that differs in what only the server has, such as a prior or payloads, at
+any time.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
-from askew.editions import answered
+from askew.editions import PERIOD, answered, edition_of
+from askew.errors import AskewError
 from askew_server.collections.live import LIVE
-from askew_server.retrieval.snapshot import Serving
+from askew_server.model.mondays import text_of_edition
+from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
 
 Mark = tuple[tuple[str, int, int, int], ...]
 """What changes with the files of a model: of each its name, time, size and place on the disk."""
@@ -93,3 +109,115 @@ def mark_of(directory: Path) -> Mark:
 
 def _is_part(name: str) -> bool:
     return not name.startswith((".", LIVE))
+
+
+_EVERY = 0.5  # seconds between two looks at the files
+
+MakeReady = Callable[[Snapshot], Mapping[str, bytes]]
+"""Makes what everybody gets alike of a snapshot, once, and gives the files that devices hold."""
+
+
+class Listener(Protocol):
+    """Who is told."""
+
+    def swapped(self, day: int, now: float, /) -> None:
+        """Another snapshot serves what is in force from a day on."""
+
+    def withdrawn(self, day: int, /) -> None:
+        """What was to come from a day on is taken back."""
+
+    def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
+        """What was served goes on being served."""
+
+
+class ModelWatch:
+    """Looks at the files every half second, and at once when woken. today: in days since
+    1970-01-01, UTC.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        holder: SnapshotHolder,
+        make_ready: MakeReady,
+        told: Listener,
+        today: Callable[[], int],
+    ) -> None:
+        self._models, self._holder, self._today = models, holder, today
+        self._make_ready, self._told = make_ready, told
+        self._complaint = ""
+
+    async def run(self, wake: asyncio.Event) -> None:
+        """Until cancelled; an error is told by its type alone and ends nothing."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_EVERY):
+                    await wake.wait()
+            at_once = wake.is_set()
+            wake.clear()
+            try:
+                await asyncio.to_thread(self.look, at_once)
+            except Exception as error:
+                self._told.swap_refused(error, "no look at the models")
+
+    def look(self, at_once: bool) -> None:
+        """Swap in what changed; at once: also what may still be being written."""
+        try:
+            for day, path in self._models.changed(at_once):
+                self._take(day, path)
+            for day in self._models.gone():
+                self._withdraw(day)
+        except (AskewError, OSError) as error:  # the folder itself
+            self._complain(str(error), again=at_once)
+        else:
+            self._complaint = ""
+        self._follow_live_values()
+        self._holder.retire()
+        self._models.keep({each.since for each in self._holder.versions})
+
+    def _follow_live_values(self) -> None:
+        for day, serving in self._models.servings.items():
+            if serving.changes and serving.refresh(self._complain):
+                snapshot = serving.snapshot
+                self._make_ready(snapshot)
+                self._swap(day, snapshot)
+
+    def _complain(self, reason: str, *, again: bool = True) -> None:
+        if again or reason != self._complaint:  # not twice a second
+            self._told.swap_refused(reason=reason)
+        self._complaint = reason
+
+    def _take(self, day: int, path: Path) -> None:
+        try:
+            serving = self._models.read(day, path)
+            snapshot = serving.snapshot
+            objection = self._objection(day, self._make_ready(snapshot))
+        except (AskewError, OSError, MemoryError) as error:
+            self._told.swap_refused(reason=f"{path} is not taken: {error}")
+            return
+        if objection:
+            self._models.refuse(day)
+            self._told.swap_refused(reason=f"{path} is not taken: {objection}")
+            return
+        self._models.servings[day] = serving
+        self._swap(day, snapshot)
+
+    def _swap(self, day: int, snapshot: Snapshot) -> None:
+        self._holder.swap(snapshot)
+        self._told.swapped(day, time.time())
+
+    def _objection(self, day: int, files: Mapping[str, bytes]) -> str | None:
+        """Why a model with these files for devices cannot be in force from a day on."""
+        today = self._today()
+        before = [each for each in self._holder.versions if each.since <= day]
+        if day > today or not before or self._make_ready(before[-1]) == files:
+            return None
+        coming = text_of_edition(edition_of(today) + PERIOD)
+        return f"devices hold other items since that Monday; name it by a Monday to come, {coming}"
+
+    def _withdraw(self, day: int) -> None:
+        """What is still to come is taken back; what was in force stays while it is needed."""
+        if day <= self._today() or len(self._holder.versions) == 1:
+            return
+        self._holder.withdraw(day)
+        self._told.withdrawn(day)

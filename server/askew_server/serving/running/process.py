@@ -1,10 +1,15 @@
-"""Running the server as a process: it starts, says where it listens, and stops when asked."""
+"""Running the server as a process: it starts, says where it listens, and stops when asked.
+
+What looks after a server while it runs: pages for an operator, health, overload, lines.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import signal
+import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,10 +17,51 @@ from dataclasses import replace
 from askew_server.serving.configuration.server import ServerConfig
 from askew_server.serving.front.descriptors import connections_within
 from askew_server.serving.front.grpc_server import RunningServer
-from askew_server.serving.observing.observer import Observer
-from askew_server.serving.running.parent import show_life, when_input_closes
-from askew_server.serving.running.watched import watched
+from askew_server.serving.observing.event_log import EventLog, take_over
+from askew_server.serving.observing.observer import Observer, Overloads
+from askew_server.serving.running.supervisor import show_life, when_input_closes
 from askew_server.serving.services.call import Service
+
+_EVERY = 5.0  # seconds between two looks
+
+
+def observer_of(config: ServerConfig) -> Observer:
+    """An observer that tells standard error, and is from now on the only one who does."""
+    log = EventLog(sys.stderr, config.log)
+    take_over(log)
+    return Observer(log)
+
+
+@asynccontextmanager
+async def watched(
+    server: RunningServer, config: ServerConfig, observer: Observer
+) -> AsyncIterator[int | None]:
+    """Runs beside a server that has not started yet. Gives the port of the pages, if there are any.
+
+    Raises OSError for a port of pages that is taken.
+    """
+    stop_pages, port = None, None
+    if config.metrics.port is not None:
+        from askew_server.serving.observing.endpoint import Endpoint
+
+        endpoint = Endpoint(config.metrics, observer, reuse_port=config.reuse_port)
+        await endpoint.start()
+        stop_pages, port = endpoint.stop, endpoint.port
+    task = asyncio.create_task(_look(server, Overloads(observer, time.monotonic)))
+    try:
+        yield port
+    finally:
+        task.cancel()
+        if stop_pages is not None:
+            stop_pages()
+
+
+async def _look(server: RunningServer, overloads: Overloads) -> None:
+    while True:
+        await asyncio.sleep(_EVERY)
+        overloads.look()
+        await server.health.look()
+
 
 Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """What runs beside the services until the server stops; SIGHUP sets the event that it is given."""

@@ -3,17 +3,136 @@
 It answers nothing itself and imports nothing that answers, so it is small, and nothing that a model
 or a call may do ends it. SIGHUP goes on to all. SIGUSR1 replaces one after the other, each only
 when its successor answers. SIGTERM and SIGINT stop all.
+
+What a process owes to the one that started it: it ends with it, and shows that it lives.
+
+One process of a server, as the one that started it sees it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
+import sys
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Self
 
-from askew_server.serving.running.child import Child, DidNotStart
+from askew.errors import ParameterError
+
+
+async def when_input_closes(stop: asyncio.Event) -> None:
+    """A pipe from the parent closes however the parent ends, so no server is left behind."""
+
+    class Watch(asyncio.Protocol):
+        def connection_lost(self, _: Exception | None) -> None:
+            stop.set()
+
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(Watch, sys.stdin)
+    except ValueError:
+        raise ParameterError("--with-parent", "this standard input", "used with a pipe") from None
+
+
+async def show_life(every: float) -> None:
+    """A byte to the parent, again and again, by the loop that answers calls; until cancelled."""
+    handle = sys.stdout.fileno()
+    os.set_blocking(handle, False)  # a parent that does not read holds nobody up
+    while True:
+        with contextlib.suppress(OSError):
+            os.write(handle, b"\n")
+        await asyncio.sleep(every)
+
+
+BEAT = 0.7
+"""Seconds between two signs of life. After five without one a process is killed, so that whoever
+waits for it may still ask again: a device does so for 5 seconds.
+"""
+SILENT = 5
+
+
+class DidNotStart(Exception):
+    """A process ended before it answered. code: of its end."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"it ended with {code} before it answered")
+        self.code = code
+
+
+class Child:
+    """A process that says on its standard output, in a line, that it answers, and then every BEAT
+    that it lives, and that ends when its standard input closes: so it ends whatever way its parent
+    does. hung: whether it was killed because it showed no sign of life.
+    """
+
+    def __init__(self, process: Process, line: str) -> None:
+        self._process = process
+        self.line, self.hung = line, False
+
+    @classmethod
+    async def started(cls, command: Sequence[str]) -> Self:
+        """A process that answers. Raises DidNotStart. Cancelled, it leaves no process behind."""
+        # In a session of its own: Ctrl-C and a terminal that closes reach the parent alone.
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, start_new_session=True
+            )
+        )
+        try:
+            process = await asyncio.shield(starting)
+            line = await _stream(process).readline()
+        except asyncio.CancelledError:
+            process = await starting  # what has begun to start can only be ended then
+            process.kill()
+            await process.wait()
+            raise
+        if not line.endswith(b"\n"):
+            raise DidNotStart(await process.wait())
+        return cls(process, line.decode(errors="replace").rstrip("\n"))
+
+    async def ended(self) -> int:
+        """How it ended, when it did, or was killed for showing no sign of life."""
+        silent = 0
+        while silent < SILENT:
+            try:
+                # Short waits: where this process stood still too, one of them fails and no more.
+                async with asyncio.timeout(BEAT):
+                    if not await _stream(self._process).read(1 << 16):
+                        return await self._process.wait()
+                silent = 0
+            except TimeoutError:
+                silent += 1
+        self.hung = True
+        self._send(signal.SIGKILL)
+        return await self._process.wait()
+
+    def reload(self) -> None:
+        """Make it look at its files."""
+        self._send(signal.SIGHUP)
+
+    async def stop(self, patience: float) -> None:
+        """End it: in order, or after some seconds at once."""
+        self._send(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(self._process.wait(), patience)
+        except TimeoutError:
+            self._send(signal.SIGKILL)
+            await self._process.wait()
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            self._process.send_signal(number)
+
+
+def _stream(process: Process) -> asyncio.StreamReader:
+    if process.stdout is None:  # it is a pipe: for the type checker
+        raise DidNotStart(-1)
+    return process.stdout
+
 
 _LONG = 10.0  # seconds: what ended sooner is started again after a pause
 _START = 900.0  # seconds until one that does not answer is killed, whatever its model

@@ -4,19 +4,27 @@ A token is a JSON Web Token signed with HMAC-SHA256: subject (the principal), au
 expiry, and until when its holder may renew it. One algorithm, so that none can be confused with
 another; the key lies in a file of mode 0600 and the operator alone mints. Only a verified token
 names a principal.
+
+Tokens that the operator took back: a file beside the key, read again whenever it changed.
+
+A line is a time and a principal, "1780000000 ada": no token that ada got until then is good any
+more. The file is small, because a token lives for an hour at most, and append-only.
+
+Which analyst may ask now: a verified token that was not taken back, and not too often.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+import stat
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from askew.errors import AccessError, ParameterError, Refused, Unauthenticated
-from askew_server.serving.configuration.private_file import read_private
+from askew.errors import AccessError, ParameterError, Refused, TooOften, Unauthenticated
+from askew_server.serving.configuration.file import read_private
 
 AUDIENCE = "askew-analyst"
 MAX_MINUTES = 60
@@ -136,3 +144,131 @@ def create_key(path: Path) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise AccessError(f"the key file {path} cannot be made: {error.strerror}") from None
+
+
+_Mark = tuple[int, int, int]
+
+
+class Revocations:
+    """Until when each principal's tokens are void. Safe for several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[_Mark | None, dict[str, int]] = (None, {})
+
+    def check(self, bearer: Bearer) -> str:
+        """The principal of a token that is still good.
+
+        Raises Unauthenticated for one that was taken back, AccessError for an unreadable file.
+        """
+        if bearer.issued <= self._voided().get(bearer.principal, -1):
+            raise Unauthenticated(REVOKED)
+        return bearer.principal
+
+    def add(self, principal: str, *, now: float) -> None:
+        """Void what a principal got until now; durable when it returns. Raises AccessError."""
+        check_principal(principal)
+        self._voided()  # a damaged file is not written to
+        try:
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(f"{int(now)} {principal}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise AccessError(f"{self._path} cannot be written: {error.strerror}") from None
+
+    def _voided(self) -> dict[str, int]:
+        mark = self._mark()
+        read, voided = self._read
+        if read != mark:
+            voided = self._parsed() if mark else {}
+            self._read = (mark, voided)
+        return voided
+
+    def _mark(self) -> _Mark | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise AccessError(f"{self._path} cannot be read: {error.strerror}") from None
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o022:
+            raise AccessError(f"{self._path} must be a regular file that only its owner can write")
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _parsed(self) -> dict[str, int]:
+        voided: dict[str, int] = {}
+        try:
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                until, _, principal = line.partition(" ")
+                check_principal(principal)
+                voided[principal] = max(int(until), voided.get(principal, 0))
+        except OSError as error:
+            raise AccessError(f"{self._path} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise AccessError(f"{self._path} is no list of revocations") from None
+        return voided
+
+
+def revocations_of(key: Path) -> Revocations:
+    """The revocations of the tokens that a key signs."""
+    return Revocations(key.with_name(key.name + ".revoked"))
+
+
+class RateLimit:
+    """`per_minute` calls a minute of each principal, all at once if need be.
+
+    Each has a bucket that holds that many calls and fills at that rate. clock: seconds, never going
+    back. For one thread. There are as many buckets as the operator vouched for principals.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
+        if per_minute < 1:
+            raise ParameterError("per_minute", per_minute, "at least 1")
+        self._per_minute, self._clock = per_minute, clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def check(self, principal: str) -> None:
+        """Counts one call. Raises TooOften, and then counts nothing."""
+        now = self._clock()
+        left, last = self._left.get(principal, (self._per_minute, now))
+        left = min(self._per_minute, left + (now - last) * self._per_minute / 60)
+        if left < 1:
+            raise TooOften(self._per_minute)
+        self._left[principal] = (left - 1, now)
+
+
+class Principals:
+    """Finds the principal who may ask in the value of an `authorization` header.
+
+    refused: told in a word why a token is no good; a caller is told that it is none.
+    """
+
+    def __init__(
+        self,
+        key: BearerKey,
+        revocations: Revocations,
+        rate: RateLimit,
+        refused: Callable[[str], None],
+    ) -> None:
+        self._key, self._revocations, self._rate = key, revocations, rate
+        self._refused = refused
+
+    def find(self, authorization: str) -> str:
+        """Raises Unauthenticated, TooOften, and AccessError for a damaged list of revocations."""
+        return self._found(authorization).principal
+
+    def renew(self, authorization: str, now: float) -> str:
+        """Another token for the same principal. Raises as `find` does, and Refused."""
+        return self._key.renewed(self._found(authorization), now)
+
+    def _found(self, authorization: str) -> Bearer:
+        try:
+            bearer = self._key.verified(authorization)
+            self._revocations.check(bearer)
+        except Unauthenticated as error:
+            self._refused(error.why)
+            raise
+        self._rate.check(bearer.principal)
+        return bearer
