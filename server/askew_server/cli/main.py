@@ -19,7 +19,7 @@ _COMMANDS = {
     "check": "Check a configuration, its models, its certificates and its ledger.",
     "collect": "Make a model of collections: items on a map, on lines or on rings.",
     "evaluate": "Compare the ways to answer a signal, always beside the slate that knows nothing.",
-    "explain": "Say how far off a released list can be, whatever the data are.",
+    "explain": "Say how good a released list will be, the best mechanism first.",
     "import": "Make a model of vectors that another model has: embeddings, factors.",
     "ledger": "Budgets: open them, look at them, give some to analysts.",
     "publish": "Write what devices hold of a model, for any static HTTPS host.",

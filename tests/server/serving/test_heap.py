@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -27,7 +28,7 @@ async def test_a_running_server_gives_memory_back_and_a_stopped_one_does_not(
         loop.call_soon_threadsafe(asked.release)
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(malloc_trim=trim))
-    monkeypatch.setattr(grpc_server, "give_back", lambda: grpc_server.give_back(0))
+    monkeypatch.setattr(grpc_server, "give_back", partial(grpc_server.give_back, 0))
     server = RunningServer([], ServerConfig())
     await server.start()
     async with asyncio.timeout(PATIENCE):
