@@ -238,10 +238,10 @@ async def test_a_malformed_request_is_refused_without_the_text_of_any_exception(
 
 
 REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
-    "a space": (
+    "a question near a place": (
         {"space_version": bytes(16)},
-        Code.INVALID_ARGUMENT,
-        "a question of tastes names an edition, and no space",
+        Code.FAILED_PRECONDITION,
+        "this server does not answer for that space, or not for that Monday",
     ),
     "a day that is no Monday": (
         {"edition": FIRST + 1},

@@ -22,7 +22,7 @@ from wire.metric_world import (
     place_query,
 )
 
-from askew.errors import OutOfRange
+from askew.errors import OutOfRange, StaleSpace
 from askew.listing import Attribute, AttributeKind, Listing
 from askew.metric.area import Area
 from askew.metric.axes import Axis, AxisSpace
@@ -251,3 +251,9 @@ def test_k_ends_where_the_collection_that_is_asked_ends(collection: str, most: i
         else:
             with pytest.raises(OutOfRange, match=f"k must be from 1 to {most}"):
                 convert.query_from_bytes(data, card)
+
+
+def test_a_question_of_tastes_is_of_another_space_to_a_server_of_places() -> None:
+    tastes = replace(place_query(), edition=20780)
+    with pytest.raises(StaleSpace):
+        convert.query_from_bytes(convert.query_to_bytes(tastes), MAP_CARD)

@@ -28,7 +28,7 @@ def as_lines(found: Answer) -> Iterator[str]:
     yield from _way_lines(found)
     if found.unused:
         yield (
-            f"({found.unused} of your ratings are of titles that this device does not know; "
+            f"(this device does not know the titles of {found.unused} of your ratings; "
             "--unmatched lists them)"
         )
 

@@ -56,9 +56,10 @@ def add(context: click.Context, data: Path | None) -> None:
 
     desk = _desk(context, data)
     lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_ratings()
-    if lines and [each.strip() for each in lines[0].split(",")] != ["title", "rating"]:
-        lines = ["title,rating", *(line if "," in line else f"{line}," for line in lines)]
-    changes = read_titles(lines, "standard input")
+    named = bool(lines) and [each.strip() for each in lines[0].split(",")] == ["title", "rating"]
+    if not named:
+        lines = [line if "," in line or not line.strip() else f"{line}," for line in lines]
+    changes = read_titles(lines, "standard input", named=named)
     desk.edit(changes)
     _tell_rated(changes)
 

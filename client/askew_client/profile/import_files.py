@@ -25,14 +25,16 @@ _TITLES: Final = ("title", "rating")
 _LETTERBOXD: Final = ("Name", "Year", "Rating")
 
 
-def read_titles(lines: Iterable[str], name: str = "the ratings") -> dict[str, State]:
+def read_titles(
+    lines: Iterable[str], name: str = "the ratings", *, named: bool = True
+) -> dict[str, State]:
     """The edits that a csv with the columns title and rating stands for, or with Letterboxd's Name,
-    Year and Rating; no rating is a like.
+    Year and Rating; no rating is a like. named: whether its first line names them.
 
     Raises ProfileError, naming the line, for anything else.
     """
     found: dict[str, State] = {}
-    for line, row in _rows(lines, name, _TITLES, _LETTERBOXD):
+    for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
         where = f"line {line} of {name}"
         if "title" in row:
             title, rating = row["title"], row["rating"]
@@ -115,17 +117,17 @@ def _unzipped(archive: zipfile.ZipFile) -> dict[str, list[str]]:
 
 
 def _rows(
-    lines: Iterable[str], name: str, *columns: tuple[str, ...]
+    lines: Iterable[str], name: str, *columns: tuple[str, ...], named: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a csv that has the columns of one of these sets."""
-    reader = csv.DictReader(lines, skipinitialspace=True)
+    """The rows of a csv that has the columns of one of these sets: of the first, unless named."""
+    reader = csv.DictReader(lines, None if named else columns[0], skipinitialspace=True)
     try:
         if not any(set(each) <= set(reader.fieldnames or ()) for each in columns):
             sets = " or ".join(",".join(each) for each in columns)
             raise ProfileError(f"{name} must begin with a line of names, {sets}")
         for row in reader:
             if None in row or None in row.values():
-                text = "more or fewer fields than the first line"
+                text = "more or fewer fields than columns; a title with a comma stands in quotes"
                 raise ProfileError(f"line {reader.line_num} of {name}: {text}")
             yield reader.line_num, row
     except csv.Error:

@@ -42,7 +42,7 @@ _POSITIVE: Final = (
 _MOST: Final = 1e24  # what a flag has digits for, and far from what overflows in a float
 WAYS: Final = ("auto", "whole", "shared", "signal")
 # Far longer ones overflow the clocks that they are told to.
-_SECONDS: Final = {"timeout": (0.0, 3600), "interval": (0.1, 3600)}
+_SECONDS: Final = {"timeout": (0.0, 3600.0, " seconds"), "interval": (0.1, 3600.0, " seconds")}
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,14 @@ def check_settings(chosen: Mapping[str, Any]) -> None:
         value = chosen.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise ParameterError(name, value, "a number")
-        if not 0 < value <= _MOST:  # written so that NaN is refused too
-            raise ParameterError(name, value, f"positive and at most {_MOST:g}")
-    for name, (shortest, longest) in _SECONDS.items():
-        if not shortest <= (seconds := chosen.get(name, 1)) <= longest:
-            raise ParameterError(name, seconds, f"from {shortest:g} to {longest} seconds")
+        least, most, unit = _SECONDS.get(name, (0, _MOST, ""))
+        if not (least <= value <= most and value > 0):  # written so that NaN is refused too
+            limit = (
+                f"from {least:g} to {most:g}{unit}"
+                if least
+                else f"positive and at most {most:g}{unit}"
+            )
+            raise ParameterError(name, value, limit)
 
 
 def _check_ways(chosen: Mapping[str, Any]) -> None:

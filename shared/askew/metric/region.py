@@ -84,7 +84,9 @@ class Region(Area):
         if not (self.south <= latitude <= self.north and east <= self.width):
             swapped = self._has(position.longitude, position.latitude)
             hint = "; are latitude and longitude swapped?" if swapped else ""
-            raise PlaceError(f"the position lies outside the region {self.words}{hint}")
+            raise PlaceError(
+                f"the position lies outside the region {self.words}: `region` sets another{hint}"
+            )
         c = Fraction(self.cosine, COSINE_PARTS)
         north = latitude - Fraction(self.south)
         return KM_OF_LONGITUDE * c * east, KM_OF_LATITUDE * north

@@ -62,10 +62,14 @@ def query_from_bytes(data: bytes, card: Card) -> Query:
 def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
     """The same of a message, whose edition says which model is to answer."""
     mechanism, version, space = read_mechanism(message), message.space_version, ANY_SPACE
+    # A question of tastes names an edition, and no space. The other kind of question is of a device
+    # that knew this address by another server: it must look anew, as after any other model.
     if isinstance(card, ModelCard):
         if version or not message.edition:
-            raise Malformed("a question of tastes names an edition, and no space")
+            raise StaleSpace
         space = card.space.version
+    elif message.edition:
+        raise StaleSpace
     elif version or not isinstance(mechanism, MapNoise):
         space = version_from_bytes(version)
     signal = Signal(space, mechanism, tuple(message.values))

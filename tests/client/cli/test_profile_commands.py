@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +61,20 @@ def test_a_rating_beyond_the_usual_scale_is_kept_and_said(askew: Askew) -> None:
     assert (found.err, found.code) == ("1 title rated\n", 0)
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (b"Alien (1979),5\nHeat (1995),x\n", "line 2 of standard input: a rating must be a number"),
+        (b"The Good, the Bad and the Ugly (1966),5\n", "line 1 .* comma stands in quotes"),
+        (b"", "^0 titles rated$"),
+    ],
+)
+def test_lines_of_added_titles_are_counted_as_they_were_typed(
+    askew: Askew, typed: bytes, said: str
+) -> None:
+    assert re.search(said, askew("profile", "add", stdin=typed).err)
+
+
 def test_titles_are_removed_and_an_undo_brings_them_back(askew: Askew) -> None:
     askew("profile", "add", stdin=RATINGS)
     removed = askew("profile", "remove", stdin=b"alien (1979)\n\nNever Rated\n")
@@ -92,7 +107,7 @@ def test_the_stored_profile_answers(askew: Askew, demo_address: str) -> None:
     askew("profile", "add", stdin=b"Alien (1979),5\nNobody Knows It (1901),5\n")
     found = askew("ask", "--server", demo_address)
     assert found.code == 0
-    assert "1 of your ratings are of titles that this device does not know" in found.out
+    assert "this device does not know the titles of 1 of your ratings" in found.out
 
 
 def test_who_rated_nothing_asks_and_pays_like_anybody_else(askew: Askew, demo_address: str) -> None:

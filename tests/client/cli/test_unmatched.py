@@ -29,7 +29,7 @@ def test_one_unknown_title_stops_nothing_and_all_are_listed(
     where = ("--server", demo_address, "--data", tmp_path / "data")
     found = askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=RATINGS)
     assert found.code == 0
-    assert "(2 of your ratings are of titles that this device does not know" in found.out
+    assert "(this device does not know the titles of 2 of your ratings" in found.out
     assert "Unheard" not in found.out + found.err
     assert file.read_text() == UNKNOWN
     assert file.stat().st_mode & 0o777 == 0o600

@@ -217,4 +217,4 @@ def _marks(
 def _left_out(answer: Answer) -> str:
     if not answer.unused:
         return ""
-    return f"; {answer.unused} of your ratings are of titles that this device does not know"
+    return f"; this device does not know the titles of {answer.unused} of your ratings"
