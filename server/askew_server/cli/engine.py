@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -25,7 +25,11 @@ class EventCounter:
 
 
 @contextmanager
-def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
+def opened_engine(
+    place: Workplace,
+    progress: Progress | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+) -> Iterator[Engine]:
     """The engine of a workplace, until it is no longer needed."""
     engine = open_engine(
         place.engine,
@@ -33,6 +37,7 @@ def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterato
         temp_directory=place.temp_directory,
         multi_line=place.multi_line,
         progress=progress,
+        warn=warn,
     )
     try:
         yield engine

@@ -142,7 +142,7 @@ def run(
         order = Order.on(data, place.engine, **asked)
         plan = order.plan
         steps = stack.enter_context(Steps.shown())
-        engine = stack.enter_context(opened_engine(place, steps.share))
+        engine = stack.enter_context(opened_engine(place, steps.share, warn))
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
         foreseen = forecast(plan.mechanism, plan.wish, n_items, order.expectation)
@@ -210,14 +210,18 @@ def _warn(book: Ledger, output: Output, request: ChargeRequest) -> None:
         )
 
 
+def warn(text: str) -> None:
+    """Something that the operator should know."""
+    click.echo(f"warning: {text}\n", err=True)
+
+
 def warn_of_sharers(book: Ledger, dataset: str, events: EventMark) -> None:
     """Say which other data sets were charged for the same events."""
     if sharers := book.sharers(dataset, events):
-        click.echo(
-            f"warning: {', '.join(sharers)} was charged for these events too, or for what was there"
+        warn(
+            f"{', '.join(sharers)} was charged for these events too, or for what was there"
             " before. Who is in them loses what all of these data sets spend together, and no cap"
-            " adds it up.\n",
-            err=True,
+            " adds it up."
         )
 
 

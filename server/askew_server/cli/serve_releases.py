@@ -127,7 +127,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     """The desk of analysts, checked as far as that goes without reading events."""
     from askew.randomness import SystemBits
     from askew_server.cli.engine import EventCounter, opened_engine
-    from askew_server.cli.release_run import warn_of_sharers
+    from askew_server.cli.release_run import warn, warn_of_sharers
     from askew_server.counting import KEY_BYTES
     from askew_server.counting.bounding import require_countable
     from askew_server.counting.engines import is_text_file
@@ -146,7 +146,8 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     stack.callback(stopping.set)
     require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
     if is_text_file(offer.source.events):
-        with opened_engine(place) as once:  # its own engine: what it looks through is all it counts
+        # Its own engine: what it looks through is all that it counts.
+        with opened_engine(place, warn=warn) as once:
             once.mark(offer.source.events, bytes(KEY_BYTES))
     count = EventCounter(engine, stored_key(place.bounding_key_path))
     beat = Beat(time.monotonic, stopping.wait)

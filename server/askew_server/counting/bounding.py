@@ -120,7 +120,7 @@ def _event_names(engine: Engine, task: CountingTask) -> Names:
 
 
 def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
-    table = engine.table(catalog)
+    table = engine.table(catalog, public=True)
     wanted = {"catalog_item_column": task.catalog_item_column}
     return Names({"catalog_table": table}, wanted, _texts(engine, catalog, table, wanted))
 

@@ -87,8 +87,11 @@ class Engine(Protocol):
     def dialect(self) -> str:
         """What SQLGlot calls the engine's SQL."""
 
-    def table(self, name: str) -> tuple[str, ...]:
-        """The identifiers of the table `name`; a file gets one under a name of our own."""
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
+        """The identifiers of the table `name`; a file gets one under a name of our own.
+
+        public: a list of items. Its last line is a row, where a log's without an end is none.
+        """
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table with their types, as the engine writes them."""

@@ -20,7 +20,7 @@ from server.counting.reference import KEY
 
 from askew.errors import DataError
 from askew_server.counting import TopCounts, count_top
-from askew_server.counting.bounding import uncounted_events
+from askew_server.counting.bounding import catalog_size, uncounted_events
 from askew_server.counting.engines import csv_copies
 from askew_server.counting.engines.csv_header import has_returns_at_ends
 from askew_server.counting.engines.duckdb import DuckDBEngine
@@ -161,10 +161,52 @@ def test_a_last_line_without_an_end_is_nobodys_event_yet(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
     """A log is written in pieces, and "ann" is half of "annabel". Planted bug: counted."""
-    path = tmp_path / "log.csv"
+    told: list[str] = []
+    path, engine._warn = tmp_path / "log.csv", told.append
     path.write_bytes(b"item,unit\na,p\na,q\na,ann")
     assert count_top(engine, task(str(path)), KEY) == COUNTED
     assert uncounted_events(engine, task(str(path))) == 1
+    assert told == []
+    engine.mark(str(path), KEY)
+    [line] = told
+    assert line.startswith(f"{path}: its last line has no line feed at its end")
+    assert "ann" not in line.removeprefix(str(path))
+    append(path, b"\n")
+    engine.mark(str(path), KEY)
+    assert told == [line]
+
+
+WITHOUT_AN_END = [b"item\na\nb", b"item\r\na\r\nb", b"item\r\na\r\nb\r", b'item\na\n"b"']
+
+
+@pytest.mark.parametrize("multi_line", [False, True])
+@pytest.mark.parametrize("name", ["items.csv", "items.csv.gz"])
+@pytest.mark.parametrize("items", WITHOUT_AN_END)
+def test_the_last_line_of_a_catalog_needs_no_end(
+    tmp_path: Path, items: bytes, name: str, multi_line: bool
+) -> None:
+    """Many tools write none. Planted bug: refused as a line that is no row, which it was."""
+    log, catalog = tmp_path / "log.csv", tmp_path / name
+    append(log, LOG)
+    append(catalog, items)
+    engine = DuckDBEngine(multi_line=multi_line)
+    asked = task(str(log), limit=None, catalog=str(catalog))
+    assert catalog_size(engine, asked) == 2
+    assert count_top(engine, asked, KEY) == TopCounts(("a", "b"), (2, 0))
+    engine.close()
+
+
+@pytest.mark.parametrize("multi_line", [False, True])
+def test_a_quote_that_the_last_line_of_a_catalog_opens_is_an_error(
+    tmp_path: Path, multi_line: bool
+) -> None:
+    log, catalog = tmp_path / "log.csv", tmp_path / "items.csv"
+    append(log, LOG)
+    append(catalog, b'item\na\n"b')
+    engine = DuckDBEngine(multi_line=multi_line)
+    with pytest.raises(DataError, match=r"items\.csv, line 3: a quote is not closed"):
+        catalog_size(engine, task(str(log), limit=None, catalog=str(catalog)))
+    engine.close()
 
 
 def test_a_mark_needs_the_key_and_all_of_the_content(engine: DuckDBEngine, tmp_path: Path) -> None:

@@ -18,7 +18,12 @@ from server.counting.release_contract import Place, ReleaseContract, files, prog
 
 from askew.errors import DataError
 from askew_server.counting import Engine, TopCounts, count_top
-from askew_server.counting.bounding import _secret, require_countable, uncounted_events
+from askew_server.counting.bounding import (
+    _secret,
+    catalog_size,
+    require_countable,
+    uncounted_events,
+)
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.engines.spark import SparkEngine
 from askew_server.counting.key_store import stored_key
@@ -77,6 +82,21 @@ class TestSparkCounts(CountingContract):
             count_top(spark, task(str(path)), KEY)
         monkeypatch.undo()
         assert count_top(spark, task(str(path)), KEY).items[0] == "a"
+
+    def test_a_log_whose_last_line_has_no_end_is_refused_and_a_catalog_is_not(
+        self, spark: SparkEngine, tmp_path: Path
+    ) -> None:
+        """DuckDB leaves the line out; Spark would count half of a name, as it did."""
+        log, items = tmp_path / "log.csv", tmp_path / "items.csv"
+        log.write_text("unit,item\np,a\nq,b")
+        items.write_text("item\na\nb")
+        asked = task(str(log), limit=None, catalog=str(items))
+        assert catalog_size(spark, asked) == 2
+        for look in (lambda: spark.mark(str(log), KEY), lambda: count_top(spark, asked, KEY)):
+            with pytest.raises(DataError, match=r"log\.csv: its last line has no line feed"):
+                look()
+        log.write_text("unit,item\np,a\nq,b\n")
+        assert count_top(spark, asked, KEY) == TopCounts(("a", "b"), (1, 1))
 
     @pytest.mark.parametrize("multi_line", [False, True])
     def test_a_quote_that_is_not_closed_is_an_error_that_names_its_line(
@@ -146,7 +166,9 @@ class TestSparkReleases(ReleaseContract):
         PySpark, which quotes the statement; the rows that came before a JVM was lost taken for all;
         a session that cannot be stopped any more and says so.
         """
-        (tmp_path / "log.csv").write_text("unit,item\nperson,film\n" + "canary-unit," * 30_000)
+        (tmp_path / "log.csv").write_text(
+            "unit,item\nperson,film\n" + "canary-unit," * 30_000 + "\n"
+        )
         for name in ("log", "other"):
             write_parquet(tmp_path / f"{name}.parquet", {"unit": ["canary-unit"], "item": ["film"]})
         made = program(tmp_path, "spark:local[2]", failing_spark.__file__)

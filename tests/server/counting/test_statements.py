@@ -50,7 +50,7 @@ class Typed:
     def __init__(self, dialect: str, type_name: str) -> None:
         self.dialect, self._type = dialect, type_name
 
-    def table(self, source: str) -> tuple[str, ...]:
+    def table(self, source: str, *, public: bool = False) -> tuple[str, ...]:
         return (source,)
 
     def columns(self, _: tuple[str, ...]) -> dict[str, str]:

@@ -18,6 +18,7 @@ import pytest
 
 from askew.release import release_from_bytes
 from askew_server.cli import release_run
+from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
 
 USAGE, BUDGET, FAILED = 2, 3, 1
@@ -320,6 +321,28 @@ def test_a_hole_in_the_log_fails_no_release_and_the_operator_alone_learns_of_it(
     again = capsys.readouterr()
     assert again.out == shown.out
     assert "warning" not in again.err
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["", "dry"])
+def test_a_last_line_that_is_not_counted_is_said_before_the_charge(
+    opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch, dry: tuple[str, ...]
+) -> None:
+    """Planted bug: dropped, and an exact number after the charge, which it was."""
+    assert run(*KNOWN, "--dry-run") == 0
+    assert "warning" not in capsys.readouterr().err
+    with (opened / "log.csv").open("a") as file:
+        file.write(f"person 1,{CANARY}")
+    charge, said = Ledger.charge, []
+
+    def charged(book: Ledger, request: ChargeRequest) -> object:
+        said.append(capsys.readouterr().err)
+        return charge(book, request)
+
+    monkeypatch.setattr(Ledger, "charge", charged)
+    assert run(*KNOWN, *dry) == 0
+    [before] = said or [capsys.readouterr().err]
+    assert "warning: log.csv: its last line has no line feed at its end" in before
+    assert CANARY not in before + capsys.readouterr().err
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["", "dry"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -17,16 +18,17 @@ _SERVER = re.compile(r"//(?:[^/]*@)?([^/?]*)([^?]*)\??(.*)", re.DOTALL)
 _PORTS = {"postgresql": ":5432", "clickhouse": ":8123"}
 
 
-def open_engine(
+def open_engine(  # noqa: PLR0913 (each by its name)
     address: str = "duckdb:",
     *,
     memory_limit: str | None = None,
     temp_directory: Path | None = None,
     multi_line: bool = False,
     progress: Progress | None = None,
+    warn: Callable[[str], object] = lambda _: None,
 ) -> Engine:
-    """The engine at an address; memory_limit and progress are DuckDB's alone, temp_directory and
-    multi_line (whether fields of csv files may span lines) also Spark's.
+    """The engine at an address; memory_limit, progress and warn are DuckDB's alone,
+    temp_directory and multi_line (whether fields of csv files may span lines) also Spark's.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -49,6 +51,7 @@ def open_engine(
                 temp_directory=temp_directory,
                 multi_line=multi_line,
                 progress=progress,
+                warn=warn,
             )
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine

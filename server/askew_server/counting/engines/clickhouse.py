@@ -44,7 +44,7 @@ class ClickHouseEngine:
                 **({"interface": "chdb"} if dsn == "chdb://" else {"dsn": dsn})
             )
 
-    def table(self, name: str) -> tuple[str, ...]:
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
         """The identifiers of a table. A file must be loaded into one first."""
         if is_file(name):
             raise DataError(f"{name}: ClickHouse counts its own tables; load the file into one")

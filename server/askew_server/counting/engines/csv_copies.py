@@ -14,13 +14,14 @@ A field in quotes that does not end on its line is an error that names the line:
 hide the rows of others up to the next quote, and cut there, its lines would be rows of others. Logs
 whose fields do span lines are read where that is asked for.
 
-A last line without its end is left out. Whoever writes a log writes it in pieces, and half of a
-name may be the name of somebody else.
+A log's last line without its end is left out. Whoever writes a log writes it in pieces, and half of
+a name may be the name of somebody else. A catalog's is a row all the same: it is of nobody.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -55,24 +56,31 @@ _FIELD = rb'(?:"(?:[^"]++|"")*+"[^",\n]*+|[^",\n][^,\n]*+|)'
 _OPEN = re.compile(rb'(?:%b,)*+"(?:[^"]++|"")*+\Z' % _FIELD)
 
 
-def whole_lines(path: str, file: BinaryIO, *, multi_line: bool) -> Iterator[bytes]:
+def whole_lines(
+    path: str, file: BinaryIO, *, multi_line: bool, end: bytes = b""
+) -> Iterator[bytes]:
     """The content in blocks of whole rows, and at last what follows the last row's end, or b"".
 
+    end: what a last line without its end is given, where it is a row all the same.
     Raises DataError for a quote that is not closed where it must be, and for a row over 32 MB.
     """
     rest, number = b"", 1
     while block := file.read(BLOCK):
         block = rest + block
-        end = _end_of_rows(path, block, number, multi_line=multi_line)
-        rest = block[end:]
+        whole = _end_of_rows(path, block, number, multi_line=multi_line)
+        rest = block[whole:]
         if len(rest) > _LONGEST:
-            line = number + block.count(b"\n", 0, end)
+            line = number + block.count(b"\n", 0, whole)
             raise DataError(f"{path}, line {line}: a row over 32 MB cannot be read")
-        if end:
-            number += block.count(b"\n", 0, end)
-            yield block[:end]
+        if whole:
+            number += block.count(b"\n", 0, whole)
+            yield block[:whole]
     if multi_line and _OPEN.match(rest) and b"\n" in rest:
         raise _not_closed(path, number, multi_line=True)
+    if rest and end:
+        rest += end.removeprefix(b"\r") if rest.endswith(b"\r") else end
+        if _end_of_rows(path, rest, number, multi_line=multi_line) < len(rest):
+            raise _not_closed(path, number, multi_line=True)
     yield rest
 
 
@@ -101,18 +109,18 @@ def _not_closed(path: str, line: int, *, multi_line: bool) -> DataError:
     )
 
 
-def check_lines(state: FileState, file: BinaryIO, *, multi_line: bool) -> None:
-    """Raises what a copy would raise."""
-    for _ in whole_lines(state.path, file, multi_line=multi_line):
-        pass
+def is_cut(state: FileState, file: BinaryIO, *, multi_line: bool) -> bool:
+    """Whether the last line of a log has no end. Raises what a copy would raise."""
+    [rest] = deque(whole_lines(state.path, file, multi_line=multi_line), 1)
+    return bool(rest)
 
 
-def copy_of(state: FileState, copy: Path, *, multi_line: bool) -> bool:
+def copy_of(state: FileState, copy: Path, *, multi_line: bool, public: bool) -> bool:
     """Writes the copy, never compressed. Whether a last line without an end was left out."""
-    returns = _ALONE if has_returns_at_ends(state.path) else _ANY
-    rest = b""
+    returns, end = (_ALONE, b"\r\n") if has_returns_at_ends(state.path) else (_ANY, b"\n")
+    rest, end = b"", end if public else b""
     with opened_bytes(state) as file, copy.open("xb") as copied:
-        for block in whole_lines(state.path, file, multi_line=multi_line):
+        for block in whole_lines(state.path, file, multi_line=multi_line, end=end):
             if block.endswith(b"\n"):
                 marked = block.replace(MARK.encode(), MARKED_MARK.encode())
                 copied.write(returns.sub(MARKED_RETURN.encode(), marked))
@@ -121,16 +129,26 @@ def copy_of(state: FileState, copy: Path, *, multi_line: bool) -> bool:
     return bool(rest)
 
 
+def cut_in_words(path: str) -> str:
+    """What is said of a log whose last line has no end."""
+    return (
+        f"{path}: its last line has no line feed at its end, as if it were still being written."
+        " Half of a name may be the name of somebody else, so it is not counted. If it is whole,"
+        " end it with a line feed"
+    )
+
+
 def copies_of(
-    name: str, states: Sequence[FileState], folder: Path, *, multi_line: bool
+    name: str, states: Sequence[FileState], folder: Path, *, multi_line: bool, public: bool
 ) -> tuple[tuple[str, ...], int]:
     """Copies of all files of a name, in their order, and how many of their last lines were left
-    out. Raises DataError for a file that cannot be read or copied, or was changed meanwhile.
+    out: none of a public list. Raises DataError for a file that cannot be read or copied, or was
+    changed meanwhile.
     """
     copies = [folder / f"{number}.csv" for number in range(len(states))]
     try:
         cut = [
-            copy_of(state, copy, multi_line=multi_line)
+            copy_of(state, copy, multi_line=multi_line, public=public)
             for state, copy in zip(states, copies, strict=True)
         ]
     except OSError as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import glob
 import shutil
-from collections.abc import Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 
@@ -23,8 +22,9 @@ from askew_server.counting.engines.csv_copies import (
     MARKED_MARK,
     MARKED_RETURN,
     RETURN,
-    check_lines,
     copies_of,
+    cut_in_words,
+    is_cut,
     unmarked,
 )
 from askew_server.counting.engines.csv_header import columns_of
@@ -49,11 +49,12 @@ class DuckDBEngine:
     temp_directory  where a `PrivateFolder` is made for that, and for copies of csv files.
     multi_line      whether fields of csv files may span lines; else one that does is an error.
     progress        told how much of a long statement is done.
+    warn            told what of a log is not counted, when it is looked through.
     """
 
     dialect = "duckdb"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each by its name)
         self,
         database: Path | None = None,
         *,
@@ -61,6 +62,7 @@ class DuckDBEngine:
         temp_directory: Path | None = None,
         multi_line: bool = False,
         progress: Progress | None = None,
+        warn: Callable[[str], object] = lambda _: None,
     ) -> None:
         settings: dict[str, str | bool | int | float | list[str]] = {
             # Reading a source must not fetch code from elsewhere.
@@ -73,7 +75,8 @@ class DuckDBEngine:
             settings["memory_limit"] = memory_limit
         self._views: dict[str, str] = {}
         self._looked_through: dict[str, tuple[FileState, ...]] = {}
-        self._multi_line = multi_line
+        self._public: set[str] = set()
+        self._multi_line, self._warn = multi_line, warn
         self._folder = PrivateFolder(temp_directory)
         self._copies = self._folder.path / "copies"
         settings["temp_directory"] = str(self._folder.path / "spilled")
@@ -86,12 +89,14 @@ class DuckDBEngine:
             self._progress = progress or (lambda _: None)
             self._statements = of_duckdb(self._connection, self._progress)
 
-    def table(self, name: str) -> tuple[str, ...]:
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """The identifiers of a table; a file is given a temporary view, each time anew: a copy that
         the last one read may be gone.
         """
         if not is_file(name):
             return table_parts(name)
+        if public:
+            self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with duckdb_failures(name):
             self._view(name, self._read(name, self._files(name)))
@@ -136,14 +141,18 @@ class DuckDBEngine:
         if not is_file(name):
             return None
         states = states_of(self._files(name))
-        multi_line = self._multi_line
-        if is_text_file(name):
-            found = mark_of(states, key, partial(check_lines, multi_line=multi_line))
-        else:
-            found = mark_of(states, key)
+        cut = []
+
+        def look(state: FileState, file: BinaryIO) -> None:
+            if is_cut(state, file, multi_line=self._multi_line):
+                cut.append(state.path)
+
+        found = mark_of(states, key, look if is_text_file(name) else None)
         if not are_as_they_were(states, may_grow=is_text_file(name)):
             raise changed(name)
         self._looked_through[name] = states
+        for path in cut:
+            self._warn(cut_in_words(path))
         return found
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
@@ -189,7 +198,8 @@ class DuckDBEngine:
         self._copies.mkdir(exist_ok=True)
         folder = self._copies / self._views.get(name, "other")
         folder.mkdir()
-        return copies_of(name, self._states(name), folder, multi_line=self._multi_line)
+        states, public = self._states(name), name in self._public
+        return copies_of(name, states, folder, multi_line=self._multi_line, public=public)
 
     def _states(self, name: str) -> tuple[FileState, ...]:
         return self._looked_through.get(name) or states_of(self._files(name))

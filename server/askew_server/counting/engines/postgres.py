@@ -40,7 +40,7 @@ class PostgresEngine:
             self.close()
             raise DataError(f"PostgreSQL: the database's encoding must be UTF8, it is {encoding}")
 
-    def table(self, name: str) -> tuple[str, ...]:
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
         """The identifiers of a table. A file must be loaded into one first."""
         if is_file(name):
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
+from askew.errors import DataError
 from askew_server.counting.engines import (
     driver,
     failures_named,
@@ -16,7 +16,7 @@ from askew_server.counting.engines import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.csv_copies import check_lines
+from askew_server.counting.engines.csv_copies import cut_in_words, is_cut
 from askew_server.counting.engines.files import (
     FileState,
     are_as_they_were,
@@ -59,6 +59,9 @@ class SparkEngine:
     temp_directory  where local mode has a `PrivateFolder` for what does not fit.
     multi_line      whether fields of csv files of this machine may span lines; else such a field is
                     an error. Files elsewhere are not looked through.
+
+    Spark reads a log where it is and would count half of a last line: one without its end is an
+    error.
     """
 
     dialect = "spark"
@@ -92,14 +95,17 @@ class SparkEngine:
             self._session: SparkSession = builder.getOrCreate()
         self._statements = Stoppable(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
+        self._public: set[str] = set()
         self._looked_through: dict[str, tuple[FileState, ...]] = {}
 
-    def table(self, name: str) -> tuple[str, ...]:
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """The identifiers of a table; a file is given a temporary view, each time anew: Spark keeps
         which files there were, and how long.
         """
         if not is_file(name):
             return table_parts(name)
+        if public:
+            self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with self._failures_named(name):
             self._read(name).createOrReplaceTempView(view)
@@ -137,8 +143,7 @@ class SparkEngine:
         if not files:
             return None
         states = states_of(files)
-        look = partial(check_lines, multi_line=self._multi_line) if is_text_file(name) else None
-        found = mark_of(states, key, look)
+        found = mark_of(states, key, self._check if is_text_file(name) else None)
         self._looked_through[name] = states
         return found
 
@@ -164,8 +169,15 @@ class SparkEngine:
         if is_text_file(name):
             for state in states:
                 with opened_bytes(state) as file:
-                    check_lines(state, file, multi_line=self._multi_line)
+                    if name in self._public:
+                        is_cut(state, file, multi_line=self._multi_line)
+                    else:
+                        self._check(state, file)
         return states
+
+    def _check(self, state: FileState, file: BinaryIO) -> None:
+        if is_cut(state, file, multi_line=self._multi_line):
+            raise DataError(cut_in_words(state.path))
 
     def _read(self, name: str) -> DataFrame:
         # A file that is there is no pattern, whatever characters its name has.
