@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +15,7 @@ import click
 from askew_server.cli.options import Rational
 
 if TYPE_CHECKING:
+    from askew_server.counting.engines.files import FileState
     from askew_server.prior.source import PriorSource  # brings numpy
 
 _OPTIONS = (
@@ -50,11 +51,20 @@ class PriorOptions:
     dataset: str | None
     prior_cohort: str | None
 
+    def look(self, ratings: Path) -> tuple[FileState, ...]:
+        """The files of ratings, before they are read, where a release is to be paid for them."""
+        from askew_server.counting.engines.files import local_files, states_of
+
+        return () if self.prior_dp is None else states_of(local_files(str(ratings)))
+
     @contextmanager
-    def source(self, counts: float | None) -> Iterator[PriorSource | None]:
+    def source(
+        self, counts: float | None, ratings: Path, seen: Sequence[FileState]
+    ) -> Iterator[PriorSource | None]:
         """The prior's source, with its ledger open while it is used. Raises click.UsageError.
 
-        counts: the least count that is a like, where files hold counts.
+        counts: the least count that is a like, where files hold counts. ratings: of the people
+        trained on. seen: what `look` found there.
         """
         from askew_server.prior.source import Cohort, read_published
 
@@ -62,7 +72,7 @@ class PriorOptions:
         if sum(each is not None for each in given) > 1:
             raise click.UsageError("one prior at most: --prior-file, --prior-dp or --prior-cohort")
         if self.prior_dp is not None:
-            yield from self._released(self.prior_dp)
+            yield from self._released(self.prior_dp, ratings, seen)
         elif self.prior_file is not None:
             from askew_server.evaluation.data import read_table
 
@@ -70,16 +80,29 @@ class PriorOptions:
         else:
             yield None if self.prior_cohort is None else Cohort(self.prior_cohort)
 
-    def _released(self, epsilon: Fraction) -> Iterator[PriorSource]:
+    def _released(
+        self, epsilon: Fraction, ratings: Path, seen: Sequence[FileState]
+    ) -> Iterator[PriorSource]:
         if self.ledger is None or self.anchor is None or self.dataset is None:
             raise click.UsageError("--prior-dp needs --ledger, --anchor and --dataset")
         from askew.randomness import SystemBits
-        from askew_server.cli.options import existing
+        from askew_server.cli.options import Workplace, existing
+        from askew_server.cli.release_run import warn_of_events
+        from askew_server.counting.engines.files import are_as_they_were, changed, mark_of
+        from askew_server.counting.key_store import stored_key
         from askew_server.ledger import Ledger
         from askew_server.prior.source import DPGaussian, PaidRelease
+        from askew_server.release.plan import place_of_file
 
         with Ledger(existing(self.ledger), self.anchor) as ledger:
-            yield DPGaussian(epsilon, PaidRelease(ledger, self.dataset, SystemBits()))
+            state = mark_of(seen, stored_key(Workplace(ledger=self.ledger).bounding_key_path))
+            if not are_as_they_were(seen):
+                raise changed(str(ratings))
+            place = place_of_file(seen[0].path if len(seen) == 1 else str(ratings))
+            say = partial(click.echo, err=True)
+            tell = partial(warn_of_events, ledger, say=say)
+            release = PaidRelease(ledger, self.dataset, SystemBits(), place, state, tell)
+            yield DPGaussian(epsilon, release)
 
 
 def prior_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import hmac
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -160,7 +161,7 @@ def run(
         key = known_or_new_key(place.bounding_key_path)
         state = _state(engine, order, key)
         request = plan.charge_request(order.key, ranged=data.cap.slack > 0, state=state)
-        _warn(book, output, request)
+        warn_of_events(book, request, output.say)
         if order.dry_run:
             _rehearse(book, output, request, foreseen)
             return None
@@ -198,13 +199,13 @@ def _state(engine: Engine, order: Order, key: bytes) -> bytes:
     return held
 
 
-def _warn(book: Ledger, output: Output, request: ChargeRequest) -> None:
+def warn_of_events(book: Ledger, request: ChargeRequest, say: Callable[[str], object]) -> None:
     """What the operator should know of the events before a spend."""
     if request.events is not None:
         warn_of_sharers(book, request.dataset, request.events)
     earlier = book.made_of_other_events(request)
     if earlier is not None:
-        output.say(
+        say(
             f"The events have changed since charge {earlier}, which was the same request: this is"
             " another release, and it is paid.\n"
         )

@@ -140,6 +140,7 @@ def train(
         seed=seed,
         starter=starter,
     )
+    seen = prior.look(ratings)
     table, rows = training_data(ratings, items, out, options.counts)
     vectors = _vectors(vectors_from)
     show_left_out(table, *_taken(table, vectors, options))
@@ -147,7 +148,7 @@ def train(
         PayloadFiles.in_folder(payloads, table.item_keys)  # what is wrong with it is said first
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with (
-        prior.source(options.counts) as people,
+        prior.source(options.counts, ratings, seen) as people,
         Steps.shown() as steps,
         threadpool_limits(1),
     ):

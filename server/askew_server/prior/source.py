@@ -39,7 +39,7 @@ from askew.randomness import RandomBits
 from askew.retrieval.buckets import BucketRule
 from askew.rule_kind import RuleKind
 from askew.vectors import FeatureSpace
-from askew_server.ledger import Charge, ChargeRequest, Ledger
+from askew_server.ledger import Charge, ChargeRequest, EventMark, Ledger
 from askew_server.prior.gaussian import GaussianPrior, Plan
 from askew_server.prior.people import PriorPeople, as_they_are, of_tastes
 from askew_server.ratings import RatingTable
@@ -351,11 +351,18 @@ def check_needs(rule: RuleKind | None, prior: PriorSource | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PaidRelease:
-    """Releases of one data set in one ledger."""
+    """Releases of one data set in one ledger.
+
+    place, state: where the ratings are, and which they are, as `EventMark` has them: vectors that
+    are fixed say nothing of them. tell: given the request before it is charged.
+    """
 
     ledger: Ledger
     dataset: str
     bits: RandomBits
+    place: bytes = field(repr=False)
+    state: bytes = field(repr=False)
+    tell: Callable[[ChargeRequest], object] = lambda _: None
 
     def __call__(self, plan: Plan, trained: Trained) -> bytes:
         """The release of a plan: charged, drawn and stored, or the stored one.
@@ -363,14 +370,17 @@ class PaidRelease:
         Raises BudgetExceeded, LedgerError: nothing was drawn. ChargePending: an earlier run paid
         and died before it stored its draw.
         """
-        digest = _digest(plan, trained)
+        asked = _digest(plan, trained)
+        digest = sha256(asked + self.state).digest()
         request = ChargeRequest(
             dataset=self.dataset,
             version=self.ledger.dataset(self.dataset).version,
             key=f"prior given item vectors {digest.hex()[:32]}",
             digest=digest,
             loss=plan.loss,
+            events=EventMark(asked, self.place, self.state),
         )
+        self.tell(request)
         answer = self.ledger.charge(request)
         if isinstance(answer, Charge):
             answer = self.ledger.fulfill(answer.id, plan.release(trained.tastes, self.bits))

@@ -43,10 +43,9 @@ class EventSource:
     @property
     def place(self) -> bytes:
         """SHA-256 of where the events are: one for a file by whatever name, link or engine."""
-        where: tuple[str, ...] = (self.engine, self.events.casefold())
         if is_file(self.events):
-            where = ("file", str(Path(self.events).resolve()))
-        return hashlib.sha256(json.dumps(where).encode()).digest()
+            return place_of_file(self.events)
+        return _digest_of_place(self.engine, self.events.casefold())
 
     def task(self, bound: ContributionBound | None, kbar: int) -> CountingTask:
         """What an engine is to count: every item of the catalog, or the top kbar + 1."""
@@ -201,6 +200,15 @@ def draw(selector: Selector, counts: TopCounts, bits: RandomBits) -> tuple[tuple
     chosen = selector.select(values, bits=bits)
     names = tuple(plain_name(ordered[place][0]) for place in chosen)
     return names, bool(getattr(chosen, "stopped", False))
+
+
+def place_of_file(name: str) -> bytes:
+    """SHA-256 of where a file is."""
+    return _digest_of_place("file", str(Path(name).resolve()))
+
+
+def _digest_of_place(*where: str) -> bytes:
+    return hashlib.sha256(json.dumps(where).encode()).digest()
 
 
 def digest_of(source: EventSource, **public: str | int | None) -> bytes:

@@ -179,5 +179,5 @@ def test_a_cap_below_epsilon_draws_nothing(tmp_path: Path) -> None:
         cap = PrivacyBudget(epsilon=Fraction(1))
         ledger.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         with pytest.raises(BudgetExceeded):
-            PaidRelease(ledger, "ratings", Refuses())(PLAN, trained)
+            PaidRelease(ledger, "ratings", Refuses(), bytes(32), bytes(32))(PLAN, trained)
         assert ledger.dataset("ratings").spent.epsilon == 0

@@ -22,9 +22,9 @@ from small_world import made_encoder, made_space
 from askew.geometric import TwoSidedGeometric
 from askew.odometer import PrivacyBudget
 from askew.privacy import ADD_OR_REMOVE_ONE
-from askew.randomness import SystemBits
+from askew.randomness import RandomBits, SystemBits
 from askew_server.demo.simulation import films, simulate
-from askew_server.ledger import Ledger
+from askew_server.ledger import EventMark, Ledger
 from askew_server.model.item_model import train
 from askew_server.prior import gaussian as gaussian_prior
 from askew_server.prior.gaussian import SHARES, GaussianPrior, Plan
@@ -37,6 +37,7 @@ from askew_server.training.options import TrainingOptions
 D, ITEMS = 3, 5
 PLAN = Plan(Fraction(1), D, ITEMS)
 RELEASES = 400
+PLACE, STATE = b"p" * 32, b"a" * 32
 
 
 def some_tastes(seed: int = 1, people: int = 200) -> Tastes:
@@ -58,6 +59,10 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         cap = PrivacyBudget(epsilon=Fraction(100))
         opened.open_dataset("ratings", "1", cap, "one person's whole history", ADD_OR_REMOVE_ONE)
         yield opened
+
+
+def paid(ledger: Ledger, state: bytes = STATE, bits: RandomBits | None = None) -> PaidRelease:
+    return PaidRelease(ledger, "ratings", bits or SystemBits(), PLACE, state)
 
 
 def spent(ledger: Ledger) -> Fraction:
@@ -111,7 +116,7 @@ def test_all_noise_comes_from_the_bits_that_were_given(ledger: Ledger) -> None:
     for the mean; a payload that is not what was drawn.
     """
     told = trained()
-    payload = json.loads(PaidRelease(ledger, "ratings", ShakeBits("a"))(PLAN, told))
+    payload = json.loads(paid(ledger, bits=ShakeBits("a"))(PLAN, told))
     exact, bits = gaussian_prior._sums(PLAN, told.tastes), ShakeBits("a")
     for part in SHARES:
         law = TwoSidedGeometric.with_constant_work(PLAN.inverse_rate(part))
@@ -153,7 +158,7 @@ def test_a_stored_release_is_not_found_for_other_profiles(
 
     Planted bugs: a key without the vectors; without least_likes.
     """
-    release = PaidRelease(ledger, "ratings", SystemBits())
+    release = paid(ledger)
     first, second = (release(PLAN, each) for each in (trained(), other(trained())))
     assert first != second
     assert spent(ledger) == 2 * PLAN.epsilon
@@ -161,13 +166,23 @@ def test_a_stored_release_is_not_found_for_other_profiles(
     assert all(key.startswith("prior given item vectors ") for key in keys)
 
 
-def test_the_same_request_gets_the_stored_release_whoever_is_there_now(ledger: Ledger) -> None:
-    """The people are named by the version of the data set, and are no part of the key: a key made
-    of them would tell them apart.
+def test_a_release_is_of_its_ratings(ledger: Ledger) -> None:
+    """Fixed vectors say nothing of who is there: their digest does, under the operator's key.
+    Planted bug: the people named by the version alone, which they were.
     """
-    release = PaidRelease(ledger, "ratings", SystemBits())
-    assert release(PLAN, trained(seed=1)) == release(PLAN, trained(seed=2))
+    first = paid(ledger)(PLAN, trained())
+    assert paid(ledger)(PLAN, trained()) == first
     assert spent(ledger) == PLAN.epsilon
+    assert paid(ledger, state=b"b" * 32)(PLAN, trained(seed=2)) != first
+    assert spent(ledger) == 2 * PLAN.epsilon
+
+
+def test_other_budgets_know_what_a_prior_was_made_from(ledger: Ledger) -> None:
+    """By its place or by its content. Planted bug: releases of counts alone say so."""
+    paid(ledger)(PLAN, trained())
+    for place, state in ((PLACE, bytes(32)), (bytes(32), STATE)):
+        assert ledger.sharers("films", EventMark(bytes(32), place, state)) == ("ratings",)
+    assert ledger.sharers("films", EventMark(bytes(32), bytes(32), bytes(32))) == ()
 
 
 # -- nothing but the release -----------------------------------------------------------------------

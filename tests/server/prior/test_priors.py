@@ -27,7 +27,7 @@ from askew.signal import Query, Signal
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.evaluation.data import read_table
-from askew_server.ledger import Ledger
+from askew_server.ledger import EventMark, Ledger
 from askew_server.model import artifact, rule_choice
 from askew_server.model.catalog_update import update
 from askew_server.model.held_out import groups_of
@@ -42,6 +42,7 @@ from askew_server.prior.source import (
     read_published,
 )
 from askew_server.ratings import RatingTable
+from askew_server.release.plan import EventSource
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.training import buckets
@@ -466,6 +467,43 @@ def test_a_prior_is_paid_for_once_and_made_twice_the_same(tmp_path: Path, files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     with Ledger(*ledger_files) as ledger:
         assert ledger.dataset("ratings").spent.epsilon == 2
+
+
+def test_a_prior_of_other_ratings_is_another_release_and_says_so(
+    tmp_path: Path, files: list[str]
+) -> None:
+    """Fixed vectors do not change with the people. Planted bugs: the release of before, taken for
+    that of other ratings; a second data set over the same ratings that spends without a word.
+    """
+    places = [tmp_path / "ledger.sqlite", tmp_path / "anchor"]
+    with Ledger(*places) as ledger:
+        cap = PrivacyBudget(epsilon=Fraction(3))
+        for dataset in ("ratings", "other"):
+            ledger.open_dataset(dataset, "1", cap, "one person's history", ADD_OR_REMOVE_ONE)
+    made = CliRunner().invoke(cli, [*files, *SMALL, "--out", str(tmp_path / "vectors")])
+    assert made.exit_code == 0, made.output
+
+    def said(out: str, dataset: str) -> str:
+        paying = ["--prior-dp", "1", "--ledger", str(places[0]), "--anchor", str(places[1])]
+        given = ["--vectors-from", str(tmp_path / "vectors"), "--dataset", dataset]
+        command = [*files, *SMALL, *paying, *given, "--out", str(tmp_path / out)]
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == 0, done.output
+        return done.stderr
+
+    changed, shared = "The events have changed since charge", "was charged for these events too"
+    for out in ("a", "b"):
+        told = said(out, "ratings")
+        assert changed not in told
+        assert shared not in told
+    assert f"warning: ratings {shared}" in said("c", "other")
+    with (tmp_path / "ratings.csv").open("a") as file:
+        file.write("newcomer,i0,5\nnewcomer,i1,5\n")
+    assert changed in said("d", "ratings")
+    with Ledger(*places) as ledger:
+        assert ledger.dataset("ratings").spent.epsilon == 2
+        events = EventSource(events=str(tmp_path / "ratings.csv")).place
+        assert ledger.sharers("films", EventMark(bytes(32), events)) == ("other", "ratings")
 
 
 def test_no_mistyped_ledger_comes_into_being(tmp_path: Path, files: list[str]) -> None:
