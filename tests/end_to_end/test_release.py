@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import grpc
 import pytest
 
@@ -22,7 +24,9 @@ from askew.release import release_from_bytes
 from askew.wire import popularity_convert
 from askew.wire.held import held_from_body
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_server.cli.options import DEFAULT_LEDGER, Workplace
 from askew_server.demo.simulation import write_events
+from askew_server.ledger import Ledger
 
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]
@@ -155,15 +159,79 @@ def test_an_analyst_asks_until_the_budget_is_refused(folder: Path, start: Start)
     assert nobody.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
+def grant_of(folder: Path, name: str) -> str:
+    """The token of an analyst who has nine outcomes of their own."""
+    terms = ("--outcomes", 9, "--questions", 5, "--epsilon", 1, "--delta", "1e-9")
+    grant = ("ledger", "grant", "--dataset", "films", "--principal", name, *terms)
+    assert command(folder, *grant, "--slack", "1e-8").returncode == 0
+    return (
+        command(folder, "token", "mint", "--key", "analysts.key", "--principal", name)
+        .stdout.decode()
+        .strip()
+    )
+
+
+WAITS = """
+import threading
+from askew_server.release import job
+
+job.FIRST_MOMENT = 6000.0
+waited = threading.Event.wait
+
+def wait(event, seconds=None):
+    if seconds and seconds > 5000:
+        print("waiting", flush=True)
+    return waited(event, seconds)
+
+threading.Event.wait = wait
+from askew_server.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("grace", [0, 1])
+def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
+    folder: Path, grace: int
+) -> None:
+    """And does not wait with it. Planted bugs: a beat that does not end when the server stops; a
+    ledger that is closed before the answer is stored.
+    """
+    name = f"cy {grace}"
+    token, question = grant_of(folder, name), TopKQuestion("films", 5, "a")
+    with duckdb.connect() as connection:  # no look before the charge: only one moment is waited for
+        connection.execute(
+            f"COPY (FROM read_csv('{folder}/events.csv', all_varchar=true))"
+            f" TO '{folder}/events.parquet'"
+        )
+    offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.parquet")
+    started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
+    pipe = subprocess.PIPE
+    serving = [*started, "--grace", str(grace)]
+    running = subprocess.Popen(serving, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+    try:
+        assert running.stdout is not None
+        port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
+        with ThreadPoolExecutor(1) as pool:
+            request = popularity_convert.question_to_bytes(question)
+            asked = pool.submit(call, port, "Analyst/TopK", request, token)
+            assert running.stdout.readline() == "waiting\n"
+            running.send_signal(signal.SIGTERM)
+            out, err = running.communicate(timeout=PATIENCE)
+            assert isinstance(asked.exception(), grpc.RpcError)
+    finally:
+        running.kill()
+    assert (running.returncode, out) == (0, ""), err
+    place = Workplace(ledger=folder / DEFAULT_LEDGER)
+    with Ledger(place.ledger, place.anchor_path) as ledger:
+        [answer] = [each for each in ledger.answers() if each.request.principal == name]
+    assert len(release_from_bytes(answer.payload).items) == 5
+
+
 @pytest.fixture
 def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
     """Runs the command with bob's token and nothing else: he has nine outcomes of his own."""
-    terms = ("--outcomes", 9, "--questions", 5, "--epsilon", 1, "--delta", "1e-9")
     name = f"bob {tmp_path.name}"
-    grant = ("ledger", "grant", "--dataset", "films", "--principal", name, *terms)
-    assert command(folder, *grant, "--slack", "1e-8").returncode == 0
-    minted = command(folder, "token", "mint", "--key", "analysts.key", "--principal", name)
-    (tmp_path / "ada.token").write_bytes(minted.stdout)
+    (tmp_path / "ada.token").write_text(grant_of(folder, name))
     offer = ("--token-key", "analysts.key", "--dataset", "films", "--events", "events.csv")
     return Analyst(tmp_path, start(folder, "serve-releases", *offer), name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from askew_server.cli.options import (
 from askew_server.serving.configuration.server import Analysts, Configuration
 
 if TYPE_CHECKING:
+    from askew_server.counting import CountingTask, Engine
     from askew_server.release.analyst_desk import AnalystDesk
     from askew_server.release.analyst_plan import Offer
     from askew_server.serving.observing.observer import Observer
@@ -128,7 +130,6 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     from askew.randomness import SystemBits
     from askew_server.cli.engine import EventCounter, opened_engine
     from askew_server.cli.release_run import warn, warn_of_sharers
-    from askew_server.counting import KEY_BYTES
     from askew_server.counting.bounding import require_countable
     from askew_server.counting.engines import is_text_file
     from askew_server.counting.key_store import stored_key
@@ -145,14 +146,23 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offer: Offer) -> Ana
     engine = stack.enter_context(opened_engine(place))
     stack.callback(stopping.set)
     require_countable(engine, offer.source.task(offer.bound, MIN_KBAR))
+    look = None
     if is_text_file(offer.source.events):
-        # Its own engine: what it looks through is all that it counts.
-        with opened_engine(place, warn=warn) as once:
-            once.mark(offer.source.events, bytes(KEY_BYTES))
+        # It may be written to: each question looks again, and counts what it looked through.
+        look = partial(_look, engine)
+        with opened_engine(place, warn=warn) as once:  # the one that says what is not counted
+            _look(once, offer.source.task(offer.bound, MIN_KBAR))
     count = EventCounter(engine, stored_key(place.bounding_key_path))
     beat = Beat(time.monotonic, stopping.wait)
-    job = ReleaseJob(book, count, SystemBits(), beat=beat, wait=stopping.wait)
+    job = ReleaseJob(book, count, SystemBits(), beat=beat, wait=stopping.wait, look=look)
     return AnalystDesk(book, {dataset: offer}, job, answering)
+
+
+def _look(engine: Engine, task: CountingTask) -> None:
+    """Raises DataError for a csv with a line that hides others. Nobody keeps what it is marked
+    with.
+    """
+    engine.mark(task.events, bytes(32))
 
 
 def _over(answering: Lock) -> None:

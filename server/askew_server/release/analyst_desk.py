@@ -42,7 +42,8 @@ class AnalystDesk:
         one_at_a_time: Lock | None = None,
     ) -> None:
         """job: with a `Beat`, where the time of an answer is seen. one_at_a_time: held while a
-        question is answered.
+        question is answered, and waits for its moment: were the next one begun when a count ends,
+        its own moment would tell when that was.
         """
         self._ledger = ledger
         self._offers = dict(offers)

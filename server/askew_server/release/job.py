@@ -1,6 +1,7 @@
 """The release job, without I/O of its own: charge, count, select, store.
 
     plan                     public parameters; what it will spend is printed before this
+    look(plan.task)          what is wrong with a log that is a file, where nobody looked before
     ledger.charge(plan)      durable; BudgetExceeded ends it here, with no data read
     count(plan.task)         contribution bounding and counting, on the operator's engine
     plan.select(counts)      the mechanism, with the kernel's randomness
@@ -22,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
+from askew.errors import Refused
 from askew.randomness import RandomBits
 from askew.release import Release
 from askew_server.counting import CountingTask, TopCounts
@@ -68,6 +70,9 @@ class Spending(Protocol):
     ) -> AbstractContextManager[None]:
         """One caller at a time for a key."""
 
+    def foresee(self, request: ChargeRequest) -> StoredRelease | None:
+        """What `charge` would give back without a spend, or None. Raises what it would raise."""
+
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         """Spend durably, or give back what was released for the same request."""
 
@@ -91,7 +96,8 @@ class ReleaseJob:
     """Where a release is paid, counted and drawn.
 
     report is told each step as it begins. beat is around what takes as long as the log has it: only
-    after it is anything stored that others can look at. wait: `Ledger.turn`'s.
+    after it is anything stored that others can look at. wait: `Ledger.turn`'s. look: raises what
+    can be known to be wrong with a log before it is paid for.
     """
 
     ledger: Spending
@@ -100,6 +106,7 @@ class ReleaseJob:
     report: Report = lambda _: None
     beat: Callable[[], AbstractContextManager[None]] = nullcontext
     wait: Callable[[float], object] = time.sleep
+    look: Callable[[CountingTask], object] | None = None
 
     def publish(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
         """The stored release of this request: made and paid for now, or found from earlier.
@@ -111,6 +118,14 @@ class ReleaseJob:
             return self._published(plan, request)
 
     def _published(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
+        if self.look is not None:
+            stored = self.ledger.foresee(request)
+            if stored is not None:
+                return stored
+            with self.beat():  # its own, as others may look at the charge
+                self.look(plan.task)
+            if self.wait(0):
+                raise Refused("the server is stopping")
         self.report("charging")
         charge = self.ledger.charge(request)
         if isinstance(charge, StoredRelease):

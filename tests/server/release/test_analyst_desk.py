@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from fractions import Fraction
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Event
+from threading import Barrier, BrokenBarrierError, Event, Lock
 from time import sleep
 
 import pytest
 from server.release.small_log import COUNTS
 
 from askew.analyst import TopKQuestion
-from askew.errors import NotFound, Refused
+from askew.errors import DataError, NotFound, Refused
 from askew.odometer import PayWhatYouGet
 from askew.randomness import SystemBits
 from askew.release import release_from_bytes
@@ -237,9 +237,10 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
     ledger: Ledger, takes: float, leaves: int, broken: bool
 ) -> None:
     """And nothing of it is to be seen before: neither by its asker nor by who asks for the budget.
-    Planted bugs: a beat around the storing too, so that the budget tells; failures at once.
+    Nor does the next question begin before, whose moment would tell. Planted bugs: a beat around
+    the storing too, so that the budget tells; failures at once; a wait without the lock.
     """
-    clock = Clock()
+    clock, lock = Clock(), Lock()
     seen: list[tuple[int, int]] = []
 
     def count(_: CountingTask) -> TopCounts:
@@ -250,17 +251,70 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
 
     def wait(seconds: float) -> None:
         clock.wait(seconds)
+        assert lock.locked()
         budget = answering.budget("ada", "films")
         seen.append((budget.outcomes, len(ledger.answers())))
 
     ledger.grant("films", "ada", TERMS)
     job = ReleaseJob(ledger, count, SystemBits(), beat=Beat(clock, wait), wait=clock.wait)
-    answering = AnalystDesk(ledger, {"films": OFFER}, job)
+    answering = AnalystDesk(ledger, {"films": OFFER}, job, lock)
     with pytest.raises(OSError, match="went away") if broken else nullcontext():
         answering.top_k("ada", ask(5, "a"))
     assert clock.now == pytest.approx(100 + leaves)
     assert seen == [(5, 0)]  # k reserved, nothing stored
     assert answering.budget("ada", "films").outcomes == (5 if broken else 4)
+
+
+@pytest.mark.parametrize(("takes", "begins"), [(0.0, 1), (0.97, 1), (1.05, 2), (300, 512)])
+def test_what_is_wrong_with_a_log_is_found_before_the_charge(
+    ledger: Ledger, counting: Counting, takes: float, begins: int
+) -> None:
+    """And how long the look took is not seen, neither by its failure nor by the charge. Nothing is
+    looked at where the answer is stored or refused. Planted bugs: a look after the charge, which it
+    was, so that questions were paid and failed; a look without a beat.
+    """
+    clock, looked, seen = Clock(), [], []
+
+    def look(task: CountingTask) -> None:
+        looked.append(task.events)
+        clock.now += takes
+        if broken:
+            raise DataError("log.csv, line 6: a quote is not closed")
+
+    def wait(seconds: float) -> None:
+        clock.wait(seconds)
+        seen.append((round(clock.now - began, 6), desk.budget("ada", "films").calls))
+
+    ledger.grant("films", "ada", TERMS)
+    beat = Beat(clock, wait)
+    job = ReleaseJob(ledger, counting, SystemBits(), beat=beat, wait=clock.wait, look=look)
+    desk = AnalystDesk(ledger, {"films": OFFER}, job)
+    broken, began = True, clock.now
+    with pytest.raises(DataError, match="line 6"):
+        desk.top_k("ada", ask(5, "a"))
+    assert (seen, counting.tasks) == ([(begins, 0)], [])
+    broken, began = False, clock.now
+    first = desk.top_k("ada", ask(5, "a"))
+    assert seen[1:] == [(begins, 0), (begins + 1, 1)]
+    assert desk.top_k("ada", ask(5, "a")) == first
+    with pytest.raises(Refused):
+        desk.top_k("ada", ask(9, "b"))
+    assert looked == ["log.csv"] * 2
+
+
+def test_nothing_is_charged_by_a_server_that_stops_while_it_looks(
+    ledger: Ledger, counting: Counting
+) -> None:
+    """Its engine is closed: the count would fail. Planted bug: charged all the same."""
+    stopping = Event()
+    ledger.grant("films", "ada", TERMS)
+    job = ReleaseJob(
+        ledger, counting, SystemBits(), wait=stopping.wait, look=lambda _: stopping.set()
+    )
+    desk = AnalystDesk(ledger, {"films": OFFER}, job)
+    with pytest.raises(Refused, match="stopping"):
+        desk.top_k("ada", ask(5, "a"))
+    assert desk.budget("ada", "films").calls == 0
 
 
 def test_two_servers_with_one_key_give_the_same_bytes(

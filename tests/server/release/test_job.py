@@ -32,6 +32,9 @@ class Watched:
     ) -> AbstractContextManager[None]:
         return self._ledger.turn(request, wait)
 
+    def foresee(self, request: ChargeRequest) -> StoredRelease | None:
+        return self._ledger.foresee(request)
+
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         self.order.append("charge")
         return self._ledger.charge(request)
