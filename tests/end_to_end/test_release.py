@@ -330,7 +330,7 @@ def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
     program = (
         f"import sys; from askew_server.serving.services import {services}; "
         "from askew_server.published import kept, popularity, reader; "
-        "from askew_server.retrieval import retriever; print(*sys.modules)"
+        "from askew_server.retrieval import snapshot; print(*sys.modules)"
     )
     made = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
