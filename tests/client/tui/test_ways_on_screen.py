@@ -64,6 +64,8 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: Device) -> None
         await person.press("f6")
         field = person.app.screen.query_one("#way", Input)
         assert field.value == "auto"
+        for each in person.app.screen.query(".field"):  # a style of another screen moved one away
+            assert each.region.contains_region(each.query_one(Input).region)
         field.focus()
         field.clear()
         await person.write("signal")
