@@ -170,8 +170,8 @@ class QuoteVoid(AskewError):
 
     def __init__(self, changed: str) -> None:
         super().__init__(
-            f"{changed} since the price was shown, so that price is void. Nothing was drawn, "
-            "charged or sent"
+            f"{changed}: no price that was shown covers this question. Nothing was drawn, charged "
+            "or sent"
         )
         self.changed = changed
 

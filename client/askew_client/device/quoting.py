@@ -16,7 +16,7 @@ from askew_client.ways.choice import Taken
 from askew_client.ways.mechanism import mechanism_for
 
 IN_PROCESS: Final = "in-process"  # the name of a server without an address
-_USED = "that price was used for a question already, or it is none of this device and this server"
+_USED = "this quote was used already, or it is of another device or server"
 _FREE = (
     "a question sends a signal now, and nothing left this device before; `quote` says what it "
     "costs, and `ask(quoted=...)` asks"

@@ -221,7 +221,7 @@ def test_a_month_that_ends_after_the_price_was_said_is_not_charged(
 
     monkeypatch.setattr(Companion, "quote", then_the_month_ends)
     found = askew(*command, stdin=RATINGS)
-    assert (found.code, "this question costs" in found.err) == (0, False)
+    assert (found.code, "the month changed: no price" in found.err) == (3, True)
     assert len(charges(tmp_path)) == 1
 
 

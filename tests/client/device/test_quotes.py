@@ -129,7 +129,7 @@ async def test_a_free_quote_ends_when_a_new_edition_proposes_a_signal(tmp_path: 
     device.offers(BUCKETS)
     await device.companion.connect()
     outcome = await refused(device, quote)
-    assert outcome.text.startswith("the way of asking changed since the price was shown")
+    assert outcome.text.startswith("the way of asking changed: no price")
     assert device.charges() == []
     anew = await shown(device)
     assert anew.fresh
@@ -167,14 +167,14 @@ async def test_a_quote_is_used_once(tmp_path: Path) -> None:
     device = Device(tmp_path, SHARED)
     quote = await shown(device)
     assert isinstance(await device.companion.ask(quoted=quote), Answer)
-    assert "used for a question already" in (await refused(device, quote)).text
+    assert "this quote was used already" in (await refused(device, quote)).text
     sent = Device(tmp_path / "other", BUCKETS)
     quote = await shown(sent)
     sent.network.answers = (8, 8)  # not an answer: it names an item twice
     assert isinstance(await sent.companion.ask(quoted=quote), Setback)
     charges = sent.charges()
     assert len(charges) == 1
-    assert "used for a question already" in (await refused(sent, quote)).text
+    assert "this quote was used already" in (await refused(sent, quote)).text
     again = await shown(sent)
     assert not again.fresh
 
