@@ -85,7 +85,7 @@ def blocks(text: str) -> list[str]:
 
 
 def test_the_readme_is_read_in_minutes() -> None:
-    assert len(README.split()) <= 900
+    assert len(README.split()) <= 650
 
 
 def test_the_first_ten_lines_of_the_readme_name_what_it_is_for_and_for_whom() -> None:
@@ -98,10 +98,10 @@ def test_the_first_ten_lines_of_the_readme_name_what_it_is_for_and_for_whom() ->
 
 
 def test_the_readme_says_for_whom_it_is_not_before_anything_is_to_be_typed() -> None:
-    """A table of ways, whoever needs none of them, and the page that says more."""
+    """A list of ways, whoever needs none of them, and the page that says more."""
     first = README[: README.index("```")]
     for way in ("`whole`", "`shared`", "`signal`", "[places]", "[releases]"):
-        assert re.search(rf"^\|.*{re.escape(way)}.*\|$", first, re.MULTILINE), way
+        assert re.search(rf"^- .*{re.escape(way)}", first, re.MULTILINE), way
     assert "Not if" in first
     assert "(docs/when.md)" in first
 
@@ -164,7 +164,7 @@ def test_the_readme_shows_pieces_of_the_demo_as_its_page_has_them() -> None:
     [shown] = [block for block in blocks(README) if "noisy position" in block]
     [whole] = [block for block in blocks(page("demo.md")) if "noisy position" in block]
     pieces = shown.split("...\n")
-    assert len(pieces) > 3
+    assert len(pieces) > 1
     assert [piece for piece in pieces if piece not in whole] == []
 
 
