@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
+from time import sleep
 from types import TracebackType
 from typing import Self
 
@@ -135,7 +135,7 @@ class Ledger:
 
     @contextmanager
     def turn(
-        self, request: ChargeRequest, wait: Callable[[float], object] = time.sleep
+        self, request: ChargeRequest, wait: Callable[[float], object] = sleep
     ) -> Iterator[None]:
         """One caller at a time for a key, of all programs on this machine: the next one finds what
         the first has stored. It ends with its process, so a dead charge is waited for by nobody.

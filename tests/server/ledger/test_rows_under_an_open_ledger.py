@@ -36,6 +36,7 @@ ADDED = {
     "grants": f"({OPENED}, 'plays', 'eve', 9, 9, '1/9', '0/1', '0/1')",
     "revocations": f"({CHARGED}, 'plays', 'ann')",
     "charges": f"({OPENED}, 'plays', '1', '', 'x', zeroblob(32), 'basic', '1/1', NULL, NULL)",
+    "sources": f"({OPENED}, zeroblob(32), zeroblob(32), zeroblob(32))",
     "fulfilments": f"({GRANTED}, {ASKED}, zeroblob(1), 1)",
     "repairs": f"({CHARGED}, 'restored', 0, 0, zeroblob(32))",
     "carried": f"({CHARGED}, 'plays', {NOTHING})",

@@ -40,7 +40,7 @@ def way() -> str:
     return "columns"
 
 
-@pytest.mark.parametrize("command", [["train"], ["evaluate"], ["evaluate", "--dear"]])
+@pytest.mark.parametrize("command", [["train"], ["evaluate"]])
 def test_a_command_that_is_stopped_leaves_no_folder(tmp_path: Path, command: list[str]) -> None:
     """Planted bug: SIGTERM ends the process at once."""
     path, folders = tmp_path / "ratings.parquet", tmp_path / "folders"
