@@ -30,6 +30,12 @@ _SECOND_SPACE = (
 )
 
 
+_NO_HOME = (
+    "without --place a question is from home, and no place is called so; `askew place list` lists "
+    "yours, and `askew place add` adds one"
+)
+
+
 @click.command()
 @click.argument("collection", required=False)
 @click.option("--place", "name", help="A named place.  [default: home]")
@@ -112,7 +118,10 @@ def near(
     if unnamed:
         spot = true = options.typed_place(None, config.settings.region)
     else:
-        true = profile.read().place(name or "home").spot
+        document = profile.read()
+        if name is None and "home" not in document.places:
+            raise click.ClickException(_NO_HOME)
+        true = document.place(name or "home").spot
     _check_signal(true, given, named=not unnamed)
     options.note(f"asking {config.server} ...")
     found = options.run(

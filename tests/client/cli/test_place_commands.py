@@ -394,6 +394,7 @@ def test_swapped_degrees_have_a_hint(place: Place) -> None:
 def test_who_has_no_place_and_no_region_hears_what_to_do(askew: Askew, data: Path) -> None:
     found = askew("near", "places", "--data", data)
     assert (found.code, found.out) == (1, "")
+    assert "without --place a question is from home" in found.err
     assert "`askew place add` adds one" in found.err
     found = askew("place", "add", "home", "--data", data, stdin=HOME)
     assert "region must be set first (--region, ASKEW_REGION or the file)" in found.err
