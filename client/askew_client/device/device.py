@@ -68,15 +68,16 @@ class Companion(QuestionDesk):
 
         Stays on the device: the catalog is fetched whole. No text finds the first titles.
         """
-        document = self._profile.read()
-        search = self._with_met(self._connected(), document.met).search
-        return Matches(search.titles, search.places(text, limit), document)
+        with self._network.guard.private():
+            document = self._profile.read()
+            search = self._with_met(self._connected(), document.met).search
+            return Matches(search.titles, search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
         """The private profile, a bar for each number; empty when nothing of it is rated."""
-        model = self._connected()
-        exchange = self._exchange_of(model, self._profile.read(), self._settings)
-        return present.bars_of(exchange, model.ends) if exchange.ratings else ()
+        with self._network.guard.private():
+            model, exchange = self._connected(), self._exchange()
+            return present.bars_of(exchange, model.ends) if exchange.ratings else ()
 
     def shared_titles(self) -> tuple[Title, ...]:
         """What anybody is shown, for nothing: k titles of the connected catalog, best first."""
@@ -91,11 +92,12 @@ class Companion(QuestionDesk):
         """
         from askew_client.device import what_if  # what plays a server is loaded when it plays
 
-        exchange = self._exchange()
-        if not exchange.ratings:
-            raise ProfileError("there are no ratings yet: rate at least one title")
-        settings = replace(self._settings, epsilon=epsilon, k=k)
-        return what_if.forecast_of(exchange, settings, draws, self._bits)
+        with self._network.guard.private():
+            exchange = self._exchange()
+            if not exchange.ratings:
+                raise ProfileError("there are no ratings yet: rate at least one title")
+            settings = replace(self._settings, epsilon=epsilon, k=k)
+            return what_if.forecast_of(exchange, settings, draws, self._bits)
 
     def noise(self, epsilon: Fraction, k: int) -> NoisePicture:
         """The noise density and the k offsets, to be drawn. Public; needs a connection.

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -23,6 +24,7 @@ from askew.errors import (
     NotFound,
     ParameterError,
     QuoteVoid,
+    ShelfError,
     WireError,
     maybe,
 )
@@ -33,20 +35,22 @@ from askew.ranking import Slate
 from askew_client.asking import Question, ask
 from askew_client.device.quoting import IN_PROCESS, Quotes, covered
 from askew_client.ledger.store import SignalStore
+from askew_client.places.again import by_other_wishes
 from askew_client.places.asker import Errand, NearAsker
 from askew_client.places.desk import PlaceDesk
 from askew_client.places.errands import asker_on
 from askew_client.places.pick import Judged, judged, missing, stars
 from askew_client.places.wishes import NO_WISHES, Wishes
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.named_place import Spot
+from askew_client.profile.named_place import NamedPlace, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level, slot_of
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.near import NearAnswer, NearResult
 from askew_client.views.place_forecast import PlaceForecast
 from askew_client.views.problems import Setback, setback_of
-from askew_client.views.quote import Price, Quote, Terms
+from askew_client.views.quote import Quote, Terms
+from askew_client.views.rated import Rated
 from askew_client.views.ways import TakenWay
 
 _FRESH = "one signal is drawn and charged for this question"
@@ -86,7 +90,6 @@ class Nearby(PlaceDesk):
         self._network, self._library, self._now = network, library, now
         self._quotes = Quotes(server)
         self._card: MetricCard | None = None
-        self._unnamed: tuple[Spot, str] | None = None  # charged, and not answered yet
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on: of positions that are yet to be drawn."""
@@ -146,17 +149,17 @@ class Nearby(PlaceDesk):
                 card = self._card or await self._fetch(shown)
                 asker = _on(card, collection, errand, self._settings)
                 terms = self._terms(card, asker, place)
-                prepare = partial(self._prepare, card, asker, terms.slot, covered(terms, shown))
-                prepared = await asyncio.to_thread(prepare, second_space=second_space)
-                if not isinstance(place, str):
-                    self._unnamed = place, prepared.asker.handle
+                check = covered(terms, shown)
+                draw = partial(ask, asker, terms.slot, self._signals, self._bits, check=check)
+                draw = partial(draw, second_space=second_space)
+                prepare = partial(self._prepare, card, asker, place, terms.slot, draw)
+                prepared = await asyncio.to_thread(prepare)
                 reply = await self._network.retrieve(prepared.request)
-                answer = await asyncio.to_thread(self._open, prepared, reply, document, wishes)
-                self._unnamed = None
-                return answer
+                return await asyncio.to_thread(self._open, prepared, reply, document, wishes)
         except WireError as error:
             self._card = None  # the next question fetches the card first: it may be another
-            await self._library.forget_metric_card()
+            with suppress(ShelfError):  # it is tried again when that question is refused
+                await self._library.forget_metric_card()
             return setback_of(error)
         except AskewError as error:
             return setback_of(error)
@@ -170,19 +173,34 @@ class Nearby(PlaceDesk):
 
         settings = replace(self._settings, level=level)
         law, region = settings.map_noise, settings.plane
-        return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
+        with self._network.guard.private():
+            return place_forecast(true, region, law, k, draws=draws, bits=self._bits)
+
+    def by_other_wishes(
+        self, answer: NearAnswer, wishes: Wishes, ratings: Sequence[Rated]
+    ) -> NearAnswer:
+        """An answer of this server ranked anew, on the device: nothing is sent, and wishes may
+        change as often as the person likes. Raises ParameterError before `connect`.
+        """
+        if self._card is None:
+            raise ParameterError("connection", None, "made first, by a question")
+        attributes = self._card.collection(answer.collection).attributes
+        with self._network.guard.private():
+            return by_other_wishes(answer, attributes, wishes, ratings, self._now())
 
     async def _fetch(self, shown: Terms | None = None) -> MetricCard:
         if shown is not None:  # nothing is fetched between showing and asking
             raise QuoteVoid("what the server says of itself must be fetched anew")
-        self._card = await self._library.metric_card(self._today())
-        self._network.worked_in_public()
+        with self._network.public_work():
+            self._card = await self._library.metric_card(self._today())
         return self._card
 
     def errand(self, place: str | Spot, handle: str = "") -> Errand:
         """As a desk does; where a charge for this very spot was not answered, by that signal."""
-        if not handle and self._unnamed is not None and self._unnamed[0] == place:
-            handle = self._unnamed[1]
+        if not handle and not isinstance(place, str):
+            waiting = self._profile.read().unanswered
+            if waiting is not None and waiting.spot == place:
+                handle = waiting.handle
         return super().errand(place, handle)
 
     def _terms(self, card: MetricCard, asker: NearAsker, place: str | Spot) -> Terms:
@@ -203,19 +221,36 @@ class Nearby(PlaceDesk):
         self,
         card: MetricCard,
         asker: NearAsker,
+        place: str | Spot,
         slot: str,
-        check: Callable[[Price], None] | None,
-        *,
-        second_space: bool,
+        draw: Callable[[], Question],
     ) -> Prepared:
         """All that is private of a question before its connection: charge and draw the signal,
         encode the request.
         """
-        draw = partial(ask, asker, slot, self._signals, self._bits)
         with self._network.guard.private():
-            question = draw(second_space=second_space, check=check)
+            question = draw() if isinstance(place, str) else self._awaited(asker, place, draw)
         request = self._network.encoded(question.query)
         return Prepared(card, asker, question, slot, request)
+
+    def _awaited(self, asker: NearAsker, spot: Spot, draw: Callable[[], Question]) -> Question:
+        """A signal of a spot without a name, which is kept until it is answered: what is charged
+        and does not arrive is sent the next time that the person asks from there.
+        """
+        drawn: list[Question] = []
+
+        def charged(document: ProfileDocument) -> ProfileDocument:
+            drawn.append(draw())
+            return replace(document, unanswered=NamedPlace(asker.handle, spot))
+
+        self._profile.change(charged)
+        return drawn[0]
+
+    def _answered(self, handle: str) -> None:
+        """Keep a spot without a name no longer."""
+        waiting = self._profile.read().unanswered
+        if waiting is not None and waiting.handle == handle:
+            self._profile.change(lambda document: replace(document, unanswered=None))
 
     def _open(
         self, prepared: Prepared, reply: bytes, document: ProfileDocument, wishes: Wishes
@@ -226,7 +261,9 @@ class Nearby(PlaceDesk):
         """
         slate = self._network.decoded(reply, prepared.question.query, prepared.card)
         with self._network.guard.private():
-            return self._answer(prepared, slate, document, wishes)
+            answer = self._answer(prepared, slate, document, wishes)
+            self._answered(prepared.asker.handle)
+            return answer
 
     def _answer(
         self, prepared: Prepared, slate: Slate, document: ProfileDocument, wishes: Wishes

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from askew.errors import AskewError, ParameterError, QuoteVoid, StaleSpace
+from askew.errors import AskewError, ParameterError, QuoteVoid, ShelfError, StaleSpace
 from askew.randomness import RandomBits
 from askew.ranking import Slate
 from askew_client.device import present
@@ -148,7 +149,8 @@ class QuestionDesk(ProfileDesk):
         except StaleSpace as error:
             model, self._model = self._model, None
             if model is not None:  # the next question is a first contact
-                await self._library.forget(model.edition)
+                with suppress(ShelfError):  # it is tried again when that question is refused
+                    await self._library.forget(model.edition)
             return setback_of(error)
         except AskewError as error:
             return setback_of(error)
@@ -251,9 +253,9 @@ class QuestionDesk(ProfileDesk):
         return self._model
 
     async def _fetch(self) -> Model:
-        self._model = Model.of(await self._library.holding(self._today()))
-        self._know(self._model)
-        self._network.worked_in_public()
+        with self._network.public_work():
+            self._model = Model.of(await self._library.holding(self._today()))
+            self._know(self._model)
         return self._model
 
     def _quote(self, model: Model) -> Quote:

@@ -134,13 +134,16 @@ class Shelf:
             raise self._unusable(error) from None
 
     def tidy(self, *kept: Version) -> None:
-        """Remove every body and draft but those of these holdings."""
+        """Remove every body and draft but those of these holdings. Raises ShelfError."""
         names = {each.head.digest.hex() for each in kept}
-        for path in self.directory.iterdir():
-            digest, _, ending = path.name.partition(".")
-            ours = re.fullmatch("[0-9a-f]{64}", digest) and ending in {"", "part"}
-            if ours and digest not in names:
-                path.unlink(missing_ok=True)
+        try:
+            for path in self.directory.iterdir():
+                digest, _, ending = path.name.partition(".")
+                ours = re.fullmatch("[0-9a-f]{64}", digest) and ending in {"", "part"}
+                if ours and digest not in names:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from None
 
     @asynccontextmanager
     async def locked(self, patience: float) -> AsyncIterator[None]:

@@ -25,7 +25,7 @@ Liking = float | None  # None is a like without a number
 # What an edit makes of a title: nothing at all, or one liking.
 State = tuple[()] | tuple[Liking]
 
-MAX_RATINGS = 200_000
+MAX_RATINGS = 100_000
 _MAX_EDITS = 200
 _MAX_ANSWERS = 200
 
@@ -33,7 +33,8 @@ _MAX_ANSWERS = 200
 @dataclass(frozen=True)
 class ProfileDocument:
     """One person's profile. edits hold, for each title, its state before the edit; places are by
-    the name that the person gave them; met are items that answers brought.
+    the name that the person gave them; met are items that answers brought. unanswered: a spot
+    without a name whose signal is charged, until a question with it is answered.
     """
 
     ratings: Mapping[str, Liking] = field(default_factory=dict, repr=False)
@@ -41,18 +42,23 @@ class ProfileDocument:
     answers: tuple[PastAnswer, ...] = field(default=(), repr=False)
     places: Mapping[str, NamedPlace] = field(default_factory=dict, repr=False)
     met: Met = field(default_factory=Met, repr=False)
+    unanswered: NamedPlace | None = field(default=None, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
         """The profile after one edit. Raises ProfileError for what is no title or no rating."""
         for label, state in changes.items():
             _check(label, state)
-        before = {label: _state(self.ratings, label) for label in changes}
-        if before == dict(changes):
+        before = {
+            label: old
+            for label, state in changes.items()
+            if (old := _state(self.ratings, label)) != state
+        }
+        if not before:
             return self
         ratings = _after(self.ratings, changes)
         if len(ratings) > MAX_RATINGS:
             raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
-        return replace(self, ratings=ratings, edits=(*self.edits, before)[-_MAX_EDITS:])
+        return replace(self, ratings=ratings, edits=_latest((*self.edits, before)))
 
     def undone(self) -> tuple[ProfileDocument, int]:
         """The profile before its last edit, and how many titles that edit changed."""
@@ -85,7 +91,7 @@ class ProfileDocument:
     def without_answers(self) -> ProfileDocument:
         """The same ratings, and no past: of what answers brought, what is rated."""
         met = self.met.only(lambda label: title_key(label) in self.rated)
-        return replace(self, answers=(), met=met)
+        return replace(self, answers=(), met=met, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
         """The profile with one more place. Raises PlaceError for a name that is taken or none."""
@@ -137,6 +143,7 @@ class ProfileDocument:
             "answers": answers,
             "places": places,
             "met": self.met.to_json(),
+            "unanswered": self.unanswered and self.unanswered.to_json(),
         }
         return json.dumps(value, ensure_ascii=False, default=dict).encode()
 
@@ -153,10 +160,24 @@ class ProfileDocument:
                 for when, slot, labels, picked in value["answers"]
             )
             places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
-            met = Met.from_json(value["met"])
+            met, waiting = Met.from_json(value["met"]), value["unanswered"]
+            unanswered = None if waiting is None else NamedPlace.from_json(waiting)
         except (AskewError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise ProfileError("the stored profile is damaged") from None
-        return cls(value["ratings"], edits, answers, places, met)
+        return cls(value["ratings"], edits, answers, places, met, unanswered)
+
+
+def _latest(edits: Sequence[Mapping[str, State]]) -> tuple[Mapping[str, State], ...]:
+    """The last edits that can be undone: some number, and of them as many as change no more titles
+    than a profile holds, so that what is read before each question is bounded.
+    """
+    kept, titles = 0, 0
+    for edit in reversed(edits[-_MAX_EDITS:]):
+        titles += len(edit)
+        if kept and titles > MAX_RATINGS:
+            break
+        kept += 1
+    return tuple(edits[len(edits) - kept :])
 
 
 def _check(label: str, state: State) -> None:

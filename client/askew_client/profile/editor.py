@@ -38,17 +38,19 @@ class ProfileDesk:
 
     def ratings(self) -> tuple[Rated, ...]:
         """Everything that the person rated or liked, newest first."""
-        document = self._profile.read()
-        self._recall(document)
-        return tuple(
-            Rated(label, liking, self._has(label))
-            for label, liking in reversed([*document.ratings.items()])
-        )
+        with self._profile.guard.private():
+            document = self._profile.read()
+            self._recall(document)
+            return tuple(
+                Rated(label, liking, self._has(label))
+                for label, liking in reversed([*document.ratings.items()])
+            )
 
     def knows(self, label: str) -> bool:
         """Whether an item that is held or was met has a title; before a connection, all do."""
-        self._recall(self._profile.read())
-        return self._has(label)
+        with self._profile.guard.private():
+            self._recall(self._profile.read())
+            return self._has(label)
 
     def unmatched(self) -> tuple[Rated, ...]:
         """What is rated and of no item that is held or was met, newest first."""

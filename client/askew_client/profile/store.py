@@ -43,13 +43,13 @@ class ProfileStore:
         self._key = NO_KEY
         self._last: tuple[Sealed, ProfileDocument] | None = None  # as it was read, and what it says
         self._file = PrivateDatabase(path, "profile", 0x41736B70, 2, _SCHEMA, ProfileError)
-        self._guard = Guard()
+        self.guard = Guard()
 
     def apart_from(self, guard: Guard) -> None:
         """Be neither read nor written while a connection of this device is open: methods raise
         ConnectionOpen then.
         """
-        self._guard = guard
+        self.guard = guard
 
     @property
     def lock(self) -> Lock:
@@ -65,17 +65,18 @@ class ProfileStore:
 
     def unlock(self, passphrase: str) -> None:
         """Open a profile that is encrypted with a passphrase. Raises VaultError."""
-        sealed = self._sealed()
-        if sealed is not None and sealed.lock == "passphrase":
-            key = encryption.passphrase_key(passphrase, sealed.salt)
-            key.open(sealed)
-            self._key = key
+        with self.guard.private():
+            sealed = self._sealed()
+            if sealed is not None and sealed.lock == "passphrase":
+                key = encryption.passphrase_key(passphrase, sealed.salt)
+                key.open(sealed)
+                self._key = key
 
     def read(self) -> ProfileDocument:
         """The profile; an empty one where there is no file. The same object while it is the same:
         it is read with every key press.
         """
-        with self._guard.private():
+        with self.guard.private():
             sealed, last = self._sealed(), self._last
             if last is not None and last[0] != sealed:
                 last = self._last = None  # before what may fail: another program may have locked it
@@ -88,12 +89,15 @@ class ProfileStore:
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
         """Replace the profile by what `edit` makes of it, in one transaction."""
-        with self._guard.private(), self._file.transaction() as database:
-            sealed = _find(database)
+        with self.guard.private(), self._file.transaction() as database:
+            sealed, last = _find(database), self._last
+            self._last = None  # what was forgotten is not kept here
             key = NO_KEY if sealed is None else self._key_of(sealed)
-            document = edit(_document(sealed, key))
-            _put(database, key.seal(document.to_bytes(), self._bits))
-        self._last = None  # what was forgotten is not kept here
+            before = _document(sealed, key) if last is None or last[0] != sealed else last[1]
+            document = edit(before)
+            after = key.seal(document.to_bytes(), self._bits)
+            _put(database, after)
+        self._last = after, document
         return document
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
@@ -101,23 +105,26 @@ class ProfileStore:
 
         Raises ProfileError while another program reads the file, which then may still hold it.
         """
-        self.check_erasable()
-        self.change(edit)
-        self._file.purge()
+        with self.guard.private():
+            self.check_erasable()
+            self.change(edit)
+            self._file.purge()
 
     def encrypt(self, passphrase: str | None) -> None:
         """Encrypt with a passphrase, or with a key in the system's keyring for None.
 
         Raises ProfileError while another program reads the file, which may still hold plain text.
         """
-        if passphrase is None:
-            self._seal_with(encryption.new_keyring_key(self._bits))
-        else:
-            self._seal_with(encryption.new_passphrase_key(passphrase, self._bits))
+        with self.guard.private():
+            if passphrase is None:
+                self._seal_with(encryption.new_keyring_key(self._bits))
+            else:
+                self._seal_with(encryption.new_passphrase_key(passphrase, self._bits))
 
     def decrypt(self) -> None:
         """Keep the profile in the clear again; it must be open."""
-        self._seal_with(NO_KEY)
+        with self.guard.private():
+            self._seal_with(NO_KEY)
 
     def wipe(self) -> None:
         """Overwrite, empty and remove the file, locked or not, and forget its key.
@@ -126,6 +133,10 @@ class ProfileStore:
         or a backup made of them are out of its reach. Raises ProfileError while another program
         reads the file, which then stays.
         """
+        with self.guard.private():
+            self._wipe()
+
+    def _wipe(self) -> None:
         sealed = self._sealed()
         self._last = None
         if self.path.exists():
@@ -159,6 +170,10 @@ class ProfileStore:
         self._file.check_unread()
 
     def _sealed(self) -> Sealed | None:
+        with self.guard.private():
+            return self._found()
+
+    def _found(self) -> Sealed | None:
         try:
             if not self.path.exists():
                 return None
@@ -186,7 +201,7 @@ class PassingProfile(ProfileStore):
 
     def __init__(self, document: ProfileDocument | None = None) -> None:
         self._document = document or ProfileDocument()
-        self._guard = Guard()
+        self.guard = Guard()
 
     @property
     def lock(self) -> Lock:
@@ -203,12 +218,12 @@ class PassingProfile(ProfileStore):
 
     def read(self) -> ProfileDocument:
         """The profile."""
-        with self._guard.private():
+        with self.guard.private():
             return self._document
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
         """Replace the profile."""
-        with self._guard.private():
+        with self.guard.private():
             self._document = edit(self._document)
         return self._document
 
@@ -228,7 +243,8 @@ class PassingProfile(ProfileStore):
 
     def wipe(self) -> None:
         """Forget it."""
-        self._document = ProfileDocument()
+        with self.guard.private():
+            self._document = ProfileDocument()
 
 
 def _find(database: sqlite3.Connection) -> Sealed | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -72,9 +72,9 @@ class Network(Protocol):
     def turn(self) -> AbstractAsyncContextManager[None]:
         """All of one question, alone. Its moment is fixed here, before anything private."""
 
-    def worked_in_public(self) -> None:
-        """What was done since the last connection took as long for everybody: a moment is fixed
-        anew, at least an interval from now.
+    def public_work(self) -> AbstractContextManager[None]:
+        """Work that takes as long for everybody, perhaps with a connection: the next moment is put
+        off for as long as it takes after that, by whole intervals.
         """
 
     async def quiet(self) -> None:

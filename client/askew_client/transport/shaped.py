@@ -9,8 +9,13 @@ later, by their own doing, asks a whole number of intervals later.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from math import ceil
 from types import TracebackType
 from typing import Any, Self
@@ -43,6 +48,7 @@ class ShapedTransport:
         self._make, self._interval, self._files = network, interval, files
         self._network: Transport | None = None
         self._moment: float | None = None  # of the next connection; None before the first
+        self._ended = 0.0  # the last one
         self._alone, self._closed = asyncio.Lock(), asyncio.Event()
         self._closed.set()
         self.guard = Guard()
@@ -68,14 +74,22 @@ class ShapedTransport:
         """All of one question, alone. Its moment is fixed here, before anything private."""
         async with self._alone:
             if self._moment is not None and self._now() > self._moment:
-                self.worked_in_public()
+                self._put_off(self._now() + (self._interval or 0.0) - self._moment)
             yield
 
-    def worked_in_public(self) -> None:
-        """The next moment is the first, by whole intervals, that is at least one from now."""
+    @contextmanager
+    def public_work(self) -> Iterator[None]:
+        """Work on what a server said, the same for everybody, perhaps with a connection: for as
+        long as it takes after that, the next moment is put off, by whole intervals. What was done
+        before it, which may be private, does not count.
+        """
+        began = self._now()
+        yield
+        self._put_off(self._now() - max(began, self._ended))
+
+    def _put_off(self, seconds: float) -> None:
         if self._moment is not None and self._interval is not None:
-            late = ceil((self._now() + self._interval - self._moment) / self._interval)
-            self._moment += max(0, late) * self._interval
+            self._moment += ceil(seconds / self._interval) * self._interval
 
     async def quiet(self) -> None:
         """Wait until no connection is open."""
@@ -118,8 +132,9 @@ class ShapedTransport:
     def _hung_up(self) -> None:
         """Fix the next moment, before the reply is opened."""
         self._closed.set()
+        self._ended = self._now()
         if self._interval is not None:
-            self._moment = self._now() + self._interval
+            self._moment = self._ended + self._interval
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -6,7 +6,6 @@ What is heavy to import is imported where it is used: the screen stands before t
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -152,14 +151,7 @@ def ranked(_: Companion, answer: NearAnswer) -> Ranked:
 
 def ranked_again(device: Companion, answer: NearAnswer, wishes: Wishes) -> Ranked:
     """The same answer by other wishes: nothing is sent. Raises AskewError."""
-    from askew_client.places.again import by_other_wishes
-
-    card = device.nearby.card
-    if card is None:
-        raise ParameterError("connection", None, "made first, by a question")
-    attributes = card.collection(answer.collection).attributes
-    now = datetime.datetime.now()  # opening hours are local
-    return ranked(device, by_other_wishes(answer, attributes, wishes, device.ratings(), now))
+    return ranked(device, device.nearby.by_other_wishes(answer, wishes, device.ratings()))
 
 
 def _probes(glow: PlaceGlow, k: int) -> tuple[Position, ...]:

@@ -114,7 +114,8 @@ def test_a_profile_that_is_the_same_is_read_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: every rating read anew with every key press."""
-    store, read = rated(path), ProfileDocument.from_bytes
+    rated(path)
+    store, read = opened(path), ProfileDocument.from_bytes
     texts: list[bytes] = []
 
     def counted(data: bytes) -> ProfileDocument:
@@ -123,7 +124,10 @@ def test_a_profile_that_is_the_same_is_read_once(
 
     monkeypatch.setattr(ProfileDocument, "from_bytes", counted)
     assert store.read() is store.read()
+    changed = store.change(lambda document: document.edited({"B": (2.0,)}))
+    assert store.read() is changed
     assert len(texts) == 1
+    assert opened(path).read() == changed
 
 
 def test_what_another_program_wrote_is_read(path: Path) -> None:
@@ -161,7 +165,7 @@ def test_what_was_read_is_not_kept_in_memory(
     store = rated(path)
     assert CANARY in store.read().ratings
     act(store)
-    assert store._last is None
+    assert store._last is None or store._last[1] == ProfileDocument()
 
 
 def test_who_lost_the_key_reads_nothing_of_what_was_read(path: Path) -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,32 +18,48 @@ from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
 
 from askew.editions import edition_of
-from askew.errors import ConnectionOpen, Malformed, NotReady, Unreachable
+from askew.errors import (
+    BudgetExceeded,
+    ConnectionOpen,
+    Malformed,
+    NotReady,
+    ShelfError,
+    StaleSpace,
+    Unreachable,
+)
 from askew.metric.map_space import MapSpace
 from askew.metric.position import Position
 from askew.randomness import SystemBits
 from askew_client import exchange as exchanging
 from askew_client.device import nearby as near
-from askew_client.device import present
+from askew_client.device import present, what_if
 from askew_client.device.device import Companion
 from askew_client.device.nearby import Nearby
+from askew_client.forecast import place_forecast
 from askew_client.held.shelf import Shelf
 from askew_client.held.source import date_of
 from askew_client.ledger.store import SignalStore
+from askew_client.places.wishes import NO_WISHES
+from askew_client.profile import encryption
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
+from askew_client.profile.title_search import TitleSearch
+from askew_client.settings.ranges import Caps
 from askew_client.settings.settings import ClientSettings
+from askew_client.storage.private_database import PrivateDatabase
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.near import NearAnswer
+from askew_client.views.near import NearAnswer, PlaceCost
 from askew_client.views.problems import Setback
+from askew_client.views.quote import Quote
 from askew_client.views.values import Answer
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
 INTERVAL = 0.5
+PASSPHRASE = "correct horse battery staple"
 TODAY = datetime.date(2026, 11, 23)
 SETTINGS = ClientSettings(
     way="signal", k=4, region="DE", near_k=5, max_diameter=32.0, max_one_rating=32.0
@@ -191,6 +209,26 @@ def test_how_long_a_catalog_takes_to_read_is_public_and_the_ratings_add_nothing(
     assert line.gaps() == [whole * INTERVAL]
 
 
+@pytest.mark.parametrize("private", [0.0, 0.001, 0.2])
+def test_what_another_program_fetched_is_read_and_the_profile_before_it_adds_nothing(  # noqa: PLR0917
+    pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow, private: float
+) -> None:
+    """Planted bug: a moment that counts from the end of reading both, of which a server tunes one
+    to end just before an interval does.
+    """
+    slow(present, "connection_of", INTERVAL)
+    device = companion(pair, line, tmp_path)
+
+    async def play() -> None:
+        assert isinstance(await device.ask(), Answer)
+        device._model = None
+        slow(PassingProfile, "read", private)
+        assert isinstance(await device.ask(), Answer)
+
+    in_virtual_time(play, clock)
+    assert line.gaps() == [2 * INTERVAL] * 2
+
+
 def test_what_is_not_ready_by_its_moment_is_not_sent_and_the_next_that_is(
     pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow
 ) -> None:
@@ -299,6 +337,13 @@ def private_acts(device: Companion) -> dict[str, Callable[[], object]]:
         "read the profile": device.ratings,
         "change it": lambda: device.rate("Film 3 (1963)", 5),
         "look at bars": device.bars,
+        "look whether it is locked": lambda: device.locked,
+        "look how": lambda: device.lock,
+        "unlock it": lambda: device.unlock(PASSPHRASE),
+        "encrypt it": lambda: device.encrypt(PASSPHRASE),
+        "decrypt it": device.decrypt,
+        "forget a title": lambda: device.forget(["Film 3 (1963)"]),
+        "forget it": device.wipe,
         "search": lambda: device.search("film"),
         "match and encode": lambda: model.exchange(ProfileDocument(), SETTINGS, guard),
         "draw": lambda: exchange.perturb(SystemBits()),
@@ -311,7 +356,7 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
     pair: Pair, line: Line, tmp_path: Path
 ) -> None:
     """Planted bugs, one a row: a guard that is not asked."""
-    device = companion(pair, line, tmp_path)
+    device = companion(pair, line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
     refused: list[str] = []
 
     async def play() -> None:
@@ -331,7 +376,66 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
             act()
 
     in_virtual_time(play)
-    assert len(refused) == 8
+    assert len(refused) == 15
+
+
+def test_no_connection_begins_beside_private_work(
+    pair: Pair, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bugs, one a row: a guard that is asked for the profile and left before the work."""
+    device = companion(pair, line, tmp_path, ProfileStore(tmp_path / "profile", SystemBits()))
+
+    async def play() -> None:
+        await device.ask()
+
+    in_virtual_time(play)
+    device.rate("Film 3 (1963)", 5)
+    device.encrypt(PASSPHRASE)
+    listing = answer_near()
+    device.nearby._card = made_card(MapSpace(GERMANY))
+    kept: list[str] = []
+
+    def watched(where: object, name: str, act: Callable[[], object]) -> None:
+        real = getattr(where, name)
+
+        def watching(*arguments: Any, **options: Any) -> Any:
+            with pytest.raises(NotReady), device._network.guard.connection():
+                pass
+            kept.append(name)
+            return real(*arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, watching)
+            act()
+
+    watched(encryption, "passphrase_key", lambda: device.unlock(PASSPHRASE))
+    watched(encryption, "new_passphrase_key", lambda: device.encrypt(PASSPHRASE))
+    watched(present, "bars_of", device.bars)
+    watched(TitleSearch, "places", lambda: device.search("film"))
+    watched(what_if, "forecast_of", lambda: device.forecast(Fraction(1), 4, 1))
+    forecast = partial(device.nearby.forecast, BERLIN, "town", 5, 1)
+    watched(place_forecast, "place_forecast", forecast)
+    again = partial(device.nearby.by_other_wishes, listing, NO_WISHES, ())
+    watched(near, "by_other_wishes", again)
+    watched(PrivateDatabase, "purge", lambda: device.forget(["Film 3 (1963)"]))
+    watched(PrivateDatabase, "purge", device.wipe)
+    assert len(kept) == 9
+
+
+def answer_near() -> NearAnswer:
+    cost = PlaceCost.of(SETTINGS.map_noise, Fraction(0), Fraction(0), fresh=False)
+    here = BERLIN.latitude, BERLIN.longitude
+    return NearAnswer(
+        collection="places",
+        source="",
+        simulated=True,
+        k=5,
+        results=(),
+        none_passes=True,
+        sent=here,
+        true=here,
+        cost=cost,
+    )
 
 
 def test_a_question_does_nothing_private_between_connect_and_close(
@@ -382,14 +486,16 @@ def test_private_work_under_way_keeps_a_connection_from_beginning(line: Line) ->
     in_virtual_time(play)
 
 
-def nearby(server: NearServer, line: Line, directory: Path) -> Nearby:
+def nearby(
+    server: NearServer, line: Line, directory: Path, profile: ProfileStore | None = None
+) -> Nearby:
     network = shaped(line)
     library = KeptLibrary.on(Shelf(directory / "held"), network.source, 10**6, network)
     return Nearby(
         network,
         SETTINGS,
         library=library,
-        profile=PassingProfile(),
+        profile=profile or PassingProfile(),
         signals=SignalStore(directory / "signals.sqlite", SETTINGS.caps),
         bits=SystemBits(),
         today=lambda: TODAY,
@@ -451,27 +557,99 @@ def test_a_card_that_does_not_fit_the_answers_is_forgotten_and_not_asked_for_by_
     assert line.requests[0] == line.requests[1]
 
 
+def told_by(files: Sequence[Path]) -> list[Path]:
+    """Those that have Berlin's latitude."""
+    return [
+        each
+        for each in files
+        if each.exists() and str(BERLIN.latitude).encode() in each.read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("other_program", [False, True])
 def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_time(
-    places: NearServer, tmp_path: Path
+    places: NearServer, tmp_path: Path, other_program: bool
 ) -> None:
-    """Planted bug: a fresh signal and a charge for every try."""
-    line = Line(places)
+    """Planted bugs: a fresh signal and a charge for every try; for the first try of each program;
+    a spot without a name that is kept when it is answered.
+    """
+    line, profile = Line(places), ProfileStore(tmp_path / "profile", SystemBits())
+    files = [tmp_path / f"profile{ending}" for ending in ("", "-wal", "-shm")]
 
     def fails() -> None:
         raise Unreachable("gone")
 
     async def play() -> None:
-        device = nearby(places, line, tmp_path)
+        device = nearby(places, line, tmp_path, profile)
         await device.connect()
         line.meanwhile = fails
         for _ in range(2):
             assert isinstance(await device.near("places", BERLIN), Setback)
         line.meanwhile = lambda: None
+        assert profile.read().unanswered is not None
+        assert told_by(files) != []
+        if other_program:
+            device = nearby(places, line, tmp_path, ProfileStore(profile.path, SystemBits()))
+        quote = await device.quote("places", BERLIN)
+        assert isinstance(quote, Quote)
+        assert not quote.fresh
         assert isinstance(await device.near("places", BERLIN), NearAnswer)
         assert len(device._signals.charges()) == 1
+        assert profile.read().unanswered is None
+        assert told_by(files) == []
         assert isinstance(await device.near("places", BERLIN), NearAnswer)
         assert len(device._signals.charges()) == 2
 
     in_virtual_time(play)
     assert len(set(line.requests)) == 2
     assert line.requests[0] == line.requests[2]
+
+
+def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
+    places: NearServer, tmp_path: Path
+) -> None:
+    """Planted bug: the new spot is kept before it is charged."""
+    line, profile = Line(places), PassingProfile()
+    line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
+
+    async def play() -> None:
+        device = nearby(places, line, tmp_path, profile)
+        assert isinstance(await device.near("places", BERLIN), Setback)
+        kept = profile.read().unanswered
+        device._signals = device._signals.with_caps(Caps(Fraction(1), places_lifetime=Fraction(0)))
+        refused = await device.near("places", Position(48.1, 11.6))
+        assert isinstance(refused, Setback)
+        assert isinstance(refused.error, BudgetExceeded)
+        assert profile.read().unanswered == kept is not None
+
+    in_virtual_time(play)
+
+
+def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_forgotten(
+    pair: Pair, line: Line, places: NearServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: an error of the shelf that ends the program in place of the setback."""
+
+    async def busy(*_: object) -> None:
+        raise ShelfError("another program is fetching what this device holds; wait")
+
+    monkeypatch.setattr(KeptLibrary, "forget", busy)
+    monkeypatch.setattr(KeptLibrary, "forget_metric_card", busy)
+
+    async def play() -> None:
+        device = companion(pair, line, tmp_path)
+        await device.ask()
+        line.spoil = lambda reply: reply.replace(
+            bytes.fromhex(pair.card.catalog_version), bytes(16)
+        )
+        for _ in range(2):
+            stale = await device.ask()
+            assert isinstance(stale, Setback)
+            assert isinstance(stale.error, StaleSpace)
+        map_line = Line(places)
+        map_line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
+        refused = await nearby(places, map_line, tmp_path / "map").near("places", BERLIN)
+        assert isinstance(refused, Setback)
+        assert isinstance(refused.error, Malformed)
+
+    in_virtual_time(play)
