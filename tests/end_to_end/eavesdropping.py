@@ -87,12 +87,17 @@ class Eavesdropper(Protocol):
 
 
 @contextmanager
-def serving(server: Eavesdropper) -> Iterator[str]:
-    """The server on a port of this machine; its address."""
+def serving(
+    server: Eavesdropper, credentials: grpc.ServerCredentials | None = None
+) -> Iterator[str]:
+    """The server on a port of this machine; its address. With credentials, over TLS."""
     running = grpc.server(ThreadPoolExecutor(2))
     handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", server.methods())
     running.add_generic_rpc_handlers((handler,))
-    port = running.add_insecure_port("127.0.0.1:0")
+    if credentials is None:
+        port = running.add_insecure_port("127.0.0.1:0")
+    else:
+        port = running.add_secure_port("127.0.0.1:0", credentials)
     running.start()
     try:
         yield f"127.0.0.1:{port}"

@@ -1,9 +1,10 @@
 """A person's device as a program: some questions near home in a row, and the end of the process.
 
-    recorded_device.py ADDRESS DIRECTORY PERSON QUESTIONS INTERVAL WORK
+    recorded_device.py ADDRESS DIRECTORY PERSON AUTHORITY QUESTIONS INTERVAL WORK
 
-PERSON is "plain", or "picky": with filters, wishes and ratings. WORK: seconds that the
-choice of the pick takes longer, of the picky one alone: planted, so that it can be heard if it is.
+PERSON is "plain", or "picky": with filters, wishes and ratings. AUTHORITY: as in the settings, ""
+for plain text. WORK: seconds that the choice of the pick takes longer, of the picky one alone:
+planted, so that it can be heard if it is.
 Prints the seconds at its end.
 """
 
@@ -29,7 +30,7 @@ PICKY = Wishes(
 )
 
 
-def main(address: str, directory: str, person: str, *numbers: str) -> None:
+def main(address: str, directory: str, person: str, authority: str, *numbers: str) -> None:
     questions, interval, work = int(numbers[0]), float(numbers[1]), float(numbers[2])
     wishes = PICKY if person == "picky" else NO_WISHES
     judged = vars(nearby)["judged"]
@@ -39,7 +40,7 @@ def main(address: str, directory: str, person: str, *numbers: str) -> None:
         return judged(*arguments)
 
     vars(nearby)["judged"] = slowly
-    settings = ClientSettings(region="DE", near_k=20, interval=interval)
+    settings = ClientSettings(region="DE", near_k=20, interval=interval, authority=authority)
     with BlockingClient(settings, server=address, directory=Path(directory)) as client:
         client.places.add("home", Position(52.52, 13.405))
         for title in [f"Item {i}" for i in range(60 if person == "picky" else 0)]:

@@ -2,8 +2,9 @@
 when each connection begins, what passes, and how and when the device ends it.
 
 Run as a program, `recorder.py PORT` forwards to that port of this machine. Its first line of output
-is its own port; each later one an event: connection, seconds, what, bytes. A server's end of a
-connection is not handed on: what is closed, the device closes.
+is its own port; each later one an event: connection, seconds, what, bytes; the first bytes of a
+device as "opens", in hexadecimal. A server's end of a connection is not handed on: what is closed,
+the device closes.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ def say(*words: object) -> None:
 
 
 def carry(number: int, what: str, source: socket.socket, sink: socket.socket) -> None:
-    how = "ends"
+    how, opened = "ends", what != "sends"
     try:
         while data := source.recv(1 << 20):
+            if not opened:
+                say(number, time.monotonic(), "opens", data.hex())
+                opened = True
             say(number, time.monotonic(), what, len(data))
             with suppress(OSError):
                 sink.sendall(data)

@@ -7,6 +7,7 @@ values of a reply that take a device longest.
 
 from __future__ import annotations
 
+import io
 import random
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+import grpc
 import pytest
 from end_to_end.eavesdropping import serving
 from end_to_end.eavesdropping_near import HostileMap
@@ -32,6 +34,7 @@ from askew.metric.map_space import MapSpace
 from askew.ranking import Slate
 from askew.wire import convert
 from askew_client.places.pick import judged
+from askew_server.cli.main import cli
 
 HERE = Path(__file__).parent
 PYTHON_PATH = str(HERE.parent)
@@ -50,13 +53,13 @@ class Connection:
 
 @contextmanager
 def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
-    """An address that leads to another, and what passed, once it is left."""
+    """A port that leads to an address, and what passed, once it is left."""
     program = [sys.executable, str(HERE / "recorder.py"), address.rpartition(":")[2]]
     lines: list[str] = []
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield f"127.0.0.1:{process.stdout.readline().strip()}", lines
+            yield process.stdout.readline().strip(), lines
         finally:
             process.terminate()
             lines.extend(process.stdout.read().splitlines())
@@ -64,7 +67,7 @@ def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
 
 def connections_of(lines: Sequence[str]) -> list[Connection]:
     """What passed, by connection."""
-    events = [line.split() for line in lines]
+    events = [event for line in lines if "opens" not in (event := line.split())]
     found = []
     for number in sorted({int(event[0]) for event in events}):
         own = [(float(at), what, int(size)) for n, at, what, size in events if int(n) == number]
@@ -86,14 +89,40 @@ def visit(
     work: float = 0.0,
 ) -> tuple[list[Connection], float]:
     """The connections of a person's device, and when its process ended."""
-    with serving(server) as address, recorder(address) as (there, lines):
+    lines, ended = recorded(
+        server, person, directory, questions=questions, interval=interval, work=work
+    )
+    return connections_of(lines), ended
+
+
+def recorded(
+    server: HostileMap,
+    person: str,
+    directory: Path,
+    *,
+    questions: int,
+    interval: float,
+    work: float = 0.0,
+    certificates: Path | None = None,
+) -> tuple[list[str], float]:
+    """What passed, line by line, and when the process of the device ended. certificates: a folder
+    of `askew-server certs` for localhost: TLS, by a name, since gRPC keeps sessions by names.
+    """
+    credentials, authority, host = None, "", "127.0.0.1"
+    if certificates is not None:
+        key, chain = ((certificates / name).read_bytes() for name in ("server.key", "server.pem"))
+        credentials = grpc.ssl_server_credentials([(key, chain)])
+        authority, host = str(certificates / "authority.pem"), "localhost"
+    with serving(server, credentials) as address, recorder(address) as (port, lines):
+        there = f"{host}:{port}"
         program = [sys.executable, str(HERE / "recorded_device.py"), there, str(directory), person]
+        program.append(authority)
         settings = [str(questions), str(interval), str(work)]
         done = subprocess.run(
             [*program, *settings], capture_output=True, text=True, check=True, cwd=PYTHON_PATH
         )
         time.sleep(0.05)  # the recorder is another process
-    return connections_of(lines), float(done.stdout)
+    return lines, float(done.stdout)
 
 
 def gaps_of(connections: Sequence[Connection]) -> list[float]:
@@ -126,6 +155,55 @@ def test_five_questions_and_an_exit_sound_the_same_whatever_the_pick_takes(tmp_p
         assert min(gaps_of(connections)) > INTERVAL - 0.01
         assert min(gaps_of(connections)) < INTERVAL + WORK / 2
     assert end - picky[-1].ended > WORK / 2  # hung up long before the process ends
+
+
+TICKET, PRE_SHARED_KEY, SUPPORTED_VERSIONS = 35, 41, 43  # extensions of a ClientHello
+
+
+def read_hello(record: bytes) -> tuple[bytes, dict[int, bytes]]:
+    """The session that a ClientHello names, and its extensions by their numbers (RFC 8446, 4)."""
+    assert (record[0], record[5]) == (22, 1)  # a handshake, a ClientHello
+    rest = io.BytesIO(record[9 + 2 + 32 :])  # behind two headers, a version and a random number
+
+    def field(width: int) -> bytes:
+        return rest.read(int.from_bytes(rest.read(width)))
+
+    session, _, _ = field(1), field(2), field(1)
+    rest = io.BytesIO(field(2))
+    found = {}
+    while kind := rest.read(2):
+        found[int.from_bytes(kind)] = field(2)
+    return session, found
+
+
+def test_over_tls_no_connection_resumes_another_and_each_ends_before_the_pick(
+    tmp_path: Path,
+) -> None:
+    """A ticket of the one before would tell a server, and whoever listens, whose the next one is.
+    Planted bugs: a cache of sessions among the channel's options; a reply ranked too soon.
+    """
+    cli.main(["certs", str(tmp_path / "dev"), "--host", "localhost"], standalone_mode=False)
+    lines, _ = recorded(
+        honest(),
+        "picky",
+        tmp_path / "picky",
+        questions=3,
+        interval=INTERVAL,
+        work=WORK,
+        certificates=tmp_path / "dev",
+    )
+    connections = connections_of(lines)
+    assert len(connections) == 4
+    assert min(each.ended - each.replied for each in connections[1:]) < WORK / 2
+    assert min(gaps_of(connections)) > INTERVAL - 0.01
+    assert min(gaps_of(connections)) < INTERVAL + WORK / 2
+    opens = [bytes.fromhex(data) for _, _, what, data in map(str.split, lines) if what == "opens"]
+    sessions, extensions = zip(*map(read_hello, opens), strict=True)
+    assert len(set(sessions)) == 4  # random
+    for each in extensions:
+        assert SUPPORTED_VERSIONS in each  # or this would read nothing
+        assert PRE_SHARED_KEY not in each
+        assert each.get(TICKET, b"") == b""
 
 
 def honest() -> HostileMap:

@@ -15,6 +15,7 @@ from keyring.errors import PasswordDeleteError
 
 from askew.errors import ProfileError, VaultError
 from askew.randomness import SystemBits
+from askew_client.profile import document as documents
 from askew_client.profile import encryption as vault
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import ProfileStore
@@ -413,3 +414,33 @@ def test_a_wipe_that_cannot_remove_the_file_says_so(
     monkeypatch.setattr(Path, "unlink", refused)
     with pytest.raises(ProfileError, match="is empty and cannot be removed: Permission denied"):
         store.wipe()
+
+
+def test_a_profile_has_an_end_and_what_is_beyond_it_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read before each question is bounded. Planted bug: no bound of what one rates."""
+    monkeypatch.setattr(documents, "MAX_RATINGS", 10)
+    store = rated(path)
+    store.change(lambda document: document.edited({f"Film {n}": (3.0,) for n in range(9)}))
+    full = store.read()
+    with pytest.raises(ProfileError, match="at most 10 ratings"):
+        store.change(lambda document: document.edited({"One more": (3.0,)}))
+    assert opened(path).read() == full
+    assert len(full.edited({CANARY: (1.0,)}).ratings) == 10
+
+
+def test_the_edits_that_can_be_undone_have_an_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bugs: an import that keeps what it did not change, every week; imports of all that a
+    profile holds, two hundred times.
+    """
+    monkeypatch.setattr(documents, "MAX_RATINGS", 10)
+    document = ProfileDocument()
+    for week in range(30):
+        document = document.edited({f"Film {n}": (float(week if n < 3 else 1),) for n in range(9)})
+    assert [len(edit) for edit in document.edits] == [3, 3, 3]
+    before, changed = document.undone()
+    assert (before.ratings["Film 0"], before.ratings["Film 8"], changed) == (28.0, 1.0, 3)
+    emptied = document.edited({f"Film {n}": () for n in range(9)})
+    assert [len(edit) for edit in emptied.edits] == [9]
+    assert emptied.undone()[0].ratings == document.ratings
