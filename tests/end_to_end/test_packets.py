@@ -214,6 +214,7 @@ def honest() -> HostileMap:
 
 MARKS = "aß İǰΐ\u0301\u0323\u0345ﷺ﷽Ⅷ①⑩ #+'-.·é가"
 HOURS = ["24/7", "off", "Mo-Su", "Mo,Tu,We,Th,Fr", "PH", "00:00-24:00", "10:00-12:00", ",", ";"]
+NUMBERS = [0.0, -0.0, 5e-324, 1e-300, 1e22, 1.7e308, -1.7e308, 52.5, -90.0, 180.0, 1 / 3, 2.0**53]
 HOURS += [" ", "22:00-06:00", "Jan-Mar", '"by appointment"', "||", "week 1-53/2", "sunrise-sunset"]
 
 
@@ -228,20 +229,33 @@ def legal(made: Callable[[], Sequence[Listing]]) -> tuple[Listing, ...] | None:
         return None
 
 
+LIKED = {f"item {i}": 1.0 for i in range(60)}
+
+
 def cost(listings: Sequence[Listing]) -> float:
     """Seconds of a device's choice among them, by the wishes of somebody."""
     times = []
     for _ in range(3):
         began = time.perf_counter()
-        judged(listings, ATTRIBUTES, [1.0] * len(listings), PICKY, {}, datetime(2026, 11, 23, 12))
+        judged(
+            listings, ATTRIBUTES, [1.0] * len(listings), PICKY, LIKED, datetime(2026, 11, 23, 12)
+        )
         times.append(time.perf_counter() - began)
     return min(times)
 
 
 def mutated(listing: Listing, chance: random.Random) -> Listing:
-    """One field of it changed: a title, a kind or the hours, longer or in other letters."""
+    """One field of it changed: longer, in other letters, another number, or unknown."""
     cuisine, price, hours = listing.values
-    match chance.randrange(3):
+    match chance.randrange(6):
+        case 3:
+            return replace(listing, values=(cuisine, chance.choice(NUMBERS), hours))
+        case 4:
+            return replace(listing, coordinates=(chance.choice(NUMBERS), chance.choice(NUMBERS)))
+        case 5:
+            unknown = chance.randrange(3)
+            values = [None if n == unknown else each for n, each in enumerate(listing.values)]
+            return replace(listing, values=tuple(values))
         case 0:
             text = "".join(chance.choices(MARKS, k=chance.choice([1, 20, 60, 200])))
             return replace(listing, title=text)
@@ -275,8 +289,13 @@ def test_the_search_climbs_and_what_it_finds_is_legal() -> None:
     def letters(listings: Sequence[Listing]) -> float:
         return float(sum(len(each.title) + len(str(each.values)) for each in listings))
 
+    chance, first = random.Random(0), made_items(MapSpace(GERMANY))[0]
+    tried = [mutated(first, chance) for _ in range(200)]
+    taken = [each for each in tried if legal(lambda each=each: [each]) is not None]  # type: ignore[misc]
+    assert {each.coordinates for each in taken} > {first.coordinates}
+    for n in range(3):
+        assert {each.values[n] for each in taken} > {first.values[n], None}
     found = dearest(150, random.Random(0), letters)
-    first = made_items(MapSpace(GERMANY))[0]
     assert legal(lambda: [found]) is not None
     assert letters([found]) > 2 * letters([first])
 
