@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
-from askew.errors import AskewError, ParameterError
+from askew.errors import AskewError
 from askew.metric.map_noise import MapNoise
 from askew.metric.position import Position
 from askew_client.places.allowance import allowance
