@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import _io
 import io
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from server.counting.availability import require_driver
@@ -62,6 +64,45 @@ class TestClickHouseCounts(CountingContract):
         view = f"CREATE VIEW {source}_view AS SELECT * FROM {source} WHERE rand() % 2 = 0"
         bench.clickhouse.execute(view)
         require_one_look(bench, f"{source}_view")
+
+    @pytest.mark.parametrize("kind", ["MergeTree ORDER BY tuple()", "Memory"])
+    def test_a_count_is_of_one_moment_of_a_table_that_is_written_to(
+        self, bench: ClickHouseBench, kind: str
+    ) -> None:
+        """Each row that comes has a unit of two items, of which one is kept, and one of c alone.
+        Planted bug: the statement of DuckDB, which takes off what a later look finds.
+        """
+        bench.clickhouse.execute("DROP TABLE IF EXISTS askew.log")
+        table = f"CREATE TABLE askew.log (unit String, item String) ENGINE = {kind}"
+        bench.clickhouse.execute(table)
+        writer, over, written = ClickHouseEngine("chdb://"), Event(), [0]
+
+        def write(rows: int) -> None:
+            writer.execute(
+                "INSERT INTO askew.log SELECT concat(row.1, toString(number)), row.2 FROM ("
+                "SELECT number, arrayJoin([('h', 'a'), ('h', 'b'), ('l', 'c')]) AS row"
+                f" FROM numbers({written[0]}, {rows}))"
+            )
+            written[0] += rows
+
+        def write_on() -> None:
+            while not over.is_set():
+                write(100)
+
+        write(50_000)
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write_on)
+            try:
+                for _ in range(3):
+                    before = written[0]
+                    counted = dict(bench.count(task("askew.log", max_items=1)))
+                    assert counted["a"] + counted["b"] == counted["c"]
+                    assert before <= counted["c"] <= written[0] + 100
+            finally:
+                over.set()
+            writing.result()
+        assert written[0] > before
+        writer.close()
 
     @pytest.mark.parametrize(
         "address",
