@@ -65,16 +65,17 @@ class TestClickHouseCounts(CountingContract):
         bench.clickhouse.execute(view)
         require_one_look(bench, f"{source}_view")
 
-    @pytest.mark.parametrize("kind", ["MergeTree ORDER BY tuple()", "Memory"])
     def test_a_count_is_of_one_moment_of_a_table_that_is_written_to(
-        self, bench: ClickHouseBench, kind: str
+        self, bench: ClickHouseBench
     ) -> None:
         """Each row that comes has a unit of two items, of which one is kept, and one of c alone.
-        Planted bug: the statement of DuckDB, which takes off what a later look finds.
+        Planted bug: rows of two statements put together. ClickHouse gives all looks of a statement
+        the same moment, so how many there are is the matter of the test above.
         """
         bench.clickhouse.execute("DROP TABLE IF EXISTS askew.log")
-        table = f"CREATE TABLE askew.log (unit String, item String) ENGINE = {kind}"
-        bench.clickhouse.execute(table)
+        bench.clickhouse.execute(
+            "CREATE TABLE askew.log (unit String, item String) ENGINE = MergeTree ORDER BY tuple()"
+        )
         writer, over, written = ClickHouseEngine("chdb://"), Event(), [0]
 
         def write(rows: int) -> None:

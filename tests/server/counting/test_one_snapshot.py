@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from server.counting.contract import task
@@ -223,6 +224,27 @@ def test_a_mark_needs_the_key_and_all_of_the_content(engine: DuckDBEngine, tmp_p
     path.write_bytes(LOG.replace(b"q", b"p"))
     assert first != engine.mark(str(path), KEY)
     assert engine.mark("events", KEY) is None
+
+
+@pytest.mark.parametrize("act", ["mark", "count"])
+def test_an_engine_that_is_closed_reads_no_log_to_its_end(
+    engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    """A server that stops would wait for it: a look or a copy is no statement that DuckDB ends.
+    Planted bug: read on, which it was.
+    """
+    path, blocks, ends = tmp_path / "log.csv", [], csv_copies._end_of_rows
+    path.write_bytes(LOG + b"q,a\n" * (4 << 18))
+
+    def closed(*arguments: Any, **how: Any) -> int:
+        blocks.append(1)
+        engine.close()
+        return ends(*arguments, **how)
+
+    monkeypatch.setattr(csv_copies, "_end_of_rows", closed)
+    with pytest.raises(DataError, match="the engine was closed while a log was read"):
+        engine.mark(str(path), KEY) if act == "mark" else count_top(engine, task(str(path)), KEY)
+    assert len(blocks) == 1
 
 
 # -- quotes ---------------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from askew.errors import DataError
 from askew_server.counting.engines.csv_header import has_returns_at_ends
@@ -115,11 +115,18 @@ def is_cut(state: FileState, file: BinaryIO, *, multi_line: bool) -> bool:
     return bool(rest)
 
 
-def copy_of(state: FileState, copy: Path, *, multi_line: bool, public: bool) -> bool:
+def copy_of(
+    state: FileState,
+    copy: Path,
+    *,
+    multi_line: bool,
+    public: bool,
+    note: Callable[[bytes], object] = lambda _: None,
+) -> bool:
     """Writes the copy, never compressed. Whether a last line without an end was left out."""
     returns, end = (_ALONE, b"\r\n") if has_returns_at_ends(state.path) else (_ANY, b"\n")
     rest, end = b"", end if public else b""
-    with opened_bytes(state) as file, copy.open("xb") as copied:
+    with opened_bytes(state, note) as file, copy.open("xb") as copied:
         for block in whole_lines(state.path, file, multi_line=multi_line, end=end):
             if block.endswith(b"\n"):
                 marked = block.replace(MARK.encode(), MARKED_MARK.encode())
@@ -139,18 +146,15 @@ def cut_in_words(path: str) -> str:
 
 
 def copies_of(
-    name: str, states: Sequence[FileState], folder: Path, *, multi_line: bool, public: bool
+    name: str, states: Sequence[FileState], folder: Path, **how: Any
 ) -> tuple[tuple[str, ...], int]:
     """Copies of all files of a name, in their order, and how many of their last lines were left
-    out: none of a public list. Raises DataError for a file that cannot be read or copied, or was
-    changed meanwhile.
+    out: none of a public list. how: as `copy_of` takes it. Raises DataError for a file that cannot
+    be read or copied, or was changed meanwhile.
     """
     copies = [folder / f"{number}.csv" for number in range(len(states))]
     try:
-        cut = [
-            copy_of(state, copy, multi_line=multi_line, public=public)
-            for state, copy in zip(states, copies, strict=True)
-        ]
+        cut = [copy_of(state, copy, **how) for state, copy in zip(states, copies, strict=True)]
     except OSError as error:
         raise DataError(f"{name}: it cannot be copied ({error.strerror})") from None
     if not are_as_they_were(states, may_grow=True):

@@ -76,6 +76,7 @@ class DuckDBEngine:
         self._views: dict[str, str] = {}
         self._looked_through: dict[str, tuple[FileState, ...]] = {}
         self._public: set[str] = set()
+        self._closed = False
         self._multi_line, self._warn = multi_line, warn
         self._folder = PrivateFolder(temp_directory)
         self._copies = self._folder.path / "copies"
@@ -147,7 +148,7 @@ class DuckDBEngine:
             if is_cut(state, file, multi_line=self._multi_line):
                 cut.append(state.path)
 
-        found = mark_of(states, key, look if is_text_file(name) else None)
+        found = mark_of(states, key, look if is_text_file(name) else None, self._go_on)
         if not are_as_they_were(states, may_grow=is_text_file(name)):
             raise changed(name)
         self._looked_through[name] = states
@@ -179,6 +180,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Stops what is asked, by whatever thread, and closes the connection."""
+        self._closed = True
         self._statements.stop()
         self._connection.close()
         self._folder.close()
@@ -199,7 +201,13 @@ class DuckDBEngine:
         folder = self._copies / self._views.get(name, "other")
         folder.mkdir()
         states, public = self._states(name), name in self._public
-        return copies_of(name, states, folder, multi_line=self._multi_line, public=public)
+        how = {"multi_line": self._multi_line, "public": public, "note": self._go_on}
+        return copies_of(name, states, folder, **how)
+
+    def _go_on(self, _: bytes) -> None:
+        """Raises DataError where the engine is closed: who stops does not wait for a whole log."""
+        if self._closed:
+            raise DataError("DuckDB: the engine was closed while a log was read")
 
     def _states(self, name: str) -> tuple[FileState, ...]:
         return self._looked_through.get(name) or states_of(self._files(name))

@@ -96,6 +96,7 @@ class SparkEngine:
         self._statements = Stoppable(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
         self._public: set[str] = set()
+        self._closed = False
         self._looked_through: dict[str, tuple[FileState, ...]] = {}
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
@@ -143,7 +144,7 @@ class SparkEngine:
         if not files:
             return None
         states = states_of(files)
-        found = mark_of(states, key, self._check if is_text_file(name) else None)
+        found = mark_of(states, key, self._check if is_text_file(name) else None, self._go_on)
         self._looked_through[name] = states
         return found
 
@@ -153,6 +154,7 @@ class SparkEngine:
 
     def close(self) -> None:
         """Stops the session, if its JVM is still there."""
+        self._closed = True
         with suppress(*self._failures):
             self._statements.stop()
             self._session.stop()
@@ -168,12 +170,16 @@ class SparkEngine:
         states = states_of(local_files(name))
         if is_text_file(name):
             for state in states:
-                with opened_bytes(state) as file:
+                with opened_bytes(state, self._go_on) as file:
                     if name in self._public:
                         is_cut(state, file, multi_line=self._multi_line)
                     else:
                         self._check(state, file)
         return states
+
+    def _go_on(self, _: bytes) -> None:
+        if self._closed:
+            raise DataError("Spark: the engine was closed while a log was read")
 
     def _check(self, state: FileState, file: BinaryIO) -> None:
         if is_cut(state, file, multi_line=self._multi_line):
