@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from askew.errors import QuoteVoid
 from askew_client.device.model import Model
-from askew_client.places.asker import NearAsker
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.quote import Price, Quote, Terms
 from askew_client.ways.choice import Taken
 from askew_client.ways.mechanism import mechanism_for
+
+if TYPE_CHECKING:
+    from askew_client.places.asker import NearAsker  # a question about a taste does without
 
 IN_PROCESS: Final = "in-process"  # the name of a server without an address
 _USED = "this quote was used already, or it is of another device or server"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from askew.errors import QuoteVoid
 from askew.privacy import SignalCharge
-from askew_client.views.near import AxesCost, PlaceCost
 from askew_client.views.values import Cost
 from askew_client.views.ways import TakenWay
 
 if TYPE_CHECKING:
     from askew.signal import Mechanism
+    from askew_client.views.near import AxesCost, PlaceCost
 
 
 @dataclass(frozen=True)
