@@ -56,8 +56,9 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
+        """Let go of the file, when no transaction is under way: SQLite crashes where one is."""
+        with self._lock:
+            self._database.close()
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:

@@ -79,8 +79,8 @@ class AnalystDesk:
                 if self._job.wait(0):
                     raise Refused("the server is stopping")
                 stored = self._job.publish(plan, plan.charge_request(principal))
+                return stored.payload, self.budget(principal, question.dataset)
         except BudgetExceeded as error:  # of the analyst's own grant, which GetBudget shows too
             raise Refused(str(error)) from None
         except tuple(_REASONS) as error:
             raise Refused(_REASONS[type(error)]) from None
-        return stored.payload, self.budget(principal, question.dataset)
