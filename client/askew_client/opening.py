@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from askew.randomness import SystemBits
 from askew_client.device.device import Companion
+from askew_client.device.quoting import IN_PROCESS
 from askew_client.held.shelf import Shelf
 from askew_client.held.source import HeldSource
 from askew_client.ledger.store import SignalStore
@@ -49,7 +50,7 @@ async def open_companion(
             signals=signals,
             bits=bits,
             library=library,
-            server=server,
+            server=server if transport is None else IN_PROCESS,
         )
 
 

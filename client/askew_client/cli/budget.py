@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from askew_client.profile.named_place import NamedPlace
     from askew_client.views.budget import Budget
 
 _ACCEPT = (
@@ -61,7 +64,7 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.unfreeze(slot_of(today))
-    found, way = budget_of(store, today), config.settings.way
+    found, way = budget_of(store, today, _places(where.profile)), config.settings.way
     if as_json:
         options.print_json({**_as_json(found), "way": way})
     else:
@@ -69,6 +72,18 @@ def budget(
         click.echo(
             f"The way is {way}; `askew doctor` says what that comes to at a server, and why."
         )
+
+
+def _places(profile: Path) -> Mapping[str, NamedPlace]:
+    """The named places, or none: sums want no passphrase, and no profile that can be read."""
+    from askew.errors import AskewError
+    from askew.randomness import SystemBits
+    from askew_client.profile.store import ProfileStore
+
+    store = ProfileStore(profile, SystemBits())
+    with suppress(AskewError):
+        return {} if store.locked else store.read().places
+    return {}
 
 
 def _print(found: Budget) -> None:

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import ceil, exp
+from types import MappingProxyType
+from typing import Final
 
 from askew_client.ledger.account import Account, Charge
 from askew_client.ledger.book import LedgerBook
 from askew_client.ledger.slots import day_after
+from askew_client.profile.named_place import NamedPlace
 from askew_client.settings.settings import slot_of
 from askew_client.views.budget import Budget, LedgerLine, PlaceBudget
 from askew_client.views.rounding import at_most, times
 
+NO_PLACES: Final[Mapping[str, NamedPlace]] = MappingProxyType({})
 
-def budget_of(store: LedgerBook, today: datetime.date) -> Budget:
-    """The ledger as a person reads it."""
+
+def budget_of(
+    store: LedgerBook, today: datetime.date, places: Mapping[str, NamedPlace] = NO_PLACES
+) -> Budget:
+    """The ledger as a person reads it. places: those of the profile, by which lines are named."""
     account = store.account()
+    names = {place.handle: name for name, place in places.items()}
     return Budget(
         spent=account.spent,
         cap=account.caps.lifetime,
         next_slot=day_after(slot_of(today)),
-        lines=tuple(_line(charge) for charge in account.charges),
+        lines=tuple(_line(charge, names) for charge in account.charges),
         words=(*_words(account), *_words_of_places(account)),
         places=PlaceBudget(
             spent=account.spent_per_km,
@@ -34,7 +42,7 @@ def budget_of(store: LedgerBook, today: datetime.date) -> Budget:
     )
 
 
-def _line(charge: Charge) -> LedgerLine:
+def _line(charge: Charge, names: Mapping[str, str]) -> LedgerLine:
     epsilon_per_distance, far = charge.epsilon_per_distance, float(charge.epsilon)
     if charge.kind == "unfreeze":
         words = (
@@ -56,6 +64,8 @@ def _line(charge: Charge) -> LedgerLine:
             f"one signal, epsilon {float(epsilon_per_distance):g} per unit distance, times the "
             f"diameter: at most {at_most(far)} between any two people"
         )
+    if charge.handle:
+        words = f"{names.get(charge.handle, 'a place without a name now')}: {words}"
     return LedgerLine(
         slot=charge.slot,
         space_version=charge.space_version,

@@ -8,7 +8,7 @@ AskewError (`setback_of` turns that into something to show). Methods may be call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from askew.errors import ProfileError
 from askew_client.device import present
 from askew_client.device.questions import QuestionDesk
 from askew_client.exchange import Exchange
+from askew_client.profile.named_place import NamedPlace
 from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings, slot_of
 from askew_client.views.rated import Title
@@ -119,7 +120,9 @@ class Companion(QuestionDesk):
         """The meter, every line of the ledger and what they mean in words."""
         from askew_client.device.budget_view import budget_of
 
-        return replace(budget_of(self._signals, self._today()), way=self._way())
+        places: Mapping[str, NamedPlace] = {} if self.locked else self._profile.read().places
+        found = budget_of(self._signals, self._today(), places)
+        return replace(found, way=self._way())
 
     def unfreeze(self) -> Budget:
         """Accept the ledger as it is after a freeze, and book what was lost. The person's act."""

@@ -7,7 +7,7 @@ The two never mix: a place claims no plain epsilon. Without I/O.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ class Charge:
     per unit distance where the mechanism has one; or epsilon per crow's kilometer for a place.
 
     kind is "signal" for a fresh signal, "copy" for one that another device paid for, "unfreeze" for
-    what the person accepted as lost.
+    what the person accepted as lost. handle: of the place or value that it is about, or "".
     """
 
     space_version: str
@@ -42,6 +42,7 @@ class Charge:
     epsilon_per_distance: Fraction | None = None
     kind: str = "signal"
     epsilon_per_km: Fraction = _NOTHING
+    handle: str = field(repr=False, default="")
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class LedgerBook:
         charges = tuple(
             Charge(
                 *(e.space_version, e.slot, e.epsilon, e.epsilon_per_distance),
-                *(e.kind, e.epsilon_per_km),
+                *(e.kind, e.epsilon_per_km, e.handle),
             )
             for e in known
         )

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -205,24 +206,50 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
     assert len(charges(data)) == 1
 
 
-def test_a_month_that_ends_after_the_price_was_said_is_not_charged(
-    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: a question that is not of its quote's month."""
-    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path)
-    assert askew(*command, stdin=RATINGS).code == 0
-    quote = Companion.quote
+def next_month(device: Companion, data: Path) -> None:
+    device._today = lambda: day_after(slot_of(datetime.date.today()))
 
-    async def then_the_month_ends(device: Companion) -> object:
+
+def other_settings(device: Companion, data: Path) -> None:
+    device.configure(replace(device.settings, monthly_cap=device.settings.monthly_cap + 1))
+
+
+def another_charge(device: Companion, data: Path) -> None:
+    charge, bent = (
+        SignalCharge(Fraction(1)),
+        Signal(16 * "ab", Lattice.for_epsilon(Fraction(1)), (1, 2)),
+    )
+    store = SignalStore(data / "signals.sqlite", device.settings.caps)
+    month = slot_of(datetime.date.today())
+    store.remember(16 * "ab", month, charge, lambda: bent, second_space=True)
+
+
+@pytest.mark.parametrize("asked_before", [False, True], ids=["a fresh signal", "a stored one"])
+@pytest.mark.parametrize("change", [next_month, other_settings, another_charge])
+def test_what_changes_after_the_price_was_said_is_not_charged(
+    askew: Askew,
+    demo_address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Companion, Path], None],
+    asked_before: bool,
+) -> None:
+    """Planted bug: a command that says one price and pays another."""
+    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path)
+    if asked_before:
+        assert askew(*command, stdin=RATINGS).code == 0
+    before, quote = len(charges(tmp_path)), Companion.quote
+
+    async def then_it_changes(device: Companion) -> object:
         found = await quote(device)
-        later = day_after(slot_of(datetime.date.today()))
-        monkeypatch.setattr(device, "_today", lambda: later)
+        change(device, tmp_path)
         return found
 
-    monkeypatch.setattr(Companion, "quote", then_the_month_ends)
+    monkeypatch.setattr(Companion, "quote", then_it_changes)
     found = askew(*command, stdin=RATINGS)
-    assert (found.code, "the month changed: no price" in found.err) == (3, True)
-    assert len(charges(tmp_path)) == 1
+    assert found.code == 3
+    assert "no price that was shown covers this question" in found.err
+    assert len(charges(tmp_path)) == before + (change is another_charge)
 
 
 def without_quote(found: Outcome) -> Outcome:

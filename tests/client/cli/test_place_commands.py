@@ -92,6 +92,18 @@ def place(askew: Askew, data: Path) -> Callable[..., Outcome]:
 Place = Callable[..., "Outcome"]
 
 
+def test_the_budget_names_the_places_that_were_paid_for(
+    place: Place, askew: Askew, data: Path
+) -> None:
+    """Planted bug: as many identical lines as there are places."""
+    for name in ("home", "work"):
+        place("add", name, "--region", "DE", stdin=HOME)
+    place("forget", "work", "--yes")
+    first, second = askew("budget", "--data", data).out.splitlines()[:2]
+    assert "  home: one noisy position, epsilon 0.277 per km" in first
+    assert "  a place without a name now: one noisy position" in second
+
+
 def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
     added = place("add", "home", "--region", "DE", stdin=HOME)
     assert added.code == 0
