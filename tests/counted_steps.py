@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -36,6 +37,8 @@ def steps_of(call: Callable[[], object], *constant: type) -> int:
             untold.add(repr(function))
 
     before = sys.gettrace(), sys.getprofile()
+    gc.collect()
+    gc.disable()  # what others do after a collection is no step of the call
     sys.settrace(traced)
     sys.setprofile(profiled)
     try:
@@ -43,5 +46,6 @@ def steps_of(call: Callable[[], object], *constant: type) -> int:
     finally:
         sys.setprofile(before[1])
         sys.settrace(before[0])
+        gc.enable()
     assert not untold, f"no count of steps is known of {untold}"
     return steps
