@@ -69,7 +69,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 yield Input(self._region, id="region", placeholder="a country, such as DE")
             with Horizontal(classes="field"):
                 yield Label("town, or degrees")
-                yield Input(typed, id="position", placeholder=EXAMPLE)
+                yield Input(typed, id="position", placeholder=f"such as {EXAMPLE}")
             yield PlacePicker()
             yield Static("", id="place-cost", markup=False)
             yield Notice()
