@@ -160,7 +160,7 @@ async def test_a_question_of_tastes_gets_a_clear_code_from_collections() -> None
 async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
     async with running(SnapshotHolder(tastes())) as transport:
         code = await code_of(transport, near(50, 10))
-        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert code is grpc.StatusCode.FAILED_PRECONDITION
 
 
 async def test_each_kind_of_card_is_told_from_the_other() -> None:

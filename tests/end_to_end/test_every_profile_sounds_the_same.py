@@ -253,9 +253,9 @@ def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(device: Companion, **options: Any) -> Answer:
-        answer = await _asked(device, **options)
-        return await _asked(device, **options) if answer.used > 5 else answer
+    async def asked(device: Companion, *shown: Any, **options: Any) -> Answer:
+        answer = await _asked(device, *shown, **options)
+        return await _asked(device, *shown, **options) if answer.used > 5 else answer
 
     monkeypatch.setattr(Companion, "_asked", asked)
 

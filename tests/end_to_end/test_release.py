@@ -350,12 +350,14 @@ def test_an_analyst_renews_a_token_in_its_file(folder: Path, start: Start, tmp_p
     for hours, code in ((1, 0), (0, 1)):
         minted = command(folder, *minting, "--renewable", hours).stdout
         place.write_bytes(minted)
+        written = place.stat().st_mtime_ns
         renewing = ("renew", "--server", f"127.0.0.1:{port}", "--token", place)
         done = command(folder, "analyst", *renewing)
         assert done.returncode == (3 if code else 0), done.stderr
         assert done.stdout == b""
         kept = place.read_bytes()
-        assert (kept == minted) == bool(code)
+        assert (place.stat().st_mtime_ns == written) == bool(code)  # one second has one token
+        assert not code or kept == minted
     assert b"cannot be renewed: ask the operator for another" in done.stderr
     again = command(folder, *minting, "--renewable", 1).stdout
     place.write_bytes(again)

@@ -16,7 +16,7 @@ from wire.test_hostile_bytes import BUCKET_REQUESTS, REQUESTS
 
 from askew.break_even import BreakEven, Offer, Way
 from askew.editions import FIRST, PERIOD
-from askew.errors import Malformed, NotFound, OutOfRange, StaleSpace, WireError
+from askew.errors import NotFound, OutOfRange, StaleSpace, WireError
 from askew.lattice import COORDINATE_LIMIT, Lattice
 from askew.randomized_response import ODDS_BITS, RandomizedResponse
 from askew.signal import Mechanism, Query, Signal
@@ -167,7 +167,7 @@ HOSTILE: dict[str, Hostile] = {
     "a collection": (BY_POINT, "collection", "elsewhere", NotFound),
     "a Tuesday": (BY_POINT, "edition", FIRST + 1, StaleSpace),
     "a Monday that has not come": (BY_POINT, "edition", TODAY + 2 * PERIOD, StaleSpace),
-    "no edition, by bucket": (BY_BUCKET, "edition", 0, Malformed),
+    "no edition, by bucket": (BY_BUCKET, "edition", 0, StaleSpace),
     "k = 21 of 20": (BY_POINT, "k", 21, OutOfRange),
 }
 del HOSTILE["k = 6 of 5 items"]  # here are forty

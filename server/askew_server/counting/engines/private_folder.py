@@ -56,7 +56,10 @@ def _made(place: Path) -> tuple[Path, int]:
 
 def _remove_left_behind(place: Path) -> None:
     for path in place.glob(f"{_PREFIX}*"):
-        status = path.lstat()
+        try:
+            status = path.lstat()
+        except FileNotFoundError:  # removed by another who looks, or by its own
+            continue
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             continue
         held = locked(path)
