@@ -168,6 +168,15 @@ def test_the_readme_shows_pieces_of_the_demo_as_its_page_has_them() -> None:
     assert [piece for piece in pieces if piece not in whole] == []
 
 
+def test_the_readme_says_of_the_demo_what_its_table_says() -> None:
+    table = page("demo.md")
+    [of_20] = re.findall(r"^Askew: noisy position, k = 20 +([\d.]+)", table, re.MULTILINE)
+    [of_one] = re.findall(r"^the noisy position, k = 1 +([\d.]+)", table, re.MULTILINE)
+    readme = " ".join(README.split())
+    assert f"nearest of the 20 is {of_20} km farther than the truly nearest" in readme
+    assert f"of one result, {of_one} km" in readme
+
+
 def test_the_page_of_the_demo_shows_the_settings_of_today() -> None:
     """Nothing left to fill in, and the settings that a device has by default."""
     text = page("demo.md")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
-from askew.errors import QuoteVoid
+from askew.errors import ParameterError, QuoteVoid
 from askew_client.device.model import Model
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.quote import Price, Quote, Terms
@@ -44,10 +44,13 @@ class Quotes:
 
     def use(self, quote: Quote | None) -> Terms | None:
         """What was shown, for one question. Raises QuoteVoid for a quote that was used, and for one
-        of another device. It is gone then, whatever becomes of the question.
+        of another device, and ParameterError for what is no quote. It is gone then, whatever
+        becomes of the question.
         """
         if quote is None:
             return None
+        if not isinstance(quote, Quote):
+            raise ParameterError("quoted", type(quote).__name__, "a Quote, as `quote` returns it")
         if quote not in self._open:
             raise QuoteVoid(_USED)
         self._open.discard(quote)

@@ -185,6 +185,16 @@ async def test_a_quote_is_used_once(tmp_path: Path) -> None:
     assert not again.fresh
 
 
+async def test_what_is_no_quote_is_a_wrong_argument(tmp_path: Path) -> None:
+    """And nothing is charged. Planted bug: it is told to be a quote that was used."""
+    device = Device(tmp_path, BUCKETS)
+    await shown(device)
+    found = await device.companion.ask(quoted=5)  # type: ignore[arg-type]
+    assert isinstance(found, Setback)
+    assert str(found.error) == "quoted must be a Quote, as `quote` returns it, got 'int'"
+    assert device.charges() == []
+
+
 async def test_two_questions_at_once_do_not_share_a_quote(tmp_path: Path) -> None:
     device = Device(tmp_path, BUCKETS)
     quote = await shown(device)
